@@ -1,0 +1,177 @@
+package driver
+
+import (
+	"context"
+	"time"
+)
+
+// An Engine keeps locks in one store. Several engines, in several processes
+// on several machines, may be open on the same store; together they must act
+// as one.
+type Engine interface {
+	// Acquire makes one attempt to take the lock and must not wait for it.
+	//
+	// If no live lease of the name is in the way it must record a lease that
+	// ends req.TTL after the store carried the request out, and answer
+	// Granted with a token greater than that of every earlier grant of the
+	// name (INVARIANT I2), including grants that were released, expired or
+	// deleted. The check and the record must be one atomic step
+	// (INVARIANT I1).
+	//
+	// If the live lease carries req.LeaseID itself, the request is a repeat:
+	// the engine must answer Granted with the token of the first time, and
+	// must make the lease last at least until req.TTL from now, without ever
+	// shortening it (INVARIANT I6).
+	//
+	// If Release with Cancel came first for req.LeaseID, it must answer
+	// Cancelled and leave no lease (INVARIANT I5).
+	//
+	// Otherwise it must answer Held, say by whom and for how long, and leave
+	// the lease in the way unchanged. If req.Queue is set it must also keep a
+	// place in the queue; see AcquireRequest.
+	Acquire(ctx context.Context, req AcquireRequest) (AcquireReply, error)
+
+	// Extend makes each lease last at least until its TTL after the store
+	// carried the request out. It must never shorten a lease, so that a
+	// repeat, or an old request that arrives late, does no harm. It must
+	// never re-create one (INVARIANT I4): where the lease ID does not match
+	// the live lease exactly the answer is ErrLost and nothing changes.
+	//
+	// It must return one error per request, in the order of the requests:
+	// nil, ErrLost, or a failure. One failing request must not spoil the
+	// others. The length of reqs is guaranteed to be 1 to MaxBatch.
+	Extend(ctx context.Context, reqs []ExtendRequest) []error
+
+	// Release ends the lease at once, or after req.KeepFor. It must return
+	// ErrLost, and leave any other lease unchanged, if the lease is not live
+	// or has been released already (INVARIANT I4). It must also give up the
+	// lease ID's place in the queue.
+	Release(ctx context.Context, req ReleaseRequest) error
+
+	// Inspect reports what the store knows of a name. A free name that was
+	// never used is not an error: its Lock has no holders.
+	Inspect(ctx context.Context, name string) (Lock, error)
+
+	// Capabilities says which requests the engine supports. The answer must
+	// not change, and a request outside it must fail with ErrUnsupported
+	// without asking the store.
+	Capabilities() Capabilities
+
+	// Close frees the engine's connections and ends its goroutines. It must
+	// not touch any lease. Calls after Close must fail with ErrClosed; a
+	// second Close does nothing.
+	Close() error
+}
+
+// MaxBatch is the largest number of requests in one call of Extend.
+const MaxBatch = 128
+
+// An AcquireRequest asks for one lock.
+type AcquireRequest struct {
+	Name    string  // guaranteed valid by CheckName
+	LeaseID LeaseID // guaranteed unique to one acquisition, equal in its repeats
+	Mode    Mode
+	Limit   int           // permits of a Semaphore, at least 1; else 0
+	TTL     time.Duration // 10 ms to 30 days
+	Holder  Holder        // who asks, for people; the engine stores it with the lease
+
+	// MinToken is a token that the resource has already seen: the token
+	// granted must be greater. Where a lease could be granted the engine must
+	// refuse with ErrInvalid a MinToken more than MaxTokenLead ahead of the
+	// store's clock, because it would drag every later token with it.
+	MinToken uint64
+
+	// Queue asks for a place in the queue when the answer is Held. The place
+	// must be that of the first such request of the lease ID, must be given
+	// up WaiterTTL after the last one, and must be served in order
+	// (INVARIANT I7). Only for engines with Capabilities.Queue.
+	Queue     bool
+	WaiterTTL time.Duration // 10 ms to 30 days if Queue is set, else 0
+}
+
+// MaxTokenLead bounds how far MinToken may be ahead of the store's clock.
+const MaxTokenLead = time.Hour
+
+// An Outcome is the answer to an AcquireRequest.
+type Outcome int
+
+const (
+	Held      Outcome = iota // another lease is in the way; nothing was granted
+	Granted                  // the lease is recorded, now or by an earlier copy of the request
+	Cancelled                // Release with Cancel came first; nothing was or will be granted
+)
+
+// An AcquireReply is the store's answer to an AcquireRequest.
+type AcquireReply struct {
+	Outcome  Outcome
+	Token    uint64 // if Granted: the fencing token, 1 to MaxToken
+	InTheWay        // if Held
+}
+
+// InTheWay describes the lease that keeps a request from being granted. It
+// must not carry that lease's token or ID (INVARIANT I4).
+type InTheWay struct {
+	Holder    Holder        // zero if a client that is not holdfast holds the lock
+	ExpiresIn time.Duration // until the lease ends unless extended; Never if it has no end
+	Place     int           // 1 for the head of the queue; 0 if not queued
+}
+
+// Never is the ExpiresIn of a lock that a foreign client took without a TTL.
+const Never time.Duration = -1
+
+// MaxToken is the greatest fencing token. It is below 2^53, so that tokens
+// are exact in the numbers of Lua and JavaScript; as microseconds of a
+// server's clock it is reached in the year 2255.
+const MaxToken uint64 = 1<<53 - 2
+
+// TokenMemory is how long a store must remember the last token of an unused
+// name, counted from the token read as microseconds since 1970. A token must
+// be at least the store's clock in microseconds. Both together make the next
+// token greater unless the store's clock goes back by more than TokenMemory in
+// net; after it, the name costs nothing (INVARIANT I11).
+const TokenMemory = 24 * time.Hour
+
+// An ExtendRequest asks to lengthen one lease.
+type ExtendRequest struct {
+	Name    string
+	LeaseID LeaseID
+	TTL     time.Duration // 10 ms to 30 days
+}
+
+// A ReleaseRequest asks to end one lease, or to call off an acquire.
+type ReleaseRequest struct {
+	Name    string
+	LeaseID LeaseID
+
+	// KeepFor, if positive, keeps the name closed for so long after the
+	// release: the lease is over (Extend answers ErrLost), but nobody, its
+	// own lease ID included, is granted the name before. A repeat must not
+	// lengthen it. No message announces its end: waiters learn it from
+	// InTheWay.ExpiresIn.
+	KeepFor time.Duration
+
+	// Cancel says that an AcquireRequest of this lease ID may still be under
+	// way. The engine must make sure that it is never granted if it reaches
+	// the store within TombstoneTTL, whether or not there was a lease to end
+	// (INVARIANT I5).
+	Cancel bool
+}
+
+// TombstoneTTL is how long a store remembers a cancelled lease ID.
+const TombstoneTTL = time.Minute
+
+// A Mode says which leases of a name are compatible.
+type Mode int
+
+const (
+	Exclusive Mode = iota // one lease
+	Shared                // any number of shared leases, or one exclusive
+	Semaphore             // at most Limit leases
+)
+
+// Capabilities says what an engine supports beyond exclusive locks.
+type Capabilities struct {
+	Shared    bool // Mode Shared
+	Semaphore bool // Mode Semaphore
+	Queue     bool // AcquireRequest.Queue
+}

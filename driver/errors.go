@@ -1,0 +1,31 @@
+package driver
+
+import "errors"
+
+// The definite errors: the request was not carried out, and the store is
+// unchanged. Engines must wrap them with a text that says what happened and
+// what to do, without the name of the lock, which package holdfast adds.
+var (
+	// ErrLost: the lease is not live. It expired, was released, or never was.
+	ErrLost = errors.New("lease is lost")
+
+	// ErrUnavailable: the store could not be reached, or refuses to serve for
+	// now. The same request may succeed later.
+	ErrUnavailable = errors.New("store is unavailable")
+
+	// ErrInvalid: the request or the configuration is wrong in itself.
+	ErrInvalid = errors.New("invalid")
+
+	// ErrUnsupported: this engine cannot do what was asked for.
+	ErrUnsupported = errors.New("not supported by this engine")
+
+	// ErrPermission: the store knows us and says no, or does not know us.
+	ErrPermission = errors.New("not permitted")
+
+	// ErrKindMismatch: what the store has under this name is not a lock of
+	// the kind asked for (INVARIANT I12).
+	ErrKindMismatch = errors.New("kind mismatch")
+
+	// ErrClosed: the engine or the client was closed.
+	ErrClosed = errors.New("closed")
+)

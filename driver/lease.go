@@ -1,0 +1,58 @@
+package driver
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"time"
+)
+
+// A LeaseID names one acquisition: 128 random bits as 32 lower-case
+// hexadecimal digits. Engines must compare it whole.
+type LeaseID string
+
+// NewLeaseID draws a lease ID.
+func NewLeaseID() LeaseID {
+	var b [16]byte
+	rand.Read(b[:]) // never fails
+	return LeaseID(hex.EncodeToString(b[:]))
+}
+
+// Valid reports whether id has the form of a lease ID.
+func (id LeaseID) Valid() bool {
+	if len(id) != 32 {
+		return false
+	}
+	for i := range len(id) {
+		if c := id[i]; (c < '0' || c > '9') && (c < 'a' || c > 'f') {
+			return false
+		}
+	}
+	return true
+}
+
+// A Holder tells people who holds a lock. Engines store it with the lease and
+// give it back; they must not compare it.
+type Holder struct {
+	Host   string            `json:"host,omitempty"`
+	PID    int               `json:"pid,omitempty"`
+	Label  string            `json:"label,omitempty"`  // what the program calls itself
+	Reason string            `json:"reason,omitempty"` // why it holds the lock
+	Labels map[string]string `json:"labels,omitempty"`
+}
+
+// A Lock is what a store knows of one name.
+type Lock struct {
+	Name      string
+	Mode      Mode      // of the holders
+	Holders   []Holding // live leases, and names kept closed by KeepFor; empty if free
+	LastToken uint64    // of the latest grant; 0 if the store knows none
+}
+
+// A Holding is one live lease of a Lock.
+type Holding struct {
+	LeaseID   LeaseID // empty if a client that is not holdfast holds the lock
+	Token     uint64  // 0 if a client that is not holdfast holds the lock
+	Holder    Holder
+	ExpiresIn time.Duration // Never if it has no end
+	Released  bool          // over, and kept closed by KeepFor
+}

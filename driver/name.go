@@ -1,0 +1,30 @@
+package driver
+
+import (
+	"fmt"
+	"unicode"
+	"unicode/utf8"
+)
+
+// MaxNameLen is the greatest length of a lock's name in bytes.
+const MaxNameLen = 512
+
+// CheckName returns an error that wraps ErrInvalid unless name can name a
+// lock: 1 to MaxNameLen bytes of UTF-8 without control characters. There is
+// no other rule: spaces, slashes and braces are allowed.
+func CheckName(name string) error {
+	switch {
+	case name == "":
+		return fmt.Errorf("%w name: it is empty", ErrInvalid)
+	case len(name) > MaxNameLen:
+		return fmt.Errorf("%w name: it has %d bytes, the limit is %d", ErrInvalid, len(name), MaxNameLen)
+	case !utf8.ValidString(name):
+		return fmt.Errorf("%w name: it is not UTF-8", ErrInvalid)
+	}
+	for i, r := range name {
+		if unicode.IsControl(r) {
+			return fmt.Errorf("%w name: control character %U at byte %d", ErrInvalid, r, i)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,3 @@
+module github.com/holdfast-locks/holdfast
+
+go 1.26.0
