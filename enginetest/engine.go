@@ -1,0 +1,149 @@
+package enginetest
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/driver"
+)
+
+func engineRequirements() []Requirement {
+	return []Requirement{{
+		Name:        "EndedContextDoesNothing",
+		Explanation: "a call whose context has ended must return soon, with an error, and leave everything as it is",
+		Run:         endedContext,
+	}, {
+		Name:        "ErrorsLeaveOutName",
+		Explanation: "an error must not contain the lock's name, which package holdfast adds",
+		Invariant:   "I10",
+		Run:         errorsLeaveOutName,
+	}, {
+		Name:        "ClosedEngineSaysSo",
+		Explanation: "calls after Close must fail with ErrClosed, and a second Close must do nothing",
+		Run:         closedEngine,
+	}, {
+		Name:        "CloseLeavesLeases",
+		Explanation: "Close must not touch any lease",
+		Invariant:   "I4",
+		Needs:       hasJoin,
+		Run:         closeLeavesLeases,
+	}}
+}
+
+// A call is one method of an engine, called on a lease.
+type call struct {
+	method string
+	err    func(context.Context, *T, lease) error
+}
+
+// calls returns a call of every method that asks the store.
+func calls(t *T) []call {
+	all := []call{
+		{"Acquire", func(ctx context.Context, t *T, l lease) error {
+			_, err := t.Engine.Acquire(ctx, ask("another", l.TTL))
+			return err
+		}},
+		{"Extend", func(ctx context.Context, t *T, l lease) error {
+			req := driver.ExtendRequest{Name: l.Name, LeaseID: l.LeaseID, TTL: 4 * l.TTL}
+			errs := t.Engine.Extend(ctx, []driver.ExtendRequest{req, req})
+			if len(errs) != 2 {
+				t.Fatalf("Extend of 2 leases: %d answers", len(errs))
+			}
+			if errs[0] == nil {
+				return nil
+			}
+			return errs[1]
+		}},
+		{"Release", func(ctx context.Context, t *T, l lease) error {
+			return t.Engine.Release(ctx, driver.ReleaseRequest{Name: l.Name, LeaseID: l.LeaseID})
+		}},
+		{"Inspect", func(ctx context.Context, t *T, l lease) error {
+			_, err := t.Engine.Inspect(ctx, l.Name)
+			return err
+		}},
+	}
+	if e, ok := t.Engine.(driver.Notifier); ok {
+		all = append(all, call{"Watch", func(ctx context.Context, _ *T, l lease) error {
+			w, err := e.Watch(ctx, l.Name)
+			if err == nil {
+				w.Stop()
+			}
+			return err
+		}})
+	}
+	if e, ok := t.Engine.(driver.Lister); ok {
+		all = append(all, call{"List", func(ctx context.Context, _ *T, l lease) error {
+			var last error
+			for _, err := range e.List(ctx, l.Name) {
+				last = err
+			}
+			return last
+		}})
+	}
+	return all
+}
+
+func endedContext(t *T) {
+	l := t.take("a", t.units(40))
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	for _, c := range calls(t) {
+		start := time.Now()
+		if err := c.err(ctx, t, l); err == nil || errors.Is(err, driver.ErrLost) {
+			t.Errorf("%s with an ended context: error %v", c.method, err)
+		}
+		if took := time.Since(start); took > t.units(4) {
+			t.Errorf("%s with an ended context took %s", c.method, took)
+		}
+	}
+	if left := t.live(l); left > t.units(40)+t.slack() {
+		t.Errorf("Extend with an ended context left the lease %s", left)
+	}
+	t.free("another")
+}
+
+func errorsLeaveOutName(t *T) {
+	gone := t.take("zanzibar", t.units(8))
+	t.mustRelease(gone)
+	tooFar := ask("zanzibar", t.units(8))
+	tooFar.MinToken = driver.MaxToken
+	_, invalid := t.Engine.Acquire(t.Context(), tooFar)
+	errs := []error{t.extend(gone, t.units(8)), t.release(gone), invalid}
+	errs = append(errs, t.Engine.Close())
+	for _, c := range calls(t) {
+		errs = append(errs, c.err(t.Context(), t, gone))
+	}
+	for _, err := range errs {
+		if err != nil && strings.Contains(err.Error(), "zanzibar") {
+			t.Errorf("error %q contains the lock's name", err)
+		}
+	}
+}
+
+func closedEngine(t *T) {
+	l := t.take("a", t.units(40))
+	all := calls(t)
+	for range 2 {
+		if err := t.Engine.Close(); err != nil {
+			t.Errorf("Close: %v", err)
+		}
+	}
+	for _, c := range all {
+		if err := c.err(t.Context(), t, l); !errors.Is(err, driver.ErrClosed) {
+			t.Errorf("%s after Close: error %v, want ErrClosed", c.method, err)
+		}
+	}
+}
+
+func closeLeavesLeases(t *T) {
+	other := t.join()
+	l := other.take("a", t.units(40))
+	if err := other.Engine.Close(); err != nil {
+		t.Errorf("Close: %v", err)
+	}
+	t.live(l)
+	t.refused("a")
+	t.mustRelease(l)
+}

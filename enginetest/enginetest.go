@@ -1,0 +1,136 @@
+// Package enginetest is the conformance suite of package driver. An engine
+// that passes it keeps every "must" of the contract that can be seen from
+// outside; an engine that fails is told by name which rule it broke.
+//
+//	func TestConformance(t *testing.T) {
+//		enginetest.Run(t, enginetest.Harness{
+//			Open: func(tb testing.TB) driver.Engine { ... },
+//			Unit: 300 * time.Millisecond,
+//		})
+//	}
+//
+// In real time the suite takes about 70 units; in virtual time, none.
+//
+// The requirements are data. Each names one rule and the invariant of
+// ARCHITECTURE.md behind it, so that the suite itself can be tested: engines
+// with one known fault must fail exactly the requirements that name it.
+package enginetest
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/driver"
+)
+
+// A Harness tells the suite how to reach one engine.
+type Harness struct {
+	// Open returns an engine on an empty store of its own. It is called once
+	// per requirement and once by Run itself. The suite closes the engine,
+	// before any cleanup that Open registered.
+	Open func(testing.TB) driver.Engine
+
+	// Join returns another engine on the store of the given one, as another
+	// process would open it. The suite closes it. Nil says that a store has
+	// only one engine; requirements on two are then left out.
+	Join func(testing.TB, driver.Engine) driver.Engine
+
+	// Unit is the suite's unit of time. It is guaranteed to be at least
+	// 20 ms and must be long beside a round trip to the store and beside the
+	// pauses of the machine: a few hundred milliseconds in real time.
+	Unit time.Duration
+
+	// Bubble runs a requirement in virtual time, as synctest.Test does.
+	// Nil means real time.
+	Bubble func(*testing.T, func(*testing.T))
+}
+
+// A Requirement is one rule of the contract.
+type Requirement struct {
+	Name        string // what an engine does that keeps the rule
+	Explanation string // the rule that a failing engine breaks, in one line
+	Invariant   string // the invariant behind the rule, as "I4"; "" if none
+
+	// Needs reports whether the rule applies to the engine of t; nil says
+	// that it applies to every engine.
+	Needs func(t *T) bool
+
+	// Run fails t if the engine breaks the rule.
+	Run func(t *T)
+}
+
+// Run checks the engine of h against every requirement that applies to it,
+// each as a subtest on a store of its own, and logs those that do not apply.
+func Run(t *testing.T, h Harness) {
+	bubble := h.Bubble
+	if bubble == nil {
+		bubble = func(t *testing.T, f func(*testing.T)) { f(t) }
+	}
+	var applies map[string]bool
+	bubble(t, func(t *testing.T) { applies = Applicable(t, h) })
+	for _, r := range Requirements() {
+		if !applies[r.Name] {
+			t.Logf("%s does not apply to this engine", r.Name)
+			continue
+		}
+		t.Run(r.Name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) { r.Check(t, h) })
+		})
+	}
+}
+
+// Applicable opens an engine of h, returns the names of the requirements that
+// apply to it, and closes it.
+func Applicable(tb testing.TB, h Harness) map[string]bool {
+	t := newT(tb, h)
+	names := map[string]bool{}
+	for _, r := range Requirements() {
+		if r.Needs == nil || r.Needs(t) {
+			names[r.Name] = true
+		}
+	}
+	if err := t.Engine.Close(); err != nil { // now, not beside the requirements' engines
+		tb.Errorf("Close: %v", err)
+	}
+	return names
+}
+
+// Check opens an engine of h and fails tb if it breaks the requirement, which
+// is guaranteed to apply to it.
+func (r Requirement) Check(tb testing.TB, h Harness) {
+	tb.Helper()
+	tb.Cleanup(func() {
+		if tb.Failed() {
+			tb.Logf("the rule that is broken: %s", r.rule())
+		}
+	})
+	r.Run(newT(tb, h))
+}
+
+// rule returns the explanation with its invariant.
+func (r Requirement) rule() string {
+	if r.Invariant == "" {
+		return r.Explanation
+	}
+	return r.Explanation + " (INVARIANT " + r.Invariant + ")"
+}
+
+// Requirements returns all requirements, in the order of the contract.
+func Requirements() []Requirement {
+	return slices.Concat(
+		acquireRequirements(),
+		repeatRequirements(),
+		tokenRequirements(),
+		nameRequirements(),
+		extendRequirements(),
+		releaseRequirements(),
+		inspectRequirements(),
+		engineRequirements(),
+		capabilityRequirements(),
+		sharedRequirements(),
+		queueRequirements(),
+		listRequirements(),
+		watchRequirements(),
+	)
+}

@@ -1,0 +1,166 @@
+package enginetest
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/driver"
+)
+
+func listRequirements() []Requirement {
+	return []Requirement{{
+		Name:        "ListsByPrefix",
+		Explanation: "List must yield the held locks whose names begin with prefix, as Inspect reports them",
+		Needs:       canList,
+		Run:         listsByPrefix,
+	}, {
+		Name:        "ListsPrefixLiterally",
+		Explanation: "List must take the characters of a pattern in prefix as they are",
+		Needs:       canList,
+		Run:         listsLiterally,
+	}, {
+		Name:        "ListsOnlyHeld",
+		Explanation: "List must leave out names that are free: released, expired or cancelled",
+		Needs:       canList,
+		Run:         listsOnlyHeld,
+	}, {
+		Name:        "ListsEachOnce",
+		Explanation: "List must yield every lock that is there all the time, once",
+		Needs:       canList,
+		Run:         listsEachOnce,
+	}, {
+		Name:        "ListStopsEarly",
+		Explanation: "List must stop when the loop does, and the loop's body may use the engine",
+		Needs:       canList,
+		Run:         listStopsEarly,
+	}, {
+		Name:        "ListReportsError",
+		Explanation: "List must yield an error, not an empty list, when it cannot be carried out",
+		Needs:       canList,
+		Run:         listReportsError,
+	}}
+}
+
+func canList(t *T) bool {
+	_, ok := t.Engine.(driver.Lister)
+	return ok
+}
+
+// list returns the names under prefix, sorted.
+func (t *T) list(prefix string) []string {
+	t.Helper()
+	names := []string{}
+	for lock, err := range t.Engine.(driver.Lister).List(t.Context(), prefix) {
+		if err != nil {
+			t.Fatalf("List(%q): %v", prefix, err)
+		}
+		names = append(names, lock.Name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// lists fails the run unless List yields exactly the names that begin with
+// prefix.
+func (t *T) lists(prefix string, names []string) {
+	t.Helper()
+	want := []string{}
+	for _, name := range names {
+		if strings.HasPrefix(name, prefix) {
+			want = append(want, name)
+		}
+	}
+	slices.Sort(want)
+	if got := t.list(prefix); !slices.Equal(got, want) {
+		t.Errorf("List(%q) = %q, want %q", prefix, got, want)
+	}
+}
+
+func listsByPrefix(t *T) {
+	names := []string{"orders/1", "orders/2", "orders", "order", "Orders/1", "x/orders/1", "{orders}/1"}
+	for _, name := range names {
+		t.take(name, t.units(40))
+	}
+	for _, prefix := range []string{"", "orders/", "orders", "o", "{", "orders/1", "orders/12", "none"} {
+		t.lists(prefix, names)
+	}
+	for lock, err := range t.Engine.(driver.Lister).List(t.Context(), "orders/1") {
+		inspected := t.inspect("orders/1")
+		if err != nil || len(lock.Holders) != 1 {
+			t.Fatalf("List: %+v, error %v, want one holder", lock, err)
+		}
+		if h := lock.Holders[0]; h.LeaseID != inspected.Holders[0].LeaseID || lock.LastToken != inspected.LastToken {
+			t.Errorf("List says %+v, Inspect says %+v", lock, inspected)
+		}
+	}
+}
+
+func listsLiterally(t *T) {
+	names := []string{
+		"a*b", "axb", "a?b", "a[x]b", "a[xy", "a\\*b", "a\\", "a%b", "a_b", "a^b", "*", "?", "[a]", "{a}b", "{a", "b", "é1", "ê1",
+	}
+	for _, name := range names {
+		t.take(name, t.units(40))
+	}
+	for _, prefix := range []string{"a*", "*", "a?", "?", "a[x]", "a[", "[a", "[^a]", "a\\", "a\\*", "a%", "a_", "{a}", "{", "é"} {
+		t.lists(prefix, names)
+	}
+}
+
+func listsOnlyHeld(t *T) {
+	t.mustRelease(t.take("x/released", t.units(40)))
+	t.take("x/expired", t.units(1))
+	cancelled := t.take("x/cancelled", t.units(40))
+	t.callOff(cancelled.AcquireRequest)
+	held := t.take("x/held", t.units(40))
+	t.refused("x/held")
+	time.Sleep(t.units(2))
+	t.lists("", []string{held.Name})
+}
+
+func listsEachOnce(t *T) {
+	names := make([]string, 300)
+	for i := range names {
+		names[i] = fmt.Sprintf("many/%d", i)
+		t.take(names[i], t.units(400))
+	}
+	t.lists("many/", names)
+}
+
+func listStopsEarly(t *T) {
+	for i := range 20 {
+		t.take(fmt.Sprintf("x/%d", i), t.units(40))
+	}
+	seen := 0
+	for lock, err := range t.Engine.(driver.Lister).List(t.Context(), "x/") {
+		if err != nil {
+			t.Fatalf("List: %v", err)
+		}
+		t.refused(lock.Name)
+		if seen++; seen == 2 {
+			break
+		}
+	}
+	if seen != 2 {
+		t.Errorf("List yielded %d locks, want 2 of 20", seen)
+	}
+	t.take("after", t.units(40))
+}
+
+func listReportsError(t *T) {
+	t.take("a", t.units(40))
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	errs := 0
+	for _, err := range t.Engine.(driver.Lister).List(ctx, "") {
+		if err != nil {
+			errs++
+		}
+	}
+	if errs != 1 {
+		t.Errorf("List with an ended context yielded %d errors, want 1", errs)
+	}
+}

@@ -1,0 +1,236 @@
+package enginetest
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/driver"
+)
+
+// A T is one requirement's run against one engine. Its methods that take or
+// end leases fail the run at once if the engine answers otherwise.
+type T struct {
+	testing.TB
+	Engine  driver.Engine
+	Unit    time.Duration // the harness's
+	harness Harness
+}
+
+func newT(tb testing.TB, h Harness) *T {
+	e := h.Open(tb)
+	closeAtEnd(tb, e)
+	return &T{TB: tb, Engine: e, Unit: h.Unit, harness: h}
+}
+
+// closeAtEnd closes e when tb ends; e may be closed by then.
+func closeAtEnd(tb testing.TB, e driver.Engine) {
+	tb.Cleanup(func() {
+		if err := e.Close(); err != nil {
+			tb.Errorf("Close: %v", err)
+		}
+	})
+}
+
+// join returns a T for another engine on the store of t's. The harness is
+// guaranteed to have Join.
+func (t *T) join() *T {
+	t.Helper()
+	e := t.harness.Join(t.TB, t.Engine)
+	closeAtEnd(t, e)
+	return &T{TB: t.TB, Engine: e, Unit: t.Unit, harness: t.harness}
+}
+
+// units returns n units of time.
+func (t *T) units(n int) time.Duration { return time.Duration(n) * t.Unit }
+
+// slack is what a measured remaining time may be off by: the store's rounding
+// and the way of the answer.
+func (t *T) slack() time.Duration { return t.Unit / 2 }
+
+// early is how much earlier than its TTL a lease may seem to end, measured by
+// a clock beside the store: the store's milliseconds are cut, not rounded.
+const early = 2 * time.Millisecond
+
+// A lease is what a granted request was answered.
+type lease struct {
+	driver.AcquireRequest
+	token    uint64
+	sent     time.Time // before the request was sent
+	answered time.Time
+}
+
+// ask returns a request with a lease ID of its own.
+func ask(name string, ttl time.Duration) driver.AcquireRequest {
+	return driver.AcquireRequest{Name: name, LeaseID: driver.NewLeaseID(), TTL: ttl}
+}
+
+// acquire makes one attempt that must not fail.
+func (t *T) acquire(req driver.AcquireRequest) driver.AcquireReply {
+	t.Helper()
+	reply, err := t.Engine.Acquire(t.Context(), req)
+	if err != nil {
+		t.Fatalf("Acquire(%q): %v", req.Name, err)
+	}
+	return reply
+}
+
+// grant makes one attempt that must be granted.
+func (t *T) grant(req driver.AcquireRequest) lease {
+	t.Helper()
+	sent := time.Now()
+	reply := t.acquire(req)
+	if reply.Outcome != driver.Granted {
+		t.Fatalf("Acquire(%q): %s, want a grant", req.Name, outcome(reply))
+	}
+	return lease{AcquireRequest: req, token: reply.Token, sent: sent, answered: time.Now()}
+}
+
+// take makes one attempt with a new lease ID that must be granted.
+func (t *T) take(name string, ttl time.Duration) lease {
+	t.Helper()
+	return t.grant(ask(name, ttl))
+}
+
+// refused makes one attempt with a new lease ID that must be refused.
+func (t *T) refused(name string) driver.InTheWay {
+	t.Helper()
+	return t.refuse(ask(name, t.units(1)))
+}
+
+// refuse makes one attempt that must be refused.
+func (t *T) refuse(req driver.AcquireRequest) driver.InTheWay {
+	t.Helper()
+	reply := t.acquire(req)
+	if reply.Outcome != driver.Held {
+		t.Fatalf("Acquire(%q): %s, want held", req.Name, outcome(reply))
+	}
+	return reply.InTheWay
+}
+
+// eventually repeats an attempt until it is granted, and fails if that takes
+// longer than limit.
+func (t *T) eventually(req driver.AcquireRequest, limit time.Duration) lease {
+	t.Helper()
+	for start := time.Now(); ; time.Sleep(t.Unit / 10) {
+		sent := time.Now()
+		if reply := t.acquire(req); reply.Outcome == driver.Granted {
+			return lease{AcquireRequest: req, token: reply.Token, sent: sent, answered: time.Now()}
+		}
+		if time.Since(start) > limit {
+			t.Fatalf("Acquire(%q): no grant for %s", req.Name, limit)
+		}
+	}
+}
+
+// extend extends one lease and returns the engine's answer.
+func (t *T) extend(l lease, ttl time.Duration) error {
+	t.Helper()
+	errs := t.Engine.Extend(t.Context(), []driver.ExtendRequest{{Name: l.Name, LeaseID: l.LeaseID, TTL: ttl}})
+	if len(errs) != 1 {
+		t.Fatalf("Extend of 1 lease: %d answers", len(errs))
+	}
+	return errs[0]
+}
+
+// mustExtend extends one lease, which must succeed.
+func (t *T) mustExtend(l lease, ttl time.Duration) {
+	t.Helper()
+	if err := t.extend(l, ttl); err != nil {
+		t.Fatalf("Extend(%q): %v", l.Name, err)
+	}
+}
+
+// release releases one lease and returns the engine's answer.
+func (t *T) release(l lease) error {
+	return t.Engine.Release(t.Context(), driver.ReleaseRequest{Name: l.Name, LeaseID: l.LeaseID})
+}
+
+// mustRelease releases one lease, which must succeed.
+func (t *T) mustRelease(l lease) {
+	t.Helper()
+	if err := t.release(l); err != nil {
+		t.Fatalf("Release(%q): %v", l.Name, err)
+	}
+}
+
+// mustKeep releases one lease with KeepFor, which must succeed.
+func (t *T) mustKeep(l lease, keepFor time.Duration) {
+	t.Helper()
+	err := t.Engine.Release(t.Context(), driver.ReleaseRequest{Name: l.Name, LeaseID: l.LeaseID, KeepFor: keepFor})
+	if err != nil {
+		t.Fatalf("Release(%q) with KeepFor: %v", l.Name, err)
+	}
+}
+
+// cancel calls a lease ID off and returns the engine's answer.
+func (t *T) cancel(name string, id driver.LeaseID) error {
+	return t.Engine.Release(t.Context(), driver.ReleaseRequest{Name: name, LeaseID: id, Cancel: true})
+}
+
+// callOff calls req off, whether or not there is a lease to end.
+func (t *T) callOff(req driver.AcquireRequest) {
+	t.Helper()
+	if err := t.cancel(req.Name, req.LeaseID); err != nil && !errors.Is(err, driver.ErrLost) {
+		t.Fatalf("Cancel(%q): %v", req.Name, err)
+	}
+}
+
+// inspect inspects a name.
+func (t *T) inspect(name string) driver.Lock {
+	t.Helper()
+	lock, err := t.Engine.Inspect(t.Context(), name)
+	if err != nil {
+		t.Fatalf("Inspect(%q): %v", name, err)
+	}
+	return lock
+}
+
+// holding returns what the store says of l's lease, if it is live.
+func (t *T) holding(l lease) (driver.Holding, bool) {
+	t.Helper()
+	for _, h := range t.inspect(l.Name).Holders {
+		if h.LeaseID == l.LeaseID && !h.Released {
+			return h, true
+		}
+	}
+	return driver.Holding{}, false
+}
+
+// live fails the run unless l's lease is live, and returns what is left of it.
+func (t *T) live(l lease) time.Duration {
+	t.Helper()
+	h, ok := t.holding(l)
+	if !ok {
+		t.Fatalf("the lease of %q is gone", l.Name)
+	}
+	return h.ExpiresIn
+}
+
+// free fails the run unless name has no lease.
+func (t *T) free(name string) {
+	t.Helper()
+	if n := len(t.inspect(name).Holders); n != 0 {
+		t.Fatalf("%q has %d leases, want none", name, n)
+	}
+}
+
+// lost fails the run unless err is the definite answer that a lease is gone.
+func (t *T) lost(what string, err error) {
+	t.Helper()
+	if !errors.Is(err, driver.ErrLost) {
+		t.Errorf("%s: error %v, want ErrLost", what, err)
+	}
+}
+
+// outcome describes a reply in a failure.
+func outcome(r driver.AcquireReply) string {
+	switch r.Outcome {
+	case driver.Granted:
+		return "granted"
+	case driver.Cancelled:
+		return "cancelled"
+	default:
+		return "held"
+	}
+}

@@ -1,0 +1,169 @@
+package enginetest
+
+import (
+	"errors"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/driver"
+)
+
+func tokenRequirements() []Requirement {
+	return []Requirement{{
+		Name:        "TokensGrowOverRelease",
+		Explanation: "a grant must carry a greater token than every earlier grant of the name that was released",
+		Invariant:   "I2",
+		Run:         tokensGrowOverRelease,
+	}, {
+		Name:        "TokensGrowOverExpiry",
+		Explanation: "a grant must carry a greater token than every earlier grant of the name that expired",
+		Invariant:   "I2",
+		Run:         tokensGrowOverExpiry,
+	}, {
+		Name:        "TokensGrowOverKeepFor",
+		Explanation: "a grant must carry a greater token than every earlier grant of the name, across KeepFor too",
+		Invariant:   "I2",
+		Run:         tokensGrowOverKeepFor,
+	}, {
+		Name:        "TokensGrowAcrossEngines",
+		Explanation: "the last token must be the store's, not one engine's",
+		Invariant:   "I2",
+		Needs:       hasJoin,
+		Run:         tokensGrowAcrossEngines,
+	}, {
+		Name:        "TokensGrowAcrossModes",
+		Explanation: "a grant must carry a greater token than every earlier grant of the name, whatever their modes",
+		Invariant:   "I2",
+		Needs:       canShare,
+		Run:         tokensGrowAcrossModes,
+	}, {
+		Name:        "TokenFollowsClock",
+		Explanation: "a token must not be below the store's clock in microseconds, or it could not be forgotten after TokenMemory",
+		Invariant:   "I11",
+		Run:         tokenFollowsClock,
+	}, {
+		Name:        "TokenKeptByExtend",
+		Explanation: "Extend must not change the lease's token",
+		Invariant:   "I2",
+		Run:         tokenKeptByExtend,
+	}, {
+		Name:        "MinTokenLiftsToken",
+		Explanation: "the token granted must be greater than MinToken, and so must every later one",
+		Invariant:   "I2",
+		Run:         minTokenLifts,
+	}, {
+		Name:        "MinTokenTooFarAheadIsInvalid",
+		Explanation: "a MinToken more than MaxTokenLead ahead of the store's clock must be refused with ErrInvalid and change nothing",
+		Invariant:   "I2",
+		Run:         minTokenTooFar,
+	}}
+}
+
+// above fails the run unless l's token is greater than last, and returns it.
+func (t *T) above(last uint64, l lease) uint64 {
+	t.Helper()
+	if l.token <= last {
+		t.Errorf("token = %d, want more than %d of the earlier grant", l.token, last)
+	}
+	return l.token
+}
+
+func tokensGrowOverRelease(t *T) {
+	var last uint64
+	for range 20 {
+		l := t.take("a", t.units(8))
+		last = t.above(last, l)
+		t.mustRelease(l)
+	}
+}
+
+// takeAhead takes name with a token half an hour ahead of the store's clock,
+// so that only the store's memory, and not its clock, makes the next greater.
+func (t *T) takeAhead(name string, ttl time.Duration) lease {
+	t.Helper()
+	first := t.take(name, t.units(8))
+	t.mustRelease(first)
+	req := ask(name, ttl)
+	req.MinToken = first.token + uint64((driver.MaxTokenLead / 2).Microseconds())
+	return t.grant(req)
+}
+
+func tokensGrowOverExpiry(t *T) {
+	l := t.takeAhead("a", t.units(1)/2)
+	for range 2 {
+		next := t.eventually(ask("a", t.units(1)/2), t.units(4))
+		t.above(l.token, next)
+		l = next
+	}
+}
+
+func tokensGrowOverKeepFor(t *T) {
+	l := t.takeAhead("a", t.units(8))
+	t.mustKeep(l, t.units(1))
+	t.above(l.token, t.eventually(ask("a", t.units(8)), t.units(4)))
+}
+
+func tokensGrowAcrossEngines(t *T) {
+	var last uint64
+	other := t.join()
+	for range 10 {
+		for _, each := range []*T{t, other} {
+			l := each.take("a", t.units(8))
+			last = t.above(last, l)
+			each.mustRelease(l)
+		}
+	}
+}
+
+func tokensGrowAcrossModes(t *T) {
+	l := t.take("a", t.units(40))
+	t.mustRelease(l)
+	first := t.grant(askShared("a", t.units(40)))
+	last := t.above(t.above(l.token, first), t.grant(askShared("a", t.units(1)/2)))
+	t.mustRelease(first)
+	t.above(last, t.eventually(ask("a", t.units(8)), t.units(4)))
+}
+
+// tokenFollowsClock allows the store's clock to be an hour behind the test's.
+func tokenFollowsClock(t *T) {
+	l := t.take("a", t.units(8))
+	if least := uint64(l.sent.Add(-time.Hour).UnixMicro()); l.token < least {
+		t.Errorf("token = %d, want at least %d", l.token, least)
+	}
+}
+
+func tokenKeptByExtend(t *T) {
+	l := t.take("a", t.units(8))
+	t.mustExtend(l, t.units(16))
+	if h, _ := t.holding(l); h.Token != l.token {
+		t.Errorf("token after Extend = %d, want %d", h.Token, l.token)
+	}
+	if lock := t.inspect("a"); lock.LastToken != l.token {
+		t.Errorf("last token after Extend = %d, want %d", lock.LastToken, l.token)
+	}
+}
+
+func minTokenLifts(t *T) {
+	lifted := t.takeAhead("a", t.units(8))
+	t.above(lifted.MinToken, lifted)
+	t.mustRelease(lifted)
+	t.above(lifted.token, t.take("a", t.units(8)))
+}
+
+func minTokenTooFar(t *T) {
+	for _, minToken := range []uint64{
+		uint64(time.Now().Add(24 * time.Hour).UnixMicro()), // of a clock a day ahead
+		driver.MaxToken,
+		driver.MaxToken + 1,
+		1<<64 - 1,
+	} {
+		req := ask("a", t.units(8))
+		req.MinToken = minToken
+		_, err := t.Engine.Acquire(t.Context(), req)
+		if !errors.Is(err, driver.ErrInvalid) {
+			t.Errorf("MinToken %d: error %v, want ErrInvalid", minToken, err)
+		}
+	}
+	if lock := t.inspect("a"); len(lock.Holders) != 0 || lock.LastToken != 0 {
+		t.Errorf("the refused requests left %d leases and the last token %d", len(lock.Holders), lock.LastToken)
+	}
+}
