@@ -1,0 +1,395 @@
+package holdfast_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/memlock"
+)
+
+func TestTryAcquireTellsWhoHolds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		engine := memlock.New()
+		a := newClient(t, engine, &holdfast.Options{Holder: holdfast.Holder{Host: "web-3", PID: 812}})
+		b := newClient(t, engine, nil)
+		l := mustAcquire(t, a, "orders/42", &holdfast.AcquireOptions{TTL: 12 * time.Second, Reason: "resize"})
+		defer l.Release(t.Context())
+
+		_, err := b.TryAcquire(t.Context(), "orders/42", nil)
+		var held *holdfast.HeldError
+		if !errors.As(err, &held) || !errors.Is(err, holdfast.ErrHeld) {
+			t.Fatalf("error = %v, want a *HeldError", err)
+		}
+		want := `holdfast: acquire "orders/42": held by web-3 (pid 812) for another 12s`
+		if err.Error() != want || held.Holder.Reason != "resize" || held.ExpiresIn != 12*time.Second {
+			t.Errorf("error = %q (%+v), want %q", err, held, want)
+		}
+	})
+}
+
+func TestAcquireWaitsForRelease(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		engine := newFaulty()
+		c := newClient(t, engine, nil)
+		first := mustAcquire(t, c, "a", nil)
+		start := time.Now()
+		time.AfterFunc(time.Minute, func() { first.Release(context.Background()) })
+		second, err := c.Acquire(t.Context(), "a", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer second.Release(t.Context())
+		if waited := time.Since(start); waited != time.Minute {
+			t.Errorf("acquired %s after the start, want at the release: 1m", waited)
+		}
+		if second.Token() <= first.Token() {
+			t.Errorf("tokens %d, %d: want them to grow", first.Token(), second.Token())
+		}
+		// I7: a waiter looks twice to begin with and then once per refresh.
+		if n := engine.count("acquire"); n > 40 {
+			t.Errorf("%d attempts in a minute: the waiter spins", n)
+		}
+	})
+}
+
+func TestAcquireTakesOverAtExpiry(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newClient(t, memlock.New(), nil)
+		mustAcquire(t, c, "a", &holdfast.AcquireOptions{TTL: 10 * time.Second, KeepAlive: holdfast.KeepAliveOff})
+		start := time.Now()
+		l, err := c.Acquire(t.Context(), "a", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer l.Release(t.Context())
+		if took := time.Since(start); took < 10*time.Second || took > 10*time.Second+50*time.Millisecond {
+			t.Errorf("taken over after %s, want 10s to 10.05s", took)
+		}
+	})
+}
+
+func TestAcquireWaitIsBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newClient(t, memlock.New(), nil)
+		l := mustAcquire(t, c, "a", nil)
+		defer l.Release(t.Context())
+		start := time.Now()
+		_, err := c.Acquire(t.Context(), "a", &holdfast.AcquireOptions{Wait: 3 * time.Second})
+		wantErr(t, err, holdfast.ErrHeld)
+		if errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("%v is a context error, but no context of the caller has ended", err)
+		}
+		if took := time.Since(start); took != 3*time.Second {
+			t.Errorf("gave up after %s, want 3s", took)
+		}
+		if !strings.Contains(err.Error(), "(waited 3s)") {
+			t.Errorf("error %q does not say how long it waited", err)
+		}
+	})
+}
+
+func TestAcquireEndsWithItsContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newClient(t, memlock.New(), nil)
+		l := mustAcquire(t, c, "a", nil)
+		defer l.Release(t.Context())
+		why := errors.New("shutting down")
+		ctx, cancel := context.WithCancelCause(t.Context())
+		time.AfterFunc(time.Second, func() { cancel(why) })
+		_, err := c.Acquire(ctx, "a", nil)
+		wantErr(t, err, context.Canceled)
+		wantErr(t, err, why)
+		if errors.Is(err, holdfast.ErrHeld) {
+			t.Errorf("%v is ErrHeld, want only the context's error", err)
+		}
+	})
+}
+
+// The context of the wait is not the life of the lease: other libraries let a
+// held lock die when the time limit of the wait passes.
+func TestLeaseOutlivesContextOfAcquire(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newClient(t, memlock.New(), nil)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		l, err := c.Acquire(ctx, "a", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(5 * time.Minute)
+		if !l.Valid() || l.Context().Err() != nil {
+			t.Errorf("the lease is over: %v", context.Cause(l.Context()))
+		}
+		if err := l.Release(ctx); err != nil {
+			t.Errorf("Release under an ended context: %v", err)
+		}
+	})
+}
+
+func TestAcquireRetriesWithTheSameLeaseID(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		engine := newFaulty()
+		c := newClient(t, engine, nil)
+		lost := 0
+		engine.set(nil, func(_ context.Context, op string) error {
+			if op == "acquire" && lost < 3 {
+				lost++
+				return errLink
+			}
+			return nil
+		})
+		l := mustAcquire(t, c, "a", nil) // not ErrHeld by itself
+		lock, _ := engine.Inspect(t.Context(), "a")
+		if len(lock.Holders) != 1 || lock.Holders[0].Token != l.Token() || lock.Holders[0].LeaseID != l.ID() {
+			t.Errorf("the store has %+v, the lease token %d", lock.Holders, l.Token())
+		}
+		if err := l.Release(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// INVARIANT I5: whatever the instant at which the context ends, nothing stays.
+func TestAbandonedAcquireLeavesNothing(t *testing.T) {
+	for _, hook := range []string{"request delayed", "reply delayed"} {
+		t.Run(hook, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				engine := newFaulty()
+				c := newClient(t, engine, nil)
+				slow := func(_ context.Context, op string) error {
+					if op == "acquire" {
+						time.Sleep(100 * time.Millisecond)
+					}
+					return nil
+				}
+				if hook == "request delayed" {
+					// The request reaches the store although its sender has given
+					// up, and after its own cancel.
+					engine.set(func(ctx context.Context, op string) error {
+						_ = slow(ctx, op)
+						return nil
+					}, nil)
+				} else {
+					engine.set(nil, slow)
+				}
+				for ms := range 130 {
+					ctx, cancel := context.WithTimeout(t.Context(), time.Duration(ms)*time.Millisecond)
+					l, err := c.Acquire(ctx, "a", nil)
+					cancel()
+					if err == nil {
+						l.Release(t.Context())
+					}
+					time.Sleep(time.Second)
+					if n := holders(t, engine.Engine, "a"); n != 0 {
+						t.Fatalf("context ended after %d ms: %d leases stayed behind", ms, n)
+					}
+				}
+			})
+		})
+	}
+}
+
+func TestZombieAcquireMeetsTombstone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		engine := newFaulty()
+		zombies := make(chan driver.AcquireRequest, 1)
+		held := &holding{faulty: engine, requests: zombies}
+		c := newClient(t, held, nil)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		_, err := c.Acquire(ctx, "a", nil)
+		wantErr(t, err, context.DeadlineExceeded)
+		synctest.Wait()
+		reply, err := engine.Acquire(t.Context(), <-zombies)
+		if err != nil || reply.Outcome != driver.Cancelled {
+			t.Errorf("the zombie got %+v, %v; want Cancelled", reply, err)
+		}
+	})
+}
+
+// A holding engine holds acquire requests up on the wire.
+type holding struct {
+	*faulty
+	requests chan driver.AcquireRequest
+}
+
+func (h *holding) Acquire(ctx context.Context, req driver.AcquireRequest) (driver.AcquireReply, error) {
+	h.requests <- req
+	<-ctx.Done()
+	return driver.AcquireReply{}, ctx.Err()
+}
+
+func TestUnreachableStore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		engine := newFaulty()
+		c := newClient(t, engine, nil)
+		refuse := func(context.Context, string) error { return driver.ErrUnavailable }
+		engine.set(refuse, nil)
+		start := time.Now()
+		_, err := c.TryAcquire(t.Context(), "a", nil)
+		wantErr(t, err, holdfast.ErrUnavailable)
+		if took := time.Since(start); took != 0 {
+			t.Errorf("TryAcquire took %s, want an answer at once", took)
+		}
+		_, err = c.Acquire(t.Context(), "a", nil)
+		wantErr(t, err, holdfast.ErrUnavailable)
+		if took := time.Since(start); took < 4*time.Second || took > 7*time.Second {
+			t.Errorf("Acquire gave up after %s, want about the request timeout", took)
+		}
+		engine.set(hang("acquire", "release"), nil)
+		_, err = c.TryAcquire(t.Context(), "a", nil)
+		wantErr(t, err, holdfast.ErrUnavailable)
+		if errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("%v looks like the end of the caller's context", err)
+		}
+		engine.heal()
+	})
+}
+
+// Who already waits behind a holder rides out an outage.
+func TestWaiterRidesOutOutage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		engine := newFaulty()
+		c := newClient(t, engine, nil)
+		mustAcquire(t, c, "a", &holdfast.AcquireOptions{KeepAlive: holdfast.KeepAliveOff})
+		time.AfterFunc(time.Second, func() { engine.set(fail(errLink, "acquire"), nil) })
+		time.AfterFunc(2*time.Minute, engine.heal)
+		start := time.Now()
+		l, err := c.Acquire(t.Context(), "a", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer l.Release(t.Context())
+		if took := time.Since(start); took < 2*time.Minute || took > 2*time.Minute+2*time.Second {
+			t.Errorf("acquired after %s, want soon after the outage of 2m", took)
+		}
+		if n := engine.count("acquire"); n > 200 {
+			t.Errorf("%d attempts in 2 minutes: the waiter spins", n)
+		}
+	})
+}
+
+func TestLateGrantIsNotUsed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		engine := newFaulty()
+		c := newClient(t, engine, nil)
+		engine.set(nil, func(_ context.Context, op string) error {
+			if op == "acquire" {
+				time.Sleep(1200 * time.Millisecond)
+			}
+			return nil
+		})
+		_, err := c.TryAcquire(t.Context(), "a", &holdfast.AcquireOptions{TTL: time.Second})
+		wantErr(t, err, holdfast.ErrUnavailable)
+		synctest.Wait()
+		if n := holders(t, engine.Engine, "a"); n != 0 {
+			t.Errorf("%d leases stayed behind", n)
+		}
+	})
+}
+
+func TestDeadlock(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		engine := memlock.New()
+		c, other := newClient(t, engine, nil), newClient(t, engine, nil)
+		outer := mustAcquire(t, c, "a", nil)
+		inner, err := c.Acquire(outer.Context(), "b", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, client := range []*holdfast.Client{c, other} {
+			_, err = client.Acquire(inner.Context(), "a", nil)
+			wantErr(t, err, holdfast.ErrDeadlock)
+			_, err = client.TryAcquire(inner.Context(), "b", nil)
+			wantErr(t, err, holdfast.ErrDeadlock)
+		}
+		elsewhere := newClient(t, memlock.New(), nil)
+		if l, err := elsewhere.TryAcquire(inner.Context(), "a", nil); err != nil {
+			t.Errorf("the same name in another store: %v", err)
+		} else {
+			l.Release(t.Context())
+		}
+		values := context.WithoutCancel(inner.Context())
+		inner.Release(t.Context())
+		outer.Release(t.Context())
+		l, err := c.Acquire(values, "a", nil)
+		if err != nil {
+			t.Fatalf("after the release: %v", err)
+		}
+		l.Release(t.Context())
+	})
+}
+
+func TestMinToken(t *testing.T) {
+	c := newClient(t, memlock.New(), nil)
+	seen := uint64(time.Now().Add(time.Minute).UnixMicro())
+	l := mustAcquire(t, c, "a", &holdfast.AcquireOptions{MinToken: seen})
+	defer l.Release(t.Context())
+	if l.Token() != seen+1 {
+		t.Errorf("token %d, want %d", l.Token(), seen+1)
+	}
+	_, err := c.TryAcquire(t.Context(), "b", &holdfast.AcquireOptions{MinToken: seen + 2*3600e6})
+	wantErr(t, err, holdfast.ErrInvalid)
+}
+
+func TestBadInputChangesNothing(t *testing.T) {
+	engine := newFaulty()
+	c := newClient(t, engine, nil)
+	day := 24 * time.Hour
+	tests := map[string]struct {
+		name string
+		opts holdfast.AcquireOptions
+		want error
+	}{
+		"empty name":          {name: ""},
+		"long name":           {name: strings.Repeat("x", 513)},
+		"control character":   {name: "a\nb"},
+		"not UTF-8":           {name: "a\xff"},
+		"TTL negative":        {name: "a", opts: holdfast.AcquireOptions{TTL: -1}},
+		"TTL under 10 ms":     {name: "a", opts: holdfast.AcquireOptions{TTL: 9 * time.Millisecond}},
+		"TTL over 30 days":    {name: "a", opts: holdfast.AcquireOptions{TTL: 30*day + 1}},
+		"Wait negative":       {name: "a", opts: holdfast.AcquireOptions{Wait: -1}},
+		"MinHold negative":    {name: "a", opts: holdfast.AcquireOptions{MinHold: -1}},
+		"MaxHold too short":   {name: "a", opts: holdfast.AcquireOptions{MaxHold: 1}},
+		"MinHold > MaxHold":   {name: "a", opts: holdfast.AcquireOptions{MinHold: time.Hour, MaxHold: time.Minute}},
+		"Progress negative":   {name: "a", opts: holdfast.AcquireOptions{Progress: -1}},
+		"Progress by hand":    {name: "a", opts: holdfast.AcquireOptions{Progress: time.Second, KeepAlive: holdfast.KeepAliveOff}},
+		"LockDelay negative":  {name: "a", opts: holdfast.AcquireOptions{LockDelay: -1}},
+		"TTL + LockDelay":     {name: "a", opts: holdfast.AcquireOptions{TTL: 20 * day, LockDelay: 20 * day}},
+		"KeepAlive unknown":   {name: "a", opts: holdfast.AcquireOptions{KeepAlive: 7}},
+		"MinToken at the end": {name: "a", opts: holdfast.AcquireOptions{MinToken: driver.MaxToken}},
+		"Mode unknown":        {name: "a", opts: holdfast.AcquireOptions{Mode: 9}},
+		"Limit of exclusive":  {name: "a", opts: holdfast.AcquireOptions{Limit: 2}},
+		"Semaphore of 0":      {name: "a", opts: holdfast.AcquireOptions{Mode: holdfast.Semaphore}},
+		"reason too long":     {name: "a", opts: holdfast.AcquireOptions{Reason: strings.Repeat("x", 5000)}},
+		"reason with escape":  {name: "a", opts: holdfast.AcquireOptions{Reason: "\x1b[2J"}},
+		"label not UTF-8":     {name: "a", opts: holdfast.AcquireOptions{Labels: map[string]string{"k": "\xff"}}},
+		"shared":              {name: "a", opts: holdfast.AcquireOptions{Mode: holdfast.Shared}, want: holdfast.ErrUnsupported},
+		"semaphore":           {name: "a", opts: holdfast.AcquireOptions{Mode: holdfast.Semaphore, Limit: 3}, want: holdfast.ErrUnsupported},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			want := tt.want
+			if want == nil {
+				want = holdfast.ErrInvalid
+			}
+			for _, acquire := range []func(context.Context, string, *holdfast.AcquireOptions) (*holdfast.Lease, error){c.Acquire, c.TryAcquire} {
+				_, err := acquire(t.Context(), tt.name, &tt.opts)
+				wantErr(t, err, want)
+			}
+		})
+	}
+	if n := engine.count("acquire"); n != 0 {
+		t.Errorf("%d requests were sent", n)
+	}
+	for _, o := range []holdfast.Options{{TTL: -1}, {TTL: time.Millisecond}, {TTL: 31 * day}, {RequestTimeout: -1}} {
+		_, err := holdfast.New(engine, &o)
+		wantErr(t, err, holdfast.ErrInvalid)
+	}
+}

@@ -1,0 +1,149 @@
+package holdfast
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"sync"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/driver"
+)
+
+// A Client takes locks from one store. Make one with New and share it: all
+// its leases are kept alive together, in batches.
+type Client struct {
+	engine    driver.Engine
+	opts      Options
+	bootClock func() time.Duration
+	keeper    keeper
+
+	// background ends when Close gives up waiting; clean-ups run on it.
+	background context.Context
+	abandon    context.CancelFunc
+
+	mu      sync.Mutex // guards the rest
+	closed  bool
+	pending int           // goroutines started by spawn that still run
+	idle    chan struct{} // closed when closed and pending is 0
+}
+
+// New returns a client of the store that engine is open on. It sends nothing.
+// It returns an error that wraps ErrInvalid if an option is out of range. The
+// caller must Close the client, and the engine after it.
+func New(engine driver.Engine, opts *Options) (*Client, error) {
+	o := opts.withDefaults()
+	if err := o.check(); err != nil {
+		return nil, fmt.Errorf("holdfast: new client: %w", err)
+	}
+	background, abandon := context.WithCancel(context.Background())
+	c := &Client{
+		engine: engine, opts: o, bootClock: systemBootClock(),
+		background: background, abandon: abandon,
+		idle: make(chan struct{}),
+	}
+	c.keeper.init(c)
+	return c, nil
+}
+
+// Inspect reports what the store knows of a name. It is a snapshot: what it
+// says may be over when it returns.
+func (c *Client) Inspect(ctx context.Context, name string) (driver.Lock, error) {
+	if err := driver.CheckName(name); err != nil {
+		return driver.Lock{}, opError("inspect", name, err)
+	}
+	ctx, cancel := c.requestContext(ctx)
+	defer cancel()
+	lock, err := c.engine.Inspect(ctx, name)
+	if err != nil {
+		return driver.Lock{}, opError("inspect", name, harmless(ctx, err))
+	}
+	return lock, nil
+}
+
+// List yields the locks whose names begin with prefix and that somebody
+// holds, in no particular order. An error ends the sequence; it wraps
+// ErrUnsupported if the engine cannot list.
+func (c *Client) List(ctx context.Context, prefix string) iter.Seq2[driver.Lock, error] {
+	lister, ok := c.engine.(driver.Lister)
+	return func(yield func(driver.Lock, error) bool) {
+		if !ok {
+			yield(driver.Lock{}, opError("list", prefix, fmt.Errorf("listing is %w", ErrUnsupported)))
+			return
+		}
+		for lock, err := range lister.List(ctx, prefix) {
+			if err != nil {
+				yield(driver.Lock{}, opError("list", prefix, err))
+				return
+			}
+			if !yield(lock, nil) {
+				return
+			}
+		}
+	}
+}
+
+// Close releases every lease that is still held and waits until the clean-ups
+// of abandoned requests are done, or ctx ends; it then gives them up and
+// returns an error that wraps ctx's, and what they would have cleaned up ends
+// with its TTL. Acquiring fails with ErrClosed from now on. It does not close
+// the engine. A second Close waits again.
+func (c *Client) Close(ctx context.Context) error {
+	for _, l := range c.shut() {
+		c.spawn(func(background context.Context) {
+			_ = l.Release(background) // reported by Observer; the lease ends with its TTL
+		})
+	}
+	c.finished() // closes idle if nothing is pending
+	select {
+	case <-c.idle:
+		c.abandon()
+		return nil
+	case <-ctx.Done():
+		c.abandon()
+		return fmt.Errorf("holdfast: close: clean-ups are still running: %w", ctx.Err())
+	}
+}
+
+// shut refuses new leases and returns the present ones. It counts as pending
+// until finished is called.
+func (c *Client) shut() []*Lease {
+	c.mu.Lock()
+	c.closed = true
+	c.pending++
+	c.mu.Unlock()
+	return c.keeper.leases()
+}
+
+// spawn runs f on a goroutine that Close waits for. The context of f ends
+// when Close gives up.
+func (c *Client) spawn(f func(background context.Context)) {
+	c.mu.Lock()
+	c.pending++
+	c.mu.Unlock()
+	go func() {
+		defer c.finished()
+		f(c.background)
+	}()
+}
+
+// finished takes one goroutine off the count.
+func (c *Client) finished() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.pending--
+	if c.closed && c.pending == 0 {
+		select {
+		case <-c.idle: // closed already
+		default:
+			close(c.idle)
+		}
+	}
+}
+
+// isClosed reports whether Close was called.
+func (c *Client) isClosed() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.closed
+}

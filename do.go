@@ -1,0 +1,61 @@
+package holdfast
+
+import (
+	"context"
+	"errors"
+	"fmt"
+)
+
+// Do acquires the lock as Acquire does, runs work, and releases the lock,
+// also if work panics or calls runtime.Goexit.
+//
+// The context of work ends when ctx does and when the lease is lost, with a
+// cause that is ErrLost; work must then stop. Do returns the error of work. If
+// the lease was lost while work ran, the error is ErrLost as well, even if
+// work returned nil: somebody else may have worked at the same time. A release
+// that the store does not answer is no error, because the work was protected
+// to its end; the lock is free at the lease's expiry at the latest.
+func (c *Client) Do(ctx context.Context, name string, opts *AcquireOptions, work func(ctx context.Context, l *Lease) error) error {
+	_, err := Call(ctx, c, name, opts, func(ctx context.Context, l *Lease) (struct{}, error) {
+		return struct{}{}, work(ctx, l)
+	})
+	return err
+}
+
+// Call is Do for work that returns a value.
+func Call[T any](ctx context.Context, c *Client, name string, opts *AcquireOptions, work func(ctx context.Context, l *Lease) (T, error)) (v T, err error) {
+	lease, err := c.Acquire(ctx, name, opts)
+	if err != nil {
+		return v, err
+	}
+	workCtx, stop := lease.attach(ctx)
+	defer func() {
+		stop()
+		if isLost(lease.Release(ctx)) {
+			err = lostDuring(name, err)
+		}
+	}()
+	return work(workCtx, lease)
+}
+
+// attach derives from ctx a context that also ends with the lease. stop frees
+// it.
+func (l *Lease) attach(ctx context.Context) (attached context.Context, stop func()) {
+	attached, cancel := context.WithCancelCause(context.WithValue(ctx, heldKey{}, l))
+	detach := context.AfterFunc(l.ctx, func() { cancel(context.Cause(l.ctx)) })
+	return attached, func() {
+		detach()
+		cancel(context.Canceled)
+	}
+}
+
+// lostDuring adds the loss of the lease to the error of the work.
+func lostDuring(name string, err error) error {
+	switch {
+	case err == nil:
+		return opError("do", name, fmt.Errorf("%w while the work ran", ErrLost))
+	case isLost(err):
+		return err
+	}
+	return opError("do", name, errors.Join(fmt.Errorf("%w while the work ran", ErrLost), err))
+}

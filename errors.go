@@ -1,0 +1,123 @@
+package holdfast
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/driver"
+)
+
+// The errors that a caller may test with errors.Is (INVARIANT I10). Each error
+// of this package wraps exactly one of them and the cause, or nothing but the
+// error of the caller's own context.
+var (
+	// ErrHeld: somebody else has the lock. The error is a *HeldError.
+	ErrHeld = errors.New("held")
+
+	// ErrLost: we had the lease and no longer do, or its name is closed for
+	// it for good. Somebody else may have the lock.
+	ErrLost = driver.ErrLost
+
+	// ErrUnavailable: the store cannot be reached or refuses to serve. For an
+	// acquire: no lease was returned, and none will stay behind.
+	ErrUnavailable = driver.ErrUnavailable
+
+	// ErrOutcomeUnknown: the store may or may not have carried the request
+	// out.
+	ErrOutcomeUnknown = errors.New("outcome is unknown")
+
+	// ErrUnsupported: the engine cannot do what was asked for.
+	ErrUnsupported = driver.ErrUnsupported
+
+	// ErrInvalid: the arguments are wrong. Nothing was sent to the store.
+	ErrInvalid = driver.ErrInvalid
+
+	// ErrPermission: the store refuses our credentials or rights.
+	ErrPermission = driver.ErrPermission
+
+	// ErrKindMismatch: the store has something else under this name.
+	ErrKindMismatch = driver.ErrKindMismatch
+
+	// ErrDeadlock: the context already holds the lock that it would wait for.
+	ErrDeadlock = errors.New("already held under this context")
+
+	// ErrClosed: the client or its engine was closed.
+	ErrClosed = driver.ErrClosed
+)
+
+// The reasons for which a lease ends at its deadline although the store could
+// be reached. Both come together with ErrLost in the cause of a lease's
+// context.
+var (
+	// ErrMaxHold: AcquireOptions.MaxHold is over.
+	ErrMaxHold = errors.New("held for MaxHold")
+
+	// ErrStalled: Lease.Progress was not called for AcquireOptions.Progress.
+	ErrStalled = errors.New("no progress was reported")
+)
+
+// A HeldError says who has the lock. It is ErrHeld.
+type HeldError struct {
+	// Holder is zero if a client that is not holdfast has the lock, or if the
+	// wait ended before the store said who has it.
+	Holder Holder
+	// ExpiresIn is how long the lease lasts unless its holder extends it, as
+	// of the store's answer; driver.Never if it has no end.
+	ExpiresIn time.Duration
+	// Waited is how long Acquire waited in vain.
+	Waited time.Duration
+}
+
+func (e *HeldError) Error() string {
+	var b strings.Builder
+	b.WriteString("held by " + describeHolder(e.Holder))
+	switch {
+	case e.ExpiresIn > 0:
+		fmt.Fprintf(&b, " for another %s", round(e.ExpiresIn))
+	case e.ExpiresIn == driver.Never:
+		b.WriteString(" without an end")
+	}
+	if e.Waited > 0 {
+		fmt.Fprintf(&b, " (waited %s)", round(e.Waited))
+	}
+	return b.String()
+}
+
+// Is makes errors.Is(err, ErrHeld) true.
+func (e *HeldError) Is(target error) bool { return target == ErrHeld }
+
+// describeHolder names a holder for people: `web-3 (pid 812)`.
+func describeHolder(h Holder) string {
+	s := h.Host
+	if s == "" {
+		s = h.Label
+	} else if h.Label != "" {
+		s = h.Label + " on " + s
+	}
+	if s == "" {
+		return "another client"
+	}
+	if h.PID != 0 {
+		s += fmt.Sprintf(" (pid %d)", h.PID)
+	}
+	return s
+}
+
+// round shortens a duration to what people read.
+func round(d time.Duration) time.Duration {
+	switch {
+	case d >= 10*time.Second:
+		return d.Round(time.Second)
+	case d >= time.Second:
+		return d.Round(100 * time.Millisecond)
+	}
+	return d.Round(time.Millisecond)
+}
+
+// opError adds the verb and the name to an error:
+// `holdfast: acquire "orders/42": held by web-3 (pid 812) for another 12s`.
+func opError(op, name string, err error) error {
+	return fmt.Errorf("holdfast: %s %q: %w", op, name, err)
+}

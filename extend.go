@@ -1,0 +1,131 @@
+package holdfast
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/driver"
+)
+
+// Extend makes the lease last at least until ttl after the call reached the
+// store. It never shortens the lease, so that a repeated or delayed request
+// does no harm. MaxHold still bounds it. It blocks until the store answers or
+// ctx ends.
+//
+// It returns ErrLost if the lease has expired or was released; the lease then
+// stays lost. ErrOutcomeUnknown leaves Deadline unchanged: the lease may or
+// may not have been extended. On any other error it certainly was not.
+func (l *Lease) Extend(ctx context.Context, ttl time.Duration) error {
+	err := checkTTL("ttl", ttl)
+	if err == nil {
+		err = checkTTL("ttl with LockDelay", ttl+l.opts.LockDelay)
+	}
+	if err == nil {
+		err = l.extend(ctx, ceilMS(ttl))
+	}
+	if err != nil {
+		return opError("extend", l.name, err)
+	}
+	return nil
+}
+
+// ExtendBy pushes Deadline out by d, which may be called between the steps of
+// a piece of work of unknown length. Everything that Extend's doc says holds
+// for it too.
+func (l *Lease) ExtendBy(ctx context.Context, d time.Duration) error {
+	if d <= 0 || d > MaxTTL {
+		return opError("extend", l.name, fmt.Errorf("%w duration %s: want more than 0, up to %s", ErrInvalid, d, MaxTTL))
+	}
+	return l.Extend(ctx, max(MinTTL, ttlFor(time.Until(l.Deadline())+d)))
+}
+
+func (l *Lease) extend(ctx context.Context, ttl time.Duration) error {
+	now := l.client.now()
+	l.mu.Lock()
+	ttl, final := l.boundLocked(ttl, now.mono)
+	sending := ttl >= MinTTL && l.beginLocked(now)
+	l.mu.Unlock()
+	if !sending {
+		if l.Valid() {
+			return nil // as late as MaxHold allows already
+		}
+		return l.lostError()
+	}
+	ctx, cancel := l.client.requestContext(ctx)
+	defer cancel()
+	r := renewal{lease: l, ttl: ttl, final: final}
+	errs := l.client.engine.Extend(ctx, []driver.ExtendRequest{r.request()})
+	err := errs[0]
+	if err != nil {
+		err = effective(ctx, err)
+	}
+	return r.done(now, err)
+}
+
+// boundLocked shortens ttl to what MaxHold leaves, and reports whether it did.
+func (l *Lease) boundLocked(ttl time.Duration, now time.Time) (time.Duration, bool) {
+	if l.opts.MaxHold == 0 {
+		return ttl, false
+	}
+	left := l.began.mono.Add(l.opts.MaxHold).Sub(now).Truncate(time.Millisecond)
+	return min(ttl, left), ttl >= left
+}
+
+// beginLocked notes that a request to lengthen the lease is about to be sent,
+// or refuses it because the lease is over. Its end must be noted by done.
+// INVARIANT I9: once Release has begun none begins, and Release waits for
+// those that have.
+func (l *Lease) beginLocked(now instant) bool {
+	if l.state != stateHeld || now.reached(l.deadline) {
+		return false
+	}
+	l.inflight++
+	return true
+}
+
+// A renewal is one request to lengthen one lease.
+type renewal struct {
+	lease *Lease
+	ttl   time.Duration
+	final bool // ttl is all that MaxHold leaves
+}
+
+func (r renewal) request() driver.ExtendRequest {
+	return driver.ExtendRequest{Name: r.lease.name, LeaseID: r.lease.id, TTL: r.ttl + r.lease.opts.LockDelay}
+}
+
+// done notes the answer to a renewal that was sent no earlier than at sent.
+// It returns nil if the lease lasts, or why it does not.
+func (r renewal) done(sent instant, err error) error {
+	l, now := r.lease, r.lease.client.now()
+	l.mu.Lock()
+	l.landLocked()
+	live := l.state == stateHeld && !now.reached(l.deadline)
+	switch {
+	case live && err == nil:
+		l.raiseLocked(sent.add(trusted(r.ttl)), r.final)
+	case live && !isLost(err):
+		// INVARIANT I9: a failed renewal is retried until the deadline.
+		l.renewAt = earlier(l.renewAt, now.mono.Add(l.opts.TTL/retryDivisor))
+	}
+	l.mu.Unlock()
+
+	took := now.mono.Sub(sent.mono)
+	switch {
+	case live && err == nil:
+		l.client.opts.Observer(Event{Kind: Renewed, Name: l.name, LeaseID: l.id, Token: l.token, Took: took})
+		l.client.keeper.update(l)
+		return nil
+	case live && isLost(err):
+		l.lose(errTakenAway)
+		return l.lostError()
+	case live:
+		l.client.opts.Observer(Event{Kind: RenewFailed, Name: l.name, LeaseID: l.id, Token: l.token, Took: took, Err: err})
+		l.client.keeper.update(l)
+		return err
+	}
+	// Too late, whatever the answer: loss is final. INVARIANT I3.
+	l.lose(l.expiredCause())
+	return l.lostError()
+}

@@ -1,0 +1,41 @@
+package holdfast
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// localHolder names this process.
+func localHolder() Holder {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "unknown host"
+	}
+	return Holder{Host: host, PID: os.Getpid()}
+}
+
+// checkHolder returns an error that wraps ErrInvalid if h is too large for a
+// store to keep with every lease, or cannot be shown on a terminal.
+func checkHolder(h Holder) error {
+	texts := []string{h.Host, h.Label, h.Reason}
+	for k, v := range h.Labels {
+		texts = append(texts, k, v)
+	}
+	for _, s := range texts {
+		if !utf8.ValidString(s) || strings.ContainsFunc(s, unicode.IsControl) {
+			return fmt.Errorf("%w holder text %q: want UTF-8 without control characters", ErrInvalid, s)
+		}
+	}
+	encoded, err := json.Marshal(h)
+	if err != nil {
+		return fmt.Errorf("%w holder: %w", ErrInvalid, err)
+	}
+	if len(encoded) > maxHolderText {
+		return fmt.Errorf("%w holder: reason and labels take %d bytes, the limit is %d", ErrInvalid, len(encoded), maxHolderText)
+	}
+	return nil
+}

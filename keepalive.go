@@ -1,0 +1,238 @@
+package holdfast
+
+import (
+	"container/heap"
+	"context"
+	"sync"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/driver"
+)
+
+// When renewals are sent, as parts of the TTL. A lease is renewed when a third
+// of its TTL is over, and again while no answer comes, so that several
+// renewals fit before the deadline even if the store takes almost half of the
+// TTL to answer.
+const (
+	renewalRemaining = 2.0 / 3 // a renewal is due when so much is left
+	unansweredPart   = 6       // 1/6 after a renewal without an answer, the next
+	retryDivisor     = 20      // 1/20 after a renewal that failed, the next
+	batchingPart     = 10      // a renewal due within 1/10 joins a batch that goes out now
+)
+
+// A keeper is the scheduler of one client: it renews leases, and ends those
+// that have reached their deadline. It has one timer, and a goroutine only
+// while something is due.
+type keeper struct {
+	client *Client
+
+	mu    sync.Mutex // guards the rest, and the slot of every lease
+	heap  leaseHeap
+	timer *time.Timer
+}
+
+// A slot is a lease's place in the heap.
+type slot struct {
+	index int       // in the heap, counted from 1; 0 if it is not there
+	at    time.Time // when the lease needs attention
+}
+
+func (k *keeper) init(c *Client) {
+	k.client = c
+	k.timer = time.AfterFunc(time.Hour, k.tick)
+	k.timer.Stop()
+}
+
+// update moves l to where its state says that it belongs.
+func (k *keeper) update(l *Lease) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	at, live := l.attention()
+	switch {
+	case !live:
+		return // remove comes, or has come
+	case l.slot.index == 0:
+		l.slot.at = at
+		heap.Push(&k.heap, l)
+	default:
+		l.slot.at = at
+		heap.Fix(&k.heap, l.slot.index-1)
+	}
+	if k.heap[0] == l {
+		k.armLocked()
+	}
+}
+
+// remove takes l out. The timer is left to fire in vain.
+func (k *keeper) remove(l *Lease) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if l.slot.index > 0 {
+		heap.Remove(&k.heap, l.slot.index-1)
+	}
+}
+
+// leases returns the leases that are held.
+func (k *keeper) leases() []*Lease {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return append([]*Lease(nil), k.heap...)
+}
+
+// armLocked sets the timer to the first lease's time.
+func (k *keeper) armLocked() {
+	if len(k.heap) > 0 {
+		k.timer.Reset(time.Until(k.heap[0].slot.at))
+	}
+}
+
+// tick runs on the timer's goroutine when the first lease needs attention.
+func (k *keeper) tick() {
+	expired, renewals := k.due(k.client.now())
+	for _, l := range expired {
+		l.lose(l.expiredCause())
+	}
+	for len(renewals) > 0 {
+		n := min(len(renewals), driver.MaxBatch)
+		batch := renewals[:n]
+		renewals = renewals[n:]
+		k.client.spawn(func(ctx context.Context) { k.renew(ctx, batch) })
+	}
+}
+
+// due returns the leases that need attention now and arms the timer for the
+// next. As long as the first lease of the heap is due for renewal soon, it
+// joins the batch: leases with the same TTL thus come to be renewed together.
+func (k *keeper) due(now instant) (expired []*Lease, renewals []renewal) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for len(k.heap) > 0 {
+		l := k.heap[0]
+		s := l.step(now, len(renewals) > 0)
+		switch {
+		case s.over:
+			heap.Pop(&k.heap)
+			expired = append(expired, l)
+			continue
+		case s.renewal.lease != nil:
+			renewals = append(renewals, s.renewal)
+		case l.slot.at.After(now.mono):
+			k.armLocked()
+			return expired, renewals
+		}
+		l.slot.at = s.next
+		heap.Fix(&k.heap, 0)
+	}
+	return expired, renewals
+}
+
+// renew sends one batch and notes the answers. It runs on a goroutine of its
+// own, started by tick; it ends when the store answers or when no lease of the
+// batch could profit any more, so a store that hangs holds up no other batch.
+func (k *keeper) renew(ctx context.Context, batch []renewal) {
+	reqs := make([]driver.ExtendRequest, len(batch))
+	last := time.Time{}
+	for i, r := range batch {
+		reqs[i] = r.request()
+		if d := r.lease.Deadline(); d.After(last) {
+			last = d
+		}
+	}
+	ctx, cancel := context.WithDeadlineCause(ctx, last, errNoAnswer)
+	defer cancel()
+	// INVARIANT I3: the clock starts before the first byte is written.
+	sent := k.client.now()
+	for i, err := range k.client.engine.Extend(ctx, reqs) {
+		if err != nil {
+			err = effective(ctx, err)
+		}
+		_ = batch[i].done(sent, err) // told to the Observer and by the lease's context
+	}
+}
+
+// A step is what the keeper does about a lease.
+type step struct {
+	over    bool    // the lease has ended, or does now
+	renewal renewal // to be sent now; zero if none
+	next    time.Time
+}
+
+// step decides what l needs now. With joining, a renewal may go out a little
+// early.
+func (l *Lease) step(now instant, joining bool) step {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.state != stateHeld || now.reached(l.deadline) {
+		return step{over: true}
+	}
+	due := l.renewAt
+	if joining {
+		due = due.Add(-l.opts.TTL / batchingPart)
+	}
+	s := step{}
+	if l.renewsLocked() && !now.mono.Before(due) {
+		s.renewal = l.beginRenewalLocked(now)
+	}
+	s.next = l.attentionLocked()
+	return s
+}
+
+// beginRenewalLocked returns the renewal to send, or the zero renewal if there
+// is no reason for one any more.
+func (l *Lease) beginRenewalLocked(now instant) renewal {
+	if l.opts.Progress > 0 && now.mono.Sub(l.progress) >= l.opts.Progress {
+		l.stalled = true
+		return renewal{}
+	}
+	ttl, final := l.boundLocked(l.opts.TTL, now.mono)
+	if ttl < MinTTL {
+		l.final = true
+		return renewal{}
+	}
+	if !l.beginLocked(now) {
+		return renewal{}
+	}
+	l.renewAt = now.mono.Add(l.opts.TTL / unansweredPart)
+	return renewal{l, ttl, final}
+}
+
+// renewsLocked reports whether the keep-alive renews l, at present.
+func (l *Lease) renewsLocked() bool {
+	return l.opts.KeepAlive == KeepAliveOn && !l.final && !l.stalled
+}
+
+// raiseLocked moves the deadline to end unless it is later already.
+func (l *Lease) raiseLocked(end instant, final bool) {
+	l.final = l.final || final
+	if !end.mono.After(l.deadline.mono) {
+		return
+	}
+	l.deadline = end
+	l.renewAt = l.renewalDueLocked()
+}
+
+func (l *Lease) renewalDueLocked() time.Time {
+	return l.deadline.mono.Add(-time.Duration(float64(l.opts.TTL) * renewalRemaining))
+}
+
+// attention returns when the keeper must look at l next, and whether l is
+// still its business.
+func (l *Lease) attention() (at time.Time, live bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.attentionLocked(), l.state == stateHeld
+}
+
+func (l *Lease) attentionLocked() time.Time {
+	if l.renewsLocked() {
+		return earlier(l.renewAt, l.deadline.mono)
+	}
+	return l.deadline.mono
+}
+
+func earlier(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return a
+	}
+	return b
+}

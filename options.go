@@ -1,0 +1,222 @@
+package holdfast
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/driver"
+)
+
+// The limits of durations and texts in options. A value outside them is
+// ErrInvalid.
+const (
+	MinTTL = 10 * time.Millisecond
+	MaxTTL = 30 * 24 * time.Hour // also of LockDelay, MinHold, MaxHold, Progress
+
+	maxHolderText = 4096 // bytes of Reason, Label and Labels together
+)
+
+const (
+	defaultTTL            = 30 * time.Second
+	defaultRequestTimeout = 5 * time.Second
+)
+
+// Options configure a Client. Nil is default; a zero field is default.
+type Options struct {
+	// TTL is the length of possession without renewal, for leases whose
+	// AcquireOptions give none. A dead process leaves its locks closed for
+	// so long. Default: 30 seconds.
+	TTL time.Duration
+
+	// RequestTimeout bounds how long one request may wait for the store's
+	// answer before it is repeated or given up. Default: 5 seconds.
+	RequestTimeout time.Duration
+
+	// Holder tells people who holds a lock. Default: the host's name and the
+	// process ID. Reason and Labels are set for each acquisition.
+	Holder Holder
+
+	// Observer is told what happens to leases; nil is nobody.
+	Observer Observer
+}
+
+// AcquireOptions are the wishes of one acquisition. Nil is default; a zero
+// field is default.
+type AcquireOptions struct {
+	// Mode is Exclusive by default. Other modes are ErrUnsupported unless the
+	// engine has them. Limit is the number of permits of a Semaphore.
+	Mode  Mode
+	Limit int
+
+	// TTL overrides Options.TTL; 10 ms to 30 days.
+	TTL time.Duration
+
+	// Wait bounds how long Acquire waits for the lock; it then returns a
+	// *HeldError. Zero: until the context ends. TryAcquire ignores it.
+	Wait time.Duration
+
+	// KeepAlive says who extends the lease: the client in the background
+	// (default), or the caller with Extend.
+	KeepAlive KeepAlive
+
+	// MinHold keeps the name closed for at least so long from the
+	// acquisition, also if it is released earlier: a job that is done in a
+	// second does not run again on a replica whose clock is behind.
+	MinHold time.Duration
+
+	// MaxHold ends the lease so long after the acquisition, at the latest,
+	// with ErrMaxHold. The holder must be done by then. Zero: no bound.
+	MaxHold time.Duration
+
+	// Progress stops the keep-alive while Lease.Progress was not called for
+	// so long, so that a stuck worker loses the lock, with ErrStalled. Zero:
+	// off.
+	Progress time.Duration
+
+	// MinToken makes the fencing token greater than it: a holder whose token
+	// was refused as stale, by a resource that has seen MinToken, acquires
+	// again with it.
+	MinToken uint64
+
+	// LockDelay keeps the lock of a holder that died or was cut off closed
+	// for so much longer than the lease, for resources that cannot check
+	// tokens. Release still frees it at once.
+	LockDelay time.Duration
+
+	// Reason and Labels tell people why the lock is held.
+	Reason string
+	Labels map[string]string
+}
+
+// KeepAlive says who extends a lease.
+type KeepAlive int
+
+const (
+	KeepAliveOn  KeepAlive = iota // the client, in the background
+	KeepAliveOff                  // the caller, with Lease.Extend
+)
+
+// A Mode says which leases of a name are compatible.
+type Mode = driver.Mode
+
+const (
+	Exclusive = driver.Exclusive
+	Shared    = driver.Shared
+	Semaphore = driver.Semaphore
+)
+
+// A Holder tells people who holds a lock.
+type Holder = driver.Holder
+
+// A LeaseID names one acquisition.
+type LeaseID = driver.LeaseID
+
+// withDefaults returns a copy with the defaults filled in.
+func (o *Options) withDefaults() Options {
+	var c Options
+	if o != nil {
+		c = *o
+	}
+	if c.TTL == 0 {
+		c.TTL = defaultTTL
+	}
+	if c.RequestTimeout == 0 {
+		c.RequestTimeout = defaultRequestTimeout
+	}
+	if c.Observer == nil {
+		c.Observer = func(Event) {}
+	}
+	if c.Holder.Host == "" && c.Holder.PID == 0 && c.Holder.Label == "" {
+		c.Holder = localHolder()
+	}
+	return c
+}
+
+// check returns an error that wraps ErrInvalid if an option is out of range.
+func (o *Options) check() error {
+	if o.RequestTimeout < MinTTL || o.RequestTimeout > MaxTTL {
+		return fmt.Errorf("%w Options.RequestTimeout %s: want %s to %s", ErrInvalid, o.RequestTimeout, MinTTL, MaxTTL)
+	}
+	return checkTTL("Options.TTL", o.TTL)
+}
+
+// resolve returns a copy of o with the defaults of the client filled in, and
+// durations rounded up to whole milliseconds, or an error that wraps
+// ErrInvalid.
+func (o *AcquireOptions) resolve(client *Options) (AcquireOptions, error) {
+	var c AcquireOptions
+	if o != nil {
+		c = *o
+	}
+	if c.TTL == 0 {
+		c.TTL = client.TTL
+	}
+	if err := c.check(); err != nil {
+		return c, err
+	}
+	if c.MaxHold > 0 {
+		c.MaxHold = c.MaxHold.Truncate(time.Millisecond)
+		c.TTL = min(c.TTL, c.MaxHold)
+	}
+	c.TTL, c.LockDelay, c.MinHold = ceilMS(c.TTL), ceilMS(c.LockDelay), ceilMS(c.MinHold)
+	return c, nil
+}
+
+func (o *AcquireOptions) check() error {
+	if err := checkTTL("TTL", o.TTL); err != nil {
+		return err
+	}
+	if o.Wait < 0 {
+		return fmt.Errorf("%w Wait %s: it is negative; zero waits until the context ends", ErrInvalid, o.Wait)
+	}
+	for _, d := range []struct {
+		name  string
+		value time.Duration
+	}{{"MinHold", o.MinHold}, {"MaxHold", o.MaxHold}, {"Progress", o.Progress}, {"LockDelay", o.LockDelay}} {
+		if d.value != 0 && (d.value < MinTTL || d.value > MaxTTL) {
+			return fmt.Errorf("%w %s %s: want %s to %s, or zero", ErrInvalid, d.name, d.value, MinTTL, MaxTTL)
+		}
+	}
+	switch {
+	case o.TTL+o.LockDelay > MaxTTL:
+		return fmt.Errorf("%w LockDelay %s: TTL and LockDelay together exceed %s", ErrInvalid, o.LockDelay, MaxTTL)
+	case o.MaxHold > 0 && o.MinHold > o.MaxHold:
+		return fmt.Errorf("%w MinHold %s: it exceeds MaxHold %s", ErrInvalid, o.MinHold, o.MaxHold)
+	case o.KeepAlive != KeepAliveOn && o.KeepAlive != KeepAliveOff:
+		return fmt.Errorf("%w KeepAlive %d", ErrInvalid, o.KeepAlive)
+	case o.KeepAlive == KeepAliveOff && o.Progress > 0:
+		return fmt.Errorf("%w Progress %s: it needs the keep-alive, which is off", ErrInvalid, o.Progress)
+	case o.MinToken >= driver.MaxToken:
+		return fmt.Errorf("%w MinToken %d: no token is greater", ErrInvalid, o.MinToken)
+	}
+	return o.checkMode()
+}
+
+func (o *AcquireOptions) checkMode() error {
+	switch o.Mode {
+	case Exclusive, Shared:
+		if o.Limit != 0 {
+			return fmt.Errorf("%w Limit %d: only a Semaphore has one", ErrInvalid, o.Limit)
+		}
+	case Semaphore:
+		if o.Limit < 1 {
+			return fmt.Errorf("%w Limit %d: a Semaphore needs at least 1", ErrInvalid, o.Limit)
+		}
+	default:
+		return fmt.Errorf("%w Mode %d", ErrInvalid, o.Mode)
+	}
+	return nil
+}
+
+// checkTTL returns an error that wraps ErrInvalid unless d can be a TTL.
+func checkTTL(what string, d time.Duration) error {
+	if d < MinTTL || d > MaxTTL {
+		return fmt.Errorf("%w %s %s: want %s to %s", ErrInvalid, what, d, MinTTL, MaxTTL)
+	}
+	return nil
+}
+
+// ceilMS rounds up to whole milliseconds, which is what stores count in.
+func ceilMS(d time.Duration) time.Duration {
+	return (d + time.Millisecond - 1).Truncate(time.Millisecond)
+}

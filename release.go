@@ -1,0 +1,111 @@
+package holdfast
+
+import (
+	"context"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/driver"
+)
+
+// Release ends Context, gives the lock back and returns when the store has
+// answered: the next holder may then have it. With MinHold the name stays
+// closed for the rest of that time.
+//
+// It works also when ctx has ended, for Options.RequestTimeout at most. It
+// returns ErrLost if the lease was lost before; what the store may still keep
+// of it is freed all the same. ErrOutcomeUnknown and ErrUnavailable say that
+// the store did not answer: the client goes on trying in the background, and
+// the lock is free at the lease's expiry at the latest.
+//
+// The caller must call Release once the work is over, also after a loss. It
+// may be called again, from anywhere, and then returns what the first call
+// returns.
+func (l *Lease) Release(ctx context.Context) error {
+	if !l.beginRelease() {
+		select {
+		case <-l.released:
+			return l.result
+		case <-ctx.Done():
+			return opError("release", l.name, contextError(ctx))
+		}
+	}
+	if ctx.Err() != nil {
+		ctx = context.WithoutCancel(ctx)
+	}
+	if err := l.release(ctx); err != nil {
+		l.result = opError("release", l.name, err)
+	}
+	close(l.released)
+	return l.result
+}
+
+// beginRelease ends the lease for its holder. It reports whether this is the
+// first call.
+func (l *Lease) beginRelease() bool {
+	l.Valid() // if the deadline has passed unnoticed, the lease is lost, not released
+	l.mu.Lock()
+	if l.state == stateReleasing {
+		l.mu.Unlock()
+		return false
+	}
+	l.state = stateReleasing
+	if l.inflight == 0 {
+		close(l.landed)
+	}
+	l.mu.Unlock()
+	l.client.keeper.remove(l)
+	l.end(context.Canceled)
+	return true
+}
+
+// landLocked notes that a request to lengthen the lease is under way no more.
+func (l *Lease) landLocked() {
+	l.inflight--
+	if l.inflight == 0 && l.state == stateReleasing {
+		close(l.landed)
+	}
+}
+
+// release sends the release request, after every renewal has been answered.
+// (INVARIANT I9. A renewal that the store sees later does no harm, because the
+// store compares lease IDs, so a store that does not answer delays the release
+// by no more than the request timeout, which covers both.)
+func (l *Lease) release(ctx context.Context) error {
+	ctx, cancel := l.client.requestContext(ctx)
+	defer cancel()
+	select {
+	case <-l.landed:
+	case <-ctx.Done():
+	}
+	req := driver.ReleaseRequest{Name: l.name, LeaseID: l.id, KeepFor: l.keepFor(), Cancel: l.cancel}
+	err := l.client.releaseOnce(ctx, req)
+	if err != nil && !permanent(err) {
+		l.client.releaseInBackground(req, l.opts.TTL+l.opts.LockDelay)
+	}
+	l.mu.Lock()
+	lostBefore := l.lost
+	l.mu.Unlock()
+	if lostBefore != nil {
+		return lostBefore
+	}
+	l.observeRelease(err)
+	return err
+}
+
+func (l *Lease) observeRelease(err error) {
+	e := Event{Kind: Released, Name: l.name, LeaseID: l.id, Token: l.token, Took: time.Since(l.began.mono), Err: err}
+	switch {
+	case isLost(err):
+		e.Kind = Lost
+	case permanent(err):
+		e.Kind = CleanupFailed
+	case err != nil:
+		return // the background goes on
+	}
+	l.client.opts.Observer(e)
+}
+
+// keepFor returns what is left of MinHold.
+func (l *Lease) keepFor() time.Duration {
+	return max(0, ceilMS(l.opts.MinHold-time.Since(l.began.mono)))
+}
