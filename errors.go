@@ -72,7 +72,7 @@ type HeldError struct {
 
 func (e *HeldError) Error() string {
 	var b strings.Builder
-	b.WriteString("held by " + describeHolder(e.Holder))
+	b.WriteString("held by " + e.Holder.String())
 	switch {
 	case e.ExpiresIn > 0:
 		fmt.Fprintf(&b, " for another %s", round(e.ExpiresIn))
@@ -87,23 +87,6 @@ func (e *HeldError) Error() string {
 
 // Is makes errors.Is(err, ErrHeld) true.
 func (e *HeldError) Is(target error) bool { return target == ErrHeld }
-
-// describeHolder names a holder for people: `web-3 (pid 812)`.
-func describeHolder(h Holder) string {
-	s := h.Host
-	if s == "" {
-		s = h.Label
-	} else if h.Label != "" {
-		s = h.Label + " on " + s
-	}
-	if s == "" {
-		return "another client"
-	}
-	if h.PID != 0 {
-		s += fmt.Sprintf(" (pid %d)", h.PID)
-	}
-	return s
-}
 
 // round shortens a duration to what people read.
 func round(d time.Duration) time.Duration {

@@ -151,7 +151,7 @@ func (o *AcquireOptions) resolve(client *Options) (AcquireOptions, error) {
 	if c.TTL == 0 {
 		c.TTL = client.TTL
 	}
-	if err := c.check(); err != nil {
+	if err := c.Check(); err != nil {
 		return c, err
 	}
 	if c.MaxHold > 0 {
@@ -162,9 +162,14 @@ func (o *AcquireOptions) resolve(client *Options) (AcquireOptions, error) {
 	return c, nil
 }
 
-func (o *AcquireOptions) check() error {
-	if err := checkTTL("TTL", o.TTL); err != nil {
-		return err
+// Check returns an error that wraps ErrInvalid if an option is out of range,
+// as an acquire would: for programs that read options long before they use
+// them.
+func (o *AcquireOptions) Check() error {
+	if o.TTL != 0 {
+		if err := checkTTL("TTL", o.TTL); err != nil {
+			return err
+		}
 	}
 	if o.Wait < 0 {
 		return fmt.Errorf("%w Wait %s: it is negative; zero waits until the context ends", ErrInvalid, o.Wait)
@@ -203,7 +208,7 @@ func (o *AcquireOptions) checkMode() error {
 			return fmt.Errorf("%w Limit %d: a Semaphore needs at least 1", ErrInvalid, o.Limit)
 		}
 	default:
-		return fmt.Errorf("%w Mode %d", ErrInvalid, o.Mode)
+		return fmt.Errorf("%w mode: %s", ErrInvalid, o.Mode)
 	}
 	return nil
 }

@@ -2,6 +2,7 @@ package driver
 
 import (
 	"context"
+	"strconv"
 	"time"
 )
 
@@ -168,6 +169,18 @@ const (
 	Shared                // any number of shared leases, or one exclusive
 	Semaphore             // at most Limit leases
 )
+
+func (m Mode) String() string {
+	switch m {
+	case Exclusive:
+		return "exclusive"
+	case Shared:
+		return "shared"
+	case Semaphore:
+		return "semaphore"
+	}
+	return "Mode(" + strconv.Itoa(int(m)) + ")"
+}
 
 // Capabilities says what an engine supports beyond exclusive locks.
 type Capabilities struct {

@@ -3,6 +3,7 @@ package driver
 import (
 	"crypto/rand"
 	"encoding/hex"
+	"strconv"
 	"time"
 )
 
@@ -38,6 +39,23 @@ type Holder struct {
 	Label  string            `json:"label,omitempty"`  // what the program calls itself
 	Reason string            `json:"reason,omitempty"` // why it holds the lock
 	Labels map[string]string `json:"labels,omitempty"`
+}
+
+// String names the holder for people: `worker on web-3 (pid 812)`.
+func (h Holder) String() string {
+	s := h.Host
+	if s == "" {
+		s = h.Label
+	} else if h.Label != "" {
+		s = h.Label + " on " + s
+	}
+	if s == "" {
+		return "another client"
+	}
+	if h.PID != 0 {
+		s += " (pid " + strconv.Itoa(h.PID) + ")"
+	}
+	return s
 }
 
 // A Lock is what a store knows of one name.

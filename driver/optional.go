@@ -11,8 +11,9 @@ import (
 type Notifier interface {
 	// Watch starts to watch a name. When it returns, a release by any client
 	// of the store from then on must be seen, as long as the connection
-	// holds; so the order is watch, try, wait. Extending a lease must not
-	// cause a message. The caller must stop the watch.
+	// holds; so the order is watch, try, wait. A release with KeepFor should
+	// be told as well, because it may bring the expiry nearer. Extending a
+	// lease must not cause a message. The caller must stop the watch.
 	Watch(ctx context.Context, name string) (Watch, error)
 }
 

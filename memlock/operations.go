@@ -111,9 +111,9 @@ func (e *Engine) Release(ctx context.Context, req driver.ReleaseRequest) error {
 	}
 	if req.KeepFor > 0 {
 		l.released, l.expiry = true, now.Add(req.KeepFor)
-		return nil
+	} else {
+		e.locks[req.Name].lease = nil
 	}
-	e.locks[req.Name].lease = nil
 	e.signalLocked(req.Name)
 	return nil
 }
