@@ -1,0 +1,158 @@
+//go:build unix
+
+package testsvc
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"os/exec"
+	"strconv"
+	"syscall"
+	"testing"
+)
+
+// A Server is one server process. Its methods fail the test if the process
+// does not obey; they must be called from the test's goroutine.
+type Server struct {
+	Addr string // host:port, the same over restarts
+	URL  string // redis://host:port
+
+	t       testing.TB
+	program string
+	args    []string // of the caller
+	proc    *process // nil while no process runs
+}
+
+// startAttempts bounds how often a start is repeated because another process
+// took the port between the choice and the bind.
+const startAttempts = 10
+
+// Redis starts a redis-server without persistence and without a password, and
+// returns when it accepts connections. The extra arguments are options as on
+// its command line ("--requirepass", "secret") and override those that Redis
+// sets. The server is stopped when the test and its subtests are over.
+func Redis(t testing.TB, extraArgs ...string) *Server {
+	t.Helper()
+	program, err := exec.LookPath("redis-server")
+	if err != nil {
+		t.Fatal("redis-server not found: install it (Debian: apt-get install redis-server, macOS: brew install redis)")
+	}
+	s := &Server{t: t, program: program, args: extraArgs}
+	t.Cleanup(s.end)
+	for range startAttempts {
+		s.Addr = fmt.Sprintf("127.0.0.1:%d", freePort(t))
+		s.URL = "redis://" + s.Addr
+		if err = s.start(); err == nil {
+			return s
+		}
+	}
+	t.Fatalf("redis-server does not start: %v", err)
+	return nil
+}
+
+// freePort returns a port that nobody listens on. It is below the range from
+// which the kernel takes the ports of outgoing connections, so that it stays
+// free while a server is being restarted.
+func freePort(t testing.TB) int {
+	t.Helper()
+	for range 100 {
+		port := 12000 + rand.IntN(20000)
+		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
+		if err == nil {
+			_ = l.Close()
+			return port
+		}
+	}
+	t.Fatal("no free port on 127.0.0.1")
+	return 0
+}
+
+func (s *Server) start() error {
+	_, port, err := net.SplitHostPort(s.Addr)
+	if err != nil {
+		return err
+	}
+	args := []string{
+		"--port", port, "--bind", "127.0.0.1", "--dir", s.t.TempDir(),
+		"--save", "", "--appendonly", "no", "--daemonize", "no", "--protected-mode", "no",
+	}
+	p, err := startProcess(s.program, append(args, s.args...), "Ready to accept connections")
+	if err == nil {
+		s.proc = p
+	}
+	return err
+}
+
+// PID returns the process ID of the running server.
+func (s *Server) PID() int {
+	s.t.Helper()
+	return s.running().pid
+}
+
+// Port returns the port of Addr.
+func (s *Server) Port() int {
+	s.t.Helper()
+	_, text, err := net.SplitHostPort(s.Addr)
+	port, err2 := strconv.Atoi(text)
+	if err != nil || err2 != nil {
+		s.t.Fatalf("address %q has no port", s.Addr)
+	}
+	return port
+}
+
+// Kill ends the server with SIGKILL and returns when it is gone. Clients see
+// their connections reset and new ones refused.
+func (s *Server) Kill() {
+	s.t.Helper()
+	s.running()
+	s.end()
+}
+
+// Stop freezes the server with SIGSTOP: connections stay open and new ones
+// are accepted by the kernel, but nothing is answered.
+func (s *Server) Stop() {
+	s.t.Helper()
+	p := s.running()
+	if err := p.freeze(); err != nil {
+		s.t.Fatalf("stop redis-server: %v", err)
+	}
+}
+
+// Cont lets a frozen server go on with SIGCONT.
+func (s *Server) Cont() {
+	s.t.Helper()
+	if err := syscall.Kill(s.running().pid, syscall.SIGCONT); err != nil {
+		s.t.Fatalf("continue redis-server: %v", err)
+	}
+}
+
+// Restart starts the server again on the same port, with no data. A server
+// that still runs is killed first.
+func (s *Server) Restart() {
+	s.t.Helper()
+	s.end()
+	var err error
+	for range startAttempts {
+		if err = s.start(); err == nil {
+			return
+		}
+	}
+	s.t.Fatalf("redis-server does not restart on %s: %v", s.Addr, err)
+}
+
+func (s *Server) running() *process {
+	s.t.Helper()
+	if s.proc == nil {
+		s.t.Fatal("redis-server does not run: the test has killed it")
+	}
+	return s.proc
+}
+
+// end kills the server if it runs. SIGKILL also ends a frozen process.
+func (s *Server) end() {
+	if s.proc != nil {
+		s.proc.kill()
+		s.proc = nil
+	}
+}

@@ -1,0 +1,143 @@
+package redislock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/redis/rueidis"
+
+	"github.com/holdfast-locks/holdfast/driver"
+)
+
+// An Engine keeps exclusive locks in one Redis, Valkey, or Redis Cluster. Use
+// Open or New to make one.
+type Engine struct {
+	client  rueidis.Client
+	owned   bool // Close closes client
+	keys    keyspace
+	invalid error // of the options; what every call answers
+	scripts scripts
+	subs    *subscriber
+
+	// life ends with Close. It is in a field because it is not a caller's
+	// context: it bounds what runs on the engine's own behalf.
+	life context.Context
+	end  context.CancelFunc
+}
+
+var (
+	_ driver.Engine   = (*Engine)(nil)
+	_ driver.Notifier = (*Engine)(nil)
+	_ driver.Lister   = (*Engine)(nil)
+)
+
+// Options configure New. Nil is default; a zero field is default.
+type Options struct {
+	// Prefix comes before the name in every key. It may contain one hash tag,
+	// {tag}, to put all locks into one slot, and no other braces. Default:
+	// none.
+	Prefix string
+}
+
+// New returns an engine on an existing client, which the caller closes after
+// the engine. The client may be of any kind that rueidis makes; one with
+// replicas must not send scripts to them. It does not block: an unreachable
+// server shows with the first call, and so does a bad option, which makes
+// every call fail with ErrInvalid.
+func New(client rueidis.Client, opts *Options) *Engine {
+	var o Options
+	if opts != nil {
+		o = *opts
+	}
+	keys, err := newKeyspace(o.Prefix)
+	life, end := context.WithCancel(context.Background())
+	e := newEngine(client, keys, life, end)
+	e.invalid = err
+	return e
+}
+
+func newEngine(client rueidis.Client, keys keyspace, life context.Context, end context.CancelFunc) *Engine {
+	return &Engine{
+		client: client, keys: keys, scripts: newScripts(),
+		subs: newSubscriber(client, life), life: life, end: end,
+	}
+}
+
+// Capabilities implements driver.Engine.
+func (e *Engine) Capabilities() driver.Capabilities { return driver.Capabilities{} }
+
+// Close implements driver.Engine. A call that is under way returns at once,
+// its outcome unknown. It blocks for about a second if the server is silent.
+func (e *Engine) Close() error {
+	e.end()
+	e.subs.wait()
+	if e.owned {
+		e.client.Close() // a second time does nothing
+	}
+	return nil
+}
+
+// enter returns an error if the engine may not ask the store about name.
+func (e *Engine) enter(ctx context.Context, name string) error {
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case e.life.Err() != nil:
+		return driver.ErrClosed
+	case e.invalid != nil:
+		return e.invalid
+	}
+	return e.keys.check(name)
+}
+
+// errClosing: Close came before the answer.
+var errClosing = errors.New("the engine was closed before the server answered")
+
+// exec runs a script and returns its reply: an int64, a string, nil, or a
+// slice of them.
+func (e *Engine) exec(ctx context.Context, script *rueidis.Lua, keys, args []string) (any, error) {
+	return e.ask(ctx, func() rueidis.RedisResult { return script.Exec(ctx, e.client, keys, args) })
+}
+
+// ask runs request and returns its reply, or an error as soon as ctx or the
+// engine ends; the outcome is then unknown.
+//
+// The goroutine ends with the client's answer. It is needed because the
+// client does not look at ctx while it waits for a connection that another
+// call is making, nor while its queue is full behind a silent server.
+func (e *Engine) ask(ctx context.Context, request func() rueidis.RedisResult) (any, error) {
+	answer := make(chan rueidis.RedisResult, 1)
+	go func() { answer <- request() }()
+	var cause error
+	select {
+	case r := <-answer:
+		return decode(r)
+	case <-ctx.Done():
+		cause = fmt.Errorf("no answer from the server: %w", ctx.Err())
+	case <-e.life.Done():
+		cause = errClosing
+	}
+	select {
+	case r := <-answer: // both at once: an answer is better
+		return decode(r)
+	default:
+		return nil, cause
+	}
+}
+
+// decode returns the reply of the server, or its error as ours.
+func decode(r rueidis.RedisResult) (any, error) {
+	message, err := r.ToMessage()
+	if err != nil {
+		if rueidis.IsRedisNil(err) {
+			return nil, nil
+		}
+		return nil, clientError(err)
+	}
+	reply, err := message.ToAny()
+	if err != nil {
+		return nil, clientError(err)
+	}
+	return reply, nil
+}

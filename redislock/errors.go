@@ -1,0 +1,106 @@
+package redislock
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+
+	"github.com/redis/rueidis"
+
+	"github.com/holdfast-locks/holdfast/driver"
+)
+
+// refusal knows the server's errors by which it certainly did nothing, by
+// their first word. It returns nil for others.
+func refusal(code string) (advice string, sentinel error) {
+	switch code {
+	case "READONLY":
+		return "the server is a read-only replica: use the master's address", driver.ErrUnavailable
+	case "LOADING":
+		return "the server is loading its data: try again later", driver.ErrUnavailable
+	case "MASTERDOWN":
+		return "the server is a replica without its master: use the master's address", driver.ErrUnavailable
+	case "CLUSTERDOWN", "TRYAGAIN":
+		return "the cluster does not serve this name for now: try again later", driver.ErrUnavailable
+	case "MOVED", "ASK", "CROSSSLOT":
+		return "the server is a node of a Redis Cluster: use a cluster client with New", driver.ErrUnavailable
+	case "OOM":
+		return "the server's memory is full: raise maxmemory", driver.ErrUnavailable
+	case "NOREPLICAS", "MISCONF":
+		return "the server refuses writes until its replicas or disk are well again", driver.ErrUnavailable
+	case "BUSY":
+		return "the server is busy with a script: try again later", driver.ErrUnavailable
+	case "NOAUTH", "WRONGPASS":
+		return "check the user name and the password", driver.ErrPermission
+	case "NOPERM", "DENIED":
+		return "give the user the rights that the package's documentation lists", driver.ErrPermission
+	case "WRONGTYPE":
+		return "another program uses this key: use another name or prefix", driver.ErrKindMismatch
+	}
+	return "", nil
+}
+
+// saying knows such errors without a word of their own, by their text.
+func saying(text string) (advice string, sentinel error) {
+	switch {
+	case strings.Contains(text, "user executing the script"):
+		return refusal("NOPERM")
+	case strings.HasPrefix(text, "AUTH "), strings.HasPrefix(text, "invalid password"):
+		return refusal("WRONGPASS")
+	case strings.HasPrefix(text, "max number of clients"):
+		return "the server has too many connections: raise maxclients", driver.ErrUnavailable
+	case strings.HasPrefix(text, "DB index"):
+		return "the server has no database of this number", driver.ErrInvalid
+	}
+	return "", nil
+}
+
+// serverError turns the text of a server's error into ours. One that is not
+// known to mean that nothing was done leaves the outcome unknown.
+func serverError(text string) error {
+	// The word ERR says nothing, and the client cuts it off.
+	text = strings.TrimPrefix(strings.TrimPrefix(text, "-"), "ERR ")
+	code, rest, _ := strings.Cut(text, " ")
+	if strings.HasPrefix(text, "Error running script") {
+		// Old servers put the script's error behind the place where it arose.
+		for word := range strings.FieldsSeq(rest) {
+			if _, sentinel := refusal(strings.TrimPrefix(word, "-")); sentinel != nil {
+				code = strings.TrimPrefix(word, "-")
+				break
+			}
+		}
+	}
+	advice, sentinel := refusal(code)
+	if sentinel == nil {
+		advice, sentinel = saying(text)
+	}
+	if sentinel == nil {
+		return fmt.Errorf("the server says %q", text)
+	}
+	return fmt.Errorf("%w: %s (the server says %q)", sentinel, advice, text)
+}
+
+// A dialError is the failure to connect: nothing was sent.
+type dialError struct{ err error }
+
+func (e *dialError) Error() string { return e.err.Error() }
+func (e *dialError) Unwrap() error { return e.err }
+
+// clientError turns an error of the Redis client into ours.
+func clientError(err error) error {
+	if redisErr, ok := rueidis.IsRedisErr(err); ok {
+		return serverError(redisErr.Error())
+	}
+	var dial *dialError
+	var op *net.OpError
+	if errors.As(err, &dial) || errors.As(err, &op) && op.Op == "dial" {
+		return fmt.Errorf("%w: cannot connect: %w", driver.ErrUnavailable, err)
+	}
+	return fmt.Errorf("no answer from the server: %w", err)
+}
+
+// errMalformed reports a reply that no script of ours gives.
+func errMalformed(op string, reply any) error {
+	return fmt.Errorf("the server's reply to %s makes no sense: %.100q", op, fmt.Sprint(reply))
+}

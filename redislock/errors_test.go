@@ -1,0 +1,342 @@
+package redislock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/internal/testsvc"
+)
+
+const secret = "s3cr3t-PASS"
+
+var sentinels = []error{
+	driver.ErrLost, driver.ErrUnavailable, driver.ErrInvalid, driver.ErrUnsupported,
+	driver.ErrPermission, driver.ErrKindMismatch, driver.ErrClosed,
+}
+
+// wantIs fails t unless err is exactly one of the driver's errors, want, and
+// tells no secret.
+func wantIs(t testing.TB, what string, err, want error) {
+	t.Helper()
+	if err != nil && strings.Contains(err.Error(), secret) {
+		t.Errorf("%s: the error tells the password: %v", what, err)
+	}
+	for _, sentinel := range sentinels {
+		if got := errors.Is(err, sentinel); got != (sentinel == want) {
+			t.Errorf("%s: error %v; is %v: %v", what, err, sentinel, got)
+		}
+	}
+}
+
+// wantText fails t unless err says what to do.
+func wantText(t testing.TB, err error, want string) {
+	t.Helper()
+	if err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("error %v does not say %q", err, want)
+	}
+}
+
+// calls makes one call of each kind; the functions return its error.
+func calls(ctx context.Context, e *Engine, name string) map[string]func() error {
+	req := request(name, time.Minute)
+	return map[string]func() error{
+		"acquire": func() error { _, err := e.Acquire(ctx, request(name, time.Minute)); return err },
+		"extend": func() error {
+			return e.Extend(ctx, []driver.ExtendRequest{{Name: name, LeaseID: req.LeaseID, TTL: time.Minute}})[0]
+		},
+		"release": func() error {
+			return e.Release(ctx, driver.ReleaseRequest{Name: name, LeaseID: req.LeaseID, Cancel: true})
+		},
+		"inspect": func() error { _, err := e.Inspect(ctx, name); return err },
+		"list": func() error {
+			for _, err := range e.List(ctx, "") {
+				return err
+			}
+			return nil
+		},
+		"watch": func() error {
+			w, err := e.Watch(ctx, name)
+			if err == nil {
+				w.Stop()
+			}
+			return err
+		},
+	}
+}
+
+// TestRefusals checks what the server's refusals become.
+func TestRefusals(t *testing.T) {
+	server := testsvc.Redis(t)
+	admin := plain(t, server)
+
+	t.Run("wrong type", func(t *testing.T) {
+		do(t, admin, "FLUSHALL")
+		do(t, admin, "LPUSH t x")
+		want := map[string]error{
+			"acquire": driver.ErrKindMismatch, "inspect": driver.ErrKindMismatch,
+			"extend": driver.ErrLost, "release": driver.ErrLost, // whatever it is, it is not the lease
+		}
+		for what, call := range calls(t.Context(), open(t, server.URL), "t") {
+			wantIs(t, what, call(), want[what])
+		}
+	})
+	t.Run("bad counter", func(t *testing.T) {
+		e := open(t, server.URL)
+		for _, bad := range []string{"x", "", "-1", "1e3", "0x10", "1 ", "9007199254740991", "99999999999999999999999", "nan"} {
+			do(t, admin, "SET", keyspace{}.fence("t2"), bad)
+			_, err := e.Acquire(t.Context(), request("t2", time.Minute))
+			wantIs(t, "acquire", err, driver.ErrKindMismatch)
+			if n := number(t, admin, "EXISTS t2"); n != 0 {
+				t.Errorf("counter %q: a lease was recorded", bad)
+			}
+		}
+		do(t, admin, "DEL", keyspace{}.fence("t2"))
+		do(t, admin, "LPUSH", keyspace{}.fence("t2"), "x")
+		_, err := e.Acquire(t.Context(), request("t2", time.Minute))
+		wantIs(t, "acquire", err, driver.ErrKindMismatch)
+	})
+	t.Run("reserved name", func(t *testing.T) {
+		for what, call := range calls(t.Context(), open(t, server.URL), "holdfast:{x}:fence:y") {
+			if what != "list" {
+				wantIs(t, what, call(), driver.ErrInvalid)
+			}
+		}
+	})
+	t.Run("bad prefix", func(t *testing.T) {
+		e := New(admin, &Options{Prefix: "a{b"})
+		for what, call := range calls(t.Context(), e, "t") {
+			wantIs(t, what, call(), driver.ErrInvalid)
+		}
+	})
+	t.Run("closed", func(t *testing.T) {
+		e := open(t, server.URL)
+		ready := calls(t.Context(), e, "closed")
+		_ = e.Close()
+		for what, call := range ready {
+			wantIs(t, what, call(), driver.ErrClosed)
+		}
+		if err := e.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	t.Run("memory is full", func(t *testing.T) {
+		do(t, admin, "FLUSHALL")
+		e := open(t, server.URL)
+		req := request("kept", time.Minute)
+		granted(t, e, req)
+		do(t, admin, "CONFIG SET maxmemory 1")
+		defer do(t, admin, "CONFIG SET maxmemory 0")
+		_, err := e.Acquire(t.Context(), request("t", time.Minute))
+		wantIs(t, "acquire", err, driver.ErrUnavailable)
+		wantText(t, err, "raise maxmemory")
+		errs := e.Extend(t.Context(), []driver.ExtendRequest{{Name: "kept", LeaseID: req.LeaseID, TTL: time.Minute}})
+		if errs[0] != nil {
+			t.Errorf("the usual renewal needs memory: %v", errs[0])
+		}
+		errs = e.Extend(t.Context(), []driver.ExtendRequest{{Name: "kept", LeaseID: req.LeaseID, TTL: time.Hour}})
+		wantIs(t, "extend by another TTL", errs[0], driver.ErrUnavailable)
+		err = e.Release(t.Context(), driver.ReleaseRequest{Name: "kept", LeaseID: req.LeaseID, Cancel: true})
+		if err == nil {
+			t.Error("the cancel was not recorded, and release says nothing")
+		}
+		wantIs(t, "release without a tombstone", err, nil)
+		if n := number(t, admin, "EXISTS kept"); n != 0 {
+			t.Error("the full server kept the lease")
+		}
+	})
+}
+
+func TestReadOnlyReplica(t *testing.T) {
+	master := testsvc.Redis(t)
+	replica := testsvc.Redis(t, "--replicaof", "127.0.0.1", fmt.Sprint(master.Port()))
+	onReplica := plain(t, replica)
+	eventually(t, "the replica is in step", func() bool {
+		return strings.Contains(text(t, onReplica, "INFO replication"), "master_link_status:up")
+	})
+	e := open(t, replica.URL)
+	_, err := e.Acquire(t.Context(), request("t", time.Minute))
+	wantIs(t, "acquire on a replica", err, driver.ErrUnavailable)
+	wantText(t, err, "is a read-only replica: use the master's address")
+	if n := number(t, onReplica, "DBSIZE"); n != 0 {
+		t.Errorf("the replica has %d keys", n)
+	}
+}
+
+// TestRights runs the engine as users with less and less rights.
+func TestRights(t *testing.T) {
+	server := testsvc.Redis(t)
+	admin := plain(t, server)
+	const documented = "+evalsha +eval +exists +get +set +del +pttl +pexpire +time +publish +subscribe +unsubscribe +scan"
+	engine := func(t *testing.T, rights string) *Engine {
+		t.Helper()
+		do(t, admin, "ACL SETUSER app reset on >"+secret+" "+rights)
+		return open(t, "redis://app:"+secret+"@"+server.Addr+"?prefix=app:")
+	}
+	t.Run("documented", func(t *testing.T) {
+		e := engine(t, "~app:* &app:* "+documented)
+		req := request("t", time.Minute)
+		w, err := e.Watch(t.Context(), "t")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer w.Stop()
+		granted(t, e, req)
+		for _, err := range e.List(t.Context(), "") {
+			if err != nil {
+				t.Error(err)
+			}
+		}
+		if errs := e.Extend(t.Context(), []driver.ExtendRequest{{Name: "t", LeaseID: req.LeaseID, TTL: time.Hour}}); errs[0] != nil {
+			t.Error(errs[0])
+		}
+		if err := e.Release(t.Context(), driver.ReleaseRequest{Name: "t", LeaseID: req.LeaseID, Cancel: true}); err != nil {
+			t.Error(err)
+		}
+		signalled(t, w)
+	})
+	t.Run("no channels", func(t *testing.T) {
+		e := engine(t, "~app:* resetchannels "+documented)
+		req := request("t", time.Minute)
+		granted(t, e, req)
+		if err := e.Release(t.Context(), driver.ReleaseRequest{Name: "t", LeaseID: req.LeaseID}); err != nil {
+			t.Errorf("release without the right to publish: %v", err)
+		}
+		granted(t, e, request("t", time.Minute))
+		_, err := e.Watch(t.Context(), "t")
+		wantIs(t, "watch", err, driver.ErrPermission)
+	})
+	t.Run("other keys", func(t *testing.T) {
+		for what, call := range calls(t.Context(), engine(t, "~other:* &app:* "+documented), "t") {
+			if what != "watch" && what != "list" {
+				wantIs(t, what, call(), driver.ErrPermission)
+			}
+		}
+	})
+	t.Run("no scripts", func(t *testing.T) {
+		for what, call := range calls(t.Context(), engine(t, "~app:* &app:* +@all -@scripting -scan -subscribe"), "t") {
+			wantIs(t, what, call(), driver.ErrPermission)
+		}
+	})
+	t.Run("no writes inside scripts", func(t *testing.T) {
+		e := engine(t, "~app:* &app:* "+documented+" -time")
+		_, err := e.Acquire(t.Context(), request("fresh", time.Minute))
+		wantIs(t, "acquire", err, driver.ErrPermission)
+	})
+}
+
+// TestSilentServer: every call returns soon after its context ends, and the
+// same for a server that is gone.
+func TestSilentServer(t *testing.T) {
+	server := testsvc.Redis(t)
+	e := open(t, server.URL)
+	server.Stop()
+	for what := range calls(t.Context(), e, "t") {
+		ctx, cancel := context.WithCancel(t.Context())
+		time.AfterFunc(20*time.Millisecond, cancel)
+		start := time.Now()
+		err := calls(ctx, e, "t")[what]()
+		if !errors.Is(err, context.Canceled) {
+			t.Errorf("%s: %v, want the context's error", what, err)
+		}
+		wantIs(t, what, err, nil)
+		if d := time.Since(start); d > time.Second {
+			t.Errorf("%s returned after %s", what, d)
+		}
+	}
+	server.Kill()
+	eventually(t, "a refused connection is seen as such", func() bool {
+		_, err := e.Acquire(t.Context(), request("t", time.Minute))
+		return errors.Is(err, driver.ErrUnavailable)
+	})
+	for what, call := range calls(t.Context(), e, "t") {
+		wantIs(t, what, call(), driver.ErrUnavailable)
+	}
+	server.Restart()
+	eventually(t, "the engine finds the new server", func() bool {
+		reply, err := e.Acquire(t.Context(), request("t", time.Minute))
+		return err == nil && reply.Outcome == driver.Granted
+	})
+}
+
+// TestManyCallsOnSilentServer: also those for which the client's queue has no
+// room left return soon after their context ends.
+func TestManyCallsOnSilentServer(t *testing.T) {
+	server := testsvc.Redis(t)
+	e := open(t, server.URL)
+	server.Stop()
+	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer cancel()
+	start := time.Now()
+	var wg sync.WaitGroup
+	for range 2000 { // the queue holds 1,024
+		wg.Go(func() {
+			if _, err := e.Inspect(ctx, "t"); !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("got %v, want the context's error", err)
+			}
+		})
+	}
+	wg.Wait()
+	if d := time.Since(start); d > silence-time.Second {
+		t.Errorf("it took %s", d)
+	}
+}
+
+// TestCloseDoesNotWait for calls under way on a silent server.
+func TestCloseDoesNotWait(t *testing.T) {
+	server := testsvc.Redis(t)
+	e := open(t, server.URL)
+	server.Stop()
+	done := make(chan error)
+	go func() {
+		_, err := e.Acquire(context.Background(), request("t", time.Minute))
+		done <- err
+	}()
+	select {
+	case err := <-done:
+		t.Fatalf("a silent server answered %v", err)
+	case <-time.After(50 * time.Millisecond):
+	}
+	start := time.Now()
+	_ = e.Close()
+	wantIs(t, "the call under way", <-done, nil) // unknown, not ErrClosed
+	if d := time.Since(start); d > 4*time.Second {
+		t.Errorf("close took %s", d)
+	}
+}
+
+// TestServerErrors: texts that no server here gives.
+func TestServerErrors(t *testing.T) {
+	for text, want := range map[string]error{
+		"LOADING Redis is loading the dataset in memory":                                                       driver.ErrUnavailable,
+		"CLUSTERDOWN Hash slot not served":                                                                     driver.ErrUnavailable,
+		"MASTERDOWN Link with MASTER is down":                                                                  driver.ErrUnavailable,
+		"MOVED 3999 127.0.0.1:6381":                                                                            driver.ErrUnavailable,
+		"BUSY Redis is busy running a script.":                                                                 driver.ErrUnavailable,
+		"NOREPLICAS Not enough good replicas to write.":                                                        driver.ErrUnavailable,
+		"MISCONF Redis is configured to save RDB snapshots":                                                    driver.ErrUnavailable,
+		"ERR max number of clients reached":                                                                    driver.ErrUnavailable,
+		"-READONLY You can't write against a read only replica.":                                               driver.ErrUnavailable,
+		"ERR Error running script (call to f_1): @user_script:3: -READONLY You can't write":                    driver.ErrUnavailable,
+		"ERR Error running script (call to f_1): @user_script: 3: WRONGTYPE Operation":                         driver.ErrKindMismatch,
+		"ERR The user executing the script can't run this command or subcommand script: 1, on @user_script:3.": driver.ErrPermission,
+		"NOPERM ACL failure in script: User app has no permissions":                                            driver.ErrPermission,
+		"DENIED Redis is running in protected mode":                                                            driver.ErrPermission,
+		"ERR invalid password":                                                                                 driver.ErrPermission,
+		"ERR unknown command 'EVALSHA'":                                                                        nil,
+		"ERR Error running script (call to f_1): @user_script:3: arithmetic on a nil value":                    nil,
+		"UNBLOCKED": nil,
+		"":          nil,
+	} {
+		err := serverError(text)
+		wantIs(t, text, err, want)
+		if err == nil {
+			t.Errorf("%q is no error", text)
+		}
+	}
+}

@@ -1,0 +1,125 @@
+package redislock
+
+import (
+	"context"
+	"iter"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/redis/rueidis"
+
+	"github.com/holdfast-locks/holdfast/driver"
+)
+
+// scanStep is how many keys the server looks at in one command of List, and
+// how many names are inspected in one.
+const scanStep = 128
+
+// List implements driver.Lister. It finds names by the last tokens that the
+// store remembers, so a lock of a foreign client is listed only if holdfast
+// has held it within driver.TokenMemory.
+func (e *Engine) List(ctx context.Context, prefix string) iter.Seq2[driver.Lock, error] {
+	return func(yield func(driver.Lock, error) bool) {
+		if err := e.enter(ctx, ""); err != nil {
+			yield(driver.Lock{}, err)
+			return
+		}
+		seen := map[string]bool{} // SCAN may give a key twice
+		for _, node := range e.client.Nodes() {
+			if !e.listNode(ctx, node, prefix, seen, yield) {
+				return
+			}
+		}
+	}
+}
+
+// listNode yields the locks whose names are on one node, and reports whether
+// to go on.
+func (e *Engine) listNode(ctx context.Context, node rueidis.Client, prefix string, seen map[string]bool, yield func(driver.Lock, error) bool) bool {
+	for cursor := uint64(0); ; {
+		next, keys, err := e.scan(ctx, node, cursor, e.keys.fencePattern(prefix))
+		if err != nil {
+			yield(driver.Lock{}, err)
+			return false
+		}
+		var names []string
+		for _, key := range keys {
+			name, ok := e.keys.fenceName(key)
+			if ok && strings.HasPrefix(name, prefix) && !seen[name] {
+				seen[name] = true
+				names = append(names, name)
+			}
+		}
+		if !e.listNames(ctx, names, yield) {
+			return false
+		}
+		if cursor = next; cursor == 0 {
+			return true
+		}
+	}
+}
+
+// listNames yields those of names that have a holder, and reports whether to
+// go on.
+func (e *Engine) listNames(ctx context.Context, names []string, yield func(driver.Lock, error) bool) bool {
+	groups := map[uint16][]string{}
+	for _, name := range names {
+		group := e.groupOf(name)
+		groups[group] = append(groups[group], name)
+	}
+	for _, group := range groups {
+		for step := range slices.Chunk(group, scanStep) {
+			found, err := e.inspect(ctx, step)
+			if err != nil {
+				yield(driver.Lock{}, err)
+				return false
+			}
+			for _, f := range found {
+				// A name that cannot be inspected is not a lock now.
+				if f.err == nil && len(f.lock.Holders) > 0 && !yield(f.lock, nil) {
+					return false
+				}
+			}
+		}
+	}
+	return true
+}
+
+// scan looks at the next few keys of a node.
+func (e *Engine) scan(ctx context.Context, node rueidis.Client, cursor uint64, pattern string) (next uint64, keys []string, err error) {
+	if err := e.enter(ctx, ""); err != nil {
+		return 0, nil, err
+	}
+	reply, err := e.ask(ctx, func() rueidis.RedisResult {
+		return node.Do(ctx, node.B().Scan().Cursor(cursor).Match(pattern).Count(scanStep).Build())
+	})
+	if err != nil {
+		return 0, nil, err
+	}
+	return parseScan(reply)
+}
+
+// parseScan reads a reply of SCAN: the next cursor, 0 at the end, and keys.
+func parseScan(reply any) (next uint64, keys []string, err error) {
+	items, _ := reply.([]any)
+	if len(items) != 2 {
+		return 0, nil, errMalformed("list", reply)
+	}
+	cursor, ok1 := items[0].(string)
+	list, ok2 := items[1].([]any)
+	if !ok1 || !ok2 {
+		return 0, nil, errMalformed("list", reply)
+	}
+	if next, err = strconv.ParseUint(cursor, 10, 64); err != nil {
+		return 0, nil, errMalformed("list", reply)
+	}
+	for _, item := range list {
+		key, ok := item.(string)
+		if !ok {
+			return 0, nil, errMalformed("list", reply)
+		}
+		keys = append(keys, key)
+	}
+	return next, keys, nil
+}
