@@ -1,0 +1,197 @@
+package faultproxy
+
+import (
+	"net"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// A conn is one client's connection and the connection to the server that
+// belongs to it. Four goroutines serve it, one reading and one writing for
+// each direction, so that a slow wire does not slow down the reading: a delay
+// is added to each message, not to the sum of those before it.
+type conn struct {
+	proxy  *Proxy
+	number int
+	client *net.TCPConn
+	server *net.TCPConn
+
+	toServer *queue[message]
+	awaited  *queue[Action] // of the requests whose reply has not come, in order
+	toClient *queue[message]
+
+	subscribed atomic.Bool // the client has used subscriptions
+
+	dead     chan struct{} // closed by kill
+	killOnce sync.Once
+}
+
+// A message is a request or a reply on the wire.
+type message struct {
+	raw  []byte
+	due  time.Time // when it arrives
+	hold <-chan struct{}
+	fate Fate // of a reply
+}
+
+func newConn(p *Proxy, number int, client, server *net.TCPConn) *conn {
+	return &conn{
+		proxy: p, number: number, client: client, server: server,
+		toServer: newQueue[message](),
+		awaited:  newQueue[Action](),
+		toClient: newQueue[message](),
+		dead:     make(chan struct{}),
+	}
+}
+
+// run serves the connection until it is over in both directions. A client
+// that goes away ends the requests, the end of the requests closes the
+// server's side when all are delivered, and that ends the replies.
+func (c *conn) run() {
+	var all sync.WaitGroup
+	all.Go(c.readRequests)
+	all.Go(c.writeRequests)
+	all.Go(c.readReplies)
+	all.Go(c.writeReplies)
+	all.Wait()
+	c.kill()
+}
+
+// kill ends the connection in both directions at once.
+func (c *conn) kill() {
+	c.killOnce.Do(func() {
+		close(c.dead)
+		reset(c.client)
+		c.server.Close()
+	})
+}
+
+// reset closes a connection so that its peer gets an error, not an end.
+func reset(tcp *net.TCPConn) {
+	tcp.SetLinger(0)
+	tcp.Close()
+}
+
+func (c *conn) readRequests() {
+	defer c.toServer.close()
+	in := newWire(c.client)
+	for {
+		words, raw, err := in.request()
+		if err != nil {
+			return
+		}
+		r := Request{Conn: c.number, Words: words}
+		action := c.proxy.decide(r)
+		switch {
+		case subscribes(r.Command()):
+			c.subscribed.Store(true)
+		case len(words) > 0: // an empty command has no reply
+			c.awaited.push(action)
+		}
+		c.toServer.push(message{raw: raw, due: time.Now().Add(action.RequestDelay), hold: action.Hold})
+		if action.Strand {
+			reset(c.client)
+		}
+	}
+}
+
+func (c *conn) writeRequests() {
+	defer c.server.CloseWrite()
+	for {
+		m, ok := c.toServer.pop(c.dead)
+		if !ok || !c.arrive(m) {
+			return
+		}
+		if _, err := c.server.Write(m.raw); err != nil {
+			return
+		}
+	}
+}
+
+func (c *conn) readReplies() {
+	defer c.toClient.close()
+	in := newWire(c.server)
+	for {
+		r, err := in.reply()
+		if err != nil {
+			return
+		}
+		var action Action
+		if !c.isMessage(r) {
+			action, _ = c.awaited.tryPop()
+		}
+		if action.Answered != nil {
+			action.Answered()
+		}
+		c.toClient.push(message{raw: r.raw, due: time.Now().Add(action.ReplyDelay), fate: action.Reply})
+	}
+}
+
+// writeReplies ends when the server has closed its side, and ends the client's
+// with it. A client that has gone away stops nothing: its requests still reach
+// the server.
+func (c *conn) writeReplies() {
+	defer c.kill()
+	mute := false
+	for {
+		m, ok := c.toClient.pop(c.dead)
+		if !ok || !c.arrive(m) {
+			return
+		}
+		switch {
+		case m.fate == Swallow:
+			mute = true
+		case m.fate == Reset:
+			reset(c.client)
+		case !mute:
+			c.client.Write(m.raw)
+		}
+	}
+}
+
+// arrive waits until a message has come through the network. It returns false
+// if the connection is dead before.
+func (c *conn) arrive(m message) bool {
+	if wait := time.Until(m.due); wait > 0 {
+		due := make(chan struct{})
+		timer := time.AfterFunc(wait, func() { close(due) })
+		defer timer.Stop()
+		if !c.await(due) {
+			return false
+		}
+	}
+	if m.hold != nil && !c.await(m.hold) {
+		return false
+	}
+	return c.await(c.proxy.open())
+}
+
+// await waits for event. It returns false if the connection is dead before.
+func (c *conn) await(event <-chan struct{}) bool {
+	select {
+	case <-event:
+		return true
+	case <-c.dead:
+		return false
+	}
+}
+
+// isMessage reports whether a value is a message of a subscription, which
+// answers no request: a push of RESP3, or an array that looks like one on a
+// connection that has subscribed.
+func (c *conn) isMessage(r reply) bool {
+	return r.kind == '>' || r.kind == '*' && c.subscribed.Load() &&
+		(strings.HasSuffix(r.word, "message") || subscribes(strings.ToUpper(r.word)))
+}
+
+// subscribes reports whether a command changes subscriptions: the server
+// answers it with messages, one for each channel, and not with a reply.
+func subscribes(command string) bool {
+	switch command {
+	case "SUBSCRIBE", "PSUBSCRIBE", "SSUBSCRIBE", "UNSUBSCRIBE", "PUNSUBSCRIBE", "SUNSUBSCRIBE":
+		return true
+	}
+	return false
+}

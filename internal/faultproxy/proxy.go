@@ -1,0 +1,196 @@
+// Package faultproxy puts a faulty network between a Redis client and its
+// server, for tests: a TCP proxy that understands enough of RESP to see each
+// request and to match its reply, and that delays, holds, loses or cuts as the
+// test says.
+//
+//	p := faultproxy.New(t, serverAddr)
+//	p.OnRequest(func(r faultproxy.Request) faultproxy.Action {
+//		if r.Command() == "EVALSHA" && r.Has("orders/42") {
+//			return faultproxy.Action{Reply: faultproxy.Swallow}
+//		}
+//		return faultproxy.Action{}
+//	})
+//
+// Faults of single requests are Actions; faults of the whole network are
+// Cut, BlackHole and Drop.
+//
+// # Limits
+//
+// Messages of subscriptions pass as they are and match no request, and so do
+// the confirmations of SUBSCRIBE and its kin: the server must not refuse
+// those. MONITOR and CLIENT REPLY are not understood.
+package faultproxy
+
+import (
+	"net"
+	"sync"
+	"sync/atomic"
+	"testing"
+)
+
+// A Proxy listens on a free port of 127.0.0.1. All methods are safe for
+// concurrent use.
+type Proxy struct {
+	target   string
+	listener net.Listener
+	requests atomic.Int64
+	hook     atomic.Pointer[func(Request) Action]
+	all      sync.WaitGroup // the accept loop and the connections
+
+	mu      sync.Mutex // guards the rest
+	conns   map[*conn]struct{}
+	dialled int           // connections so far
+	refuse  bool          // cut
+	passing chan struct{} // closed unless the network is a black hole
+}
+
+// New starts a proxy in front of the server at target, "host:port". It ends
+// with the test: its connections are closed, its goroutines over.
+func New(t testing.TB, target string) *Proxy {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatalf("faultproxy: cannot listen: %v", err)
+	}
+	p := &Proxy{
+		target:   target,
+		listener: listener,
+		conns:    map[*conn]struct{}{},
+		passing:  make(chan struct{}),
+	}
+	close(p.passing)
+	p.all.Go(p.accept) // ends when the listener is closed
+	t.Cleanup(p.close)
+	return p
+}
+
+// Addr returns the address to connect to, "127.0.0.1:port".
+func (p *Proxy) Addr() string { return p.listener.Addr().String() }
+
+// OnRequest makes decide say what happens to each request from now on; nil
+// passes all. It is called in the order of the requests of one connection,
+// and concurrently for several. The connection waits while it runs.
+func (p *Proxy) OnRequest(decide func(Request) Action) {
+	if decide == nil {
+		p.hook.Store(nil)
+		return
+	}
+	p.hook.Store(&decide)
+}
+
+// Requests returns how many requests clients have sent so far, the
+// handshakes of their libraries included. Each is one round trip, unless the
+// client pipelines.
+func (p *Proxy) Requests() int { return int(p.requests.Load()) }
+
+// Drop breaks every connection, on both sides; what was on the wire is lost.
+// Clients may connect again at once.
+func (p *Proxy) Drop() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.dropLocked()
+}
+
+// Cut breaks every connection as Drop does, and every new one too, until
+// Heal: a network that says no.
+func (p *Proxy) Cut() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.refuse = true
+	p.dropLocked()
+}
+
+// BlackHole stops every stream in both directions until Heal, without a sign:
+// a network that says nothing. What is sent meanwhile arrives after Heal,
+// also from clients that have given up by then.
+func (p *Proxy) BlackHole() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	select {
+	case <-p.passing:
+		p.passing = make(chan struct{})
+	default: // it is one already
+	}
+}
+
+// Heal ends Cut and BlackHole.
+func (p *Proxy) Heal() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.refuse = false
+	select {
+	case <-p.passing:
+	default:
+		close(p.passing)
+	}
+}
+
+func (p *Proxy) dropLocked() {
+	for c := range p.conns {
+		c.kill()
+	}
+}
+
+func (p *Proxy) close() {
+	p.listener.Close()
+	p.Cut()
+	p.all.Wait()
+}
+
+// accept serves clients until the listener is closed.
+func (p *Proxy) accept() {
+	for {
+		client, err := p.listener.Accept()
+		if err != nil {
+			return
+		}
+		p.all.Go(func() { p.serve(client.(*net.TCPConn)) }) // ends with the connection
+	}
+}
+
+func (p *Proxy) serve(client *net.TCPConn) {
+	server, err := net.Dial("tcp", p.target)
+	if err != nil {
+		reset(client)
+		return
+	}
+	c, ok := p.register(client, server.(*net.TCPConn))
+	if !ok {
+		reset(client)
+		server.Close()
+		return
+	}
+	c.run()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.conns, c)
+}
+
+// register returns a new connection, unless the network is cut.
+func (p *Proxy) register(client, server *net.TCPConn) (*conn, bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.refuse {
+		return nil, false
+	}
+	p.dialled++
+	c := newConn(p, p.dialled, client, server)
+	p.conns[c] = struct{}{}
+	return c, true
+}
+
+// decide counts a request and asks the test what to do with it.
+func (p *Proxy) decide(r Request) Action {
+	p.requests.Add(1)
+	if hook := p.hook.Load(); hook != nil {
+		return (*hook)(r)
+	}
+	return Action{}
+}
+
+// open returns a channel that is closed when the network passes data.
+func (p *Proxy) open() <-chan struct{} {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.passing
+}

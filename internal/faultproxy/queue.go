@@ -1,0 +1,69 @@
+package faultproxy
+
+import "sync"
+
+// A queue hands values from one goroutine to another in order and has no
+// bound: whoever pushes is never held up, as little as a sender is by a slow
+// network.
+type queue[T any] struct {
+	mu     sync.Mutex // guards the rest
+	items  []T
+	closed bool
+	more   chan struct{} // holds one signal: the rest has changed
+}
+
+func newQueue[T any]() *queue[T] { return &queue[T]{more: make(chan struct{}, 1)} }
+
+func (q *queue[T]) push(item T) {
+	q.mu.Lock()
+	q.items = append(q.items, item)
+	q.mu.Unlock()
+	q.signal()
+}
+
+// close says that nothing more will be pushed.
+func (q *queue[T]) close() {
+	q.mu.Lock()
+	q.closed = true
+	q.mu.Unlock()
+	q.signal()
+}
+
+func (q *queue[T]) signal() {
+	select {
+	case q.more <- struct{}{}:
+	default: // a signal is waiting already
+	}
+}
+
+// tryPop returns the oldest item, if there is one.
+func (q *queue[T]) tryPop() (item T, ok bool) {
+	item, ok, _ = q.take()
+	return item, ok
+}
+
+// pop waits for an item. It returns false once the queue is closed and empty,
+// or when stop is closed.
+func (q *queue[T]) pop(stop <-chan struct{}) (item T, ok bool) {
+	for {
+		item, ok, closed := q.take()
+		if ok || closed {
+			return item, ok
+		}
+		select {
+		case <-q.more:
+		case <-stop:
+			return item, false
+		}
+	}
+}
+
+func (q *queue[T]) take() (item T, ok, closed bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if len(q.items) == 0 {
+		return item, false, q.closed
+	}
+	item, q.items = q.items[0], q.items[1:]
+	return item, true, false
+}

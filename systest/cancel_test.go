@@ -1,0 +1,111 @@
+package systest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/internal/faultproxy"
+)
+
+// A sweep cancels acquires after 0, 1, 2, … steps, so that every stage is hit
+// on a network that needs oneWay in each direction.
+const (
+	oneWay     = 15 * time.Millisecond
+	sweepStep  = time.Millisecond
+	sweepBound = time.Second // for the clean-up, which needs two round trips
+)
+
+// cancelAfter acquires, cancels, and checks that nothing stays behind. It
+// returns whether there was a lease.
+func cancelAfter(t *testing.T, s *store, client *holdfast.Client, name string, delay time.Duration) (acquired bool) {
+	ctx, cancel := context.WithTimeout(t.Context(), delay)
+	defer cancel()
+	lease, err := client.Acquire(ctx, name, nil)
+	switch {
+	case err == nil:
+		if err := lease.Release(t.Context()); err != nil {
+			t.Errorf("%s: release: %v", name, err)
+		}
+	case !errors.Is(err, context.DeadlineExceeded):
+		t.Errorf("%s: %v, want the context's error", name, err)
+	}
+	if !within(sweepBound, func() bool { return s.holding(t, name).Holder.Label != sweeper }) {
+		t.Errorf("%s, cancelled after %s: the key is still there %s later", name, delay, sweepBound)
+	}
+	return err == nil
+}
+
+// sweeper labels the leases of the sweep, as against those of the rival.
+const sweeper = "sweeper"
+
+// sweep cancels after every step up to last, on several links at once.
+func sweep(t *testing.T, s *store, last time.Duration, prepare func(name string) (cleanUp func())) {
+	const links = 12
+	var acquired, cancelled atomic.Int64
+	var all sync.WaitGroup
+	clients := make([]*holdfast.Client, links)
+	for i := range links {
+		l := s.link(t)
+		clients[i] = l.client(t, &holdfast.Options{Holder: holdfast.Holder{Label: sweeper}})
+		l.OnRequest(func(faultproxy.Request) faultproxy.Action { return faultproxy.Delay(oneWay, oneWay) })
+		all.Go(func() {
+			for step := i; time.Duration(step)*sweepStep <= last; step += links {
+				name := fmt.Sprintf("sweep/%d", step)
+				cleanUp := prepare(name)
+				if cancelAfter(t, s, clients[i], name, time.Duration(step)*sweepStep) {
+					acquired.Add(1)
+				} else {
+					cancelled.Add(1)
+				}
+				cleanUp()
+			}
+		})
+	}
+	all.Wait()
+	for _, client := range clients {
+		closeClient(t, client)
+	}
+	for step := 0; time.Duration(step)*sweepStep <= last; step++ {
+		if name := fmt.Sprintf("sweep/%d", step); s.held(t, name) {
+			t.Errorf("%s is held after everything is over", name)
+		}
+	}
+	t.Logf("%d acquires were cancelled, %d were not", cancelled.Load(), acquired.Load())
+	if cancelled.Load() < 20 || acquired.Load() < 10 {
+		t.Error("the sweep does not reach from the first step to the last")
+	}
+}
+
+// INVARIANT I5: no step of an acquire at which its cancel leaves a key.
+func TestCancelAtEveryStepOfAnAcquire(t *testing.T) {
+	s := newStore(t)
+	sweep(t, s, 4*oneWay, func(string) func() { return func() {} })
+}
+
+// The same behind a rival who releases midway: watch, second attempt, wait
+// and wake-up are steps too.
+func TestCancelAtEveryStepOfAWait(t *testing.T) {
+	s := newStore(t)
+	rival := newClient(t, s.engine, &holdfast.Options{Holder: holdfast.Holder{Label: "rival"}})
+	sweep(t, s, 16*oneWay, func(name string) func() {
+		lease, err := rival.TryAcquire(context.Background(), name, nil)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			return func() {}
+		}
+		released := make(chan struct{})
+		time.AfterFunc(5*oneWay, func() {
+			defer close(released)
+			if err := lease.Release(context.Background()); err != nil {
+				t.Errorf("%s: release of the rival: %v", name, err)
+			}
+		})
+		return func() { <-released }
+	})
+}

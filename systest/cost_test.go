@@ -1,0 +1,169 @@
+package systest
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"runtime"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/internal/faultproxy"
+)
+
+// A meter counts the requests that go over a link, by operation.
+type meter struct{ acquires, extends, releases, others atomic.Int64 }
+
+func newMeter(l *link) *meter {
+	m := &meter{}
+	l.OnRequest(func(r faultproxy.Request) faultproxy.Action {
+		switch l.store.opOf(r) {
+		case acquire:
+			m.acquires.Add(1)
+		case extend:
+			m.extends.Add(1)
+		case release:
+			m.releases.Add(1)
+		case other:
+			if r.Command() != "PING" { // of the client library, by time
+				m.others.Add(1)
+			}
+		}
+		return faultproxy.Action{}
+	})
+	return m
+}
+
+func (m *meter) String() string {
+	return fmt.Sprintf("%d acquires, %d extends, %d releases, %d others", m.acquires.Load(), m.extends.Load(), m.releases.Load(), m.others.Load())
+}
+
+// calls returns how often the server has carried a command out.
+func (s *store) calls(t *testing.T, command string) int {
+	t.Helper()
+	info, err := s.do(t, "INFO", "commandstats").ToString()
+	if err != nil {
+		t.Fatal(err)
+	}
+	match := regexp.MustCompile(`cmdstat_` + command + `:calls=(\d+)`).FindStringSubmatch(info)
+	if match == nil {
+		return 0
+	}
+	n, err := strconv.Atoi(match[1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+func TestUncontendedCycleIsTwoRequests(t *testing.T) {
+	s := newStore(t)
+	l := s.link(t)
+	client := l.client(t, nil)
+	cycle := func(name string) {
+		t.Helper()
+		lease, err := client.Acquire(t.Context(), name, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := lease.Release(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	// Warm up: the client library opens its connections as they are needed.
+	for i := range 50 {
+		cycle(fmt.Sprintf("warm/%d", i))
+	}
+	const cycles = 100
+	m := newMeter(l)
+	evalsha, eval := s.calls(t, "evalsha"), s.calls(t, "eval")
+	for i := range cycles {
+		cycle(fmt.Sprintf("cost/%d", i))
+	}
+	evalsha, eval = s.calls(t, "evalsha")-evalsha, s.calls(t, "eval")-eval
+	t.Logf("%d cycles: %s; the server ran %d EVALSHA, %d EVAL", cycles, m, evalsha, eval)
+	if m.acquires.Load() != cycles || m.releases.Load() != cycles || m.extends.Load() != 0 || m.others.Load() != 0 {
+		t.Errorf("%d cycles cost %s, want one acquire and one release each", cycles, m)
+	}
+	if evalsha != 2*cycles || eval != 0 {
+		t.Errorf("the server ran %d EVALSHA and %d EVAL, want %d and 0", evalsha, eval, 2*cycles)
+	}
+}
+
+// acquireMany acquires n locks, some at the same time.
+func acquireMany(t *testing.T, client *holdfast.Client, n int, ttl time.Duration) []*holdfast.Lease {
+	t.Helper()
+	leases := make([]*holdfast.Lease, n)
+	var all sync.WaitGroup
+	const workers = 16
+	for w := range workers {
+		all.Go(func() {
+			for i := w; i < n; i += workers {
+				var err error
+				if leases[i], err = client.Acquire(context.Background(), fmt.Sprintf("many/%d", i), &holdfast.AcquireOptions{TTL: ttl}); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	all.Wait()
+	if t.Failed() {
+		t.FailNow()
+	}
+	return leases
+}
+
+// lostOf counts the leases that are over.
+func lostOf(leases []*holdfast.Lease) (lost int) {
+	for _, l := range leases {
+		if !l.Valid() {
+			lost++
+		}
+	}
+	return lost
+}
+
+func TestHundredLeasesAreRenewedTogether(t *testing.T) {
+	s := newStore(t)
+	l := s.link(t)
+	client := l.client(t, nil)
+	const ttl, intervals = 1500 * time.Millisecond, 5
+	leases := acquireMany(t, client, 100, ttl)
+	m := newMeter(l)
+	time.Sleep(intervals * ttl / 3) // real leases in a real store
+	extends := m.extends.Load()
+	t.Logf("100 leases, %d renewal intervals: %s", intervals, m)
+	if lost := lostOf(leases); lost > 0 {
+		t.Errorf("%d of 100 leases are lost", lost)
+	}
+	if extends < intervals-2 || extends > 2*intervals {
+		t.Errorf("%d renewal requests in %d intervals, want about one each", extends, intervals)
+	}
+}
+
+func TestThousandLeasesAreKept(t *testing.T) {
+	s := newStore(t)
+	l := s.link(t)
+	client := l.client(t, nil)
+	const leases, ttl, soak = 1000, 2 * time.Second, 6 * time.Second
+	acquireMany(t, client, 1, ttl)[0].Release(t.Context()) // opens a connection
+	before := runtime.NumGoroutine()
+	m := newMeter(l)
+	held := acquireMany(t, client, leases, ttl)
+	const slack = 20 // connections that were opened meanwhile, a batch under way
+	if !within(time.Second, func() bool { return runtime.NumGoroutine() < before+slack }) {
+		t.Errorf("%d goroutines before, %d with %d leases", before, runtime.NumGoroutine(), leases)
+	}
+	t.Logf("%d goroutines before, %d with %d leases", before, runtime.NumGoroutine(), leases)
+	for end := time.Now().Add(soak); time.Now().Before(end) && lostOf(held) == 0; {
+		time.Sleep(100 * time.Millisecond)
+	}
+	t.Logf("%d leases of %s for %s: %s", leases, ttl, soak, m)
+	if lost := lostOf(held); lost > 0 {
+		t.Errorf("%d of %d leases are lost", lost, leases)
+	}
+}

@@ -1,0 +1,140 @@
+package systest
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/internal/faultproxy"
+)
+
+// The local deadline is compared with the expiry in the store after every
+// acquire and every renewal, while requests and replies are delayed at random.
+const (
+	deadlineTTL   = 400 * time.Millisecond
+	deadlineDelay = deadlineTTL / 2 // at most, both directions together
+)
+
+// A tally counts comparisons.
+type tally struct {
+	mu       sync.Mutex // guards the rest
+	acquires int
+	renewals int
+	failed   int           // acquires and renewals that came too late to be of use
+	late     int           // deadlines later than the expiry
+	naive    int           // the same, had the clock been started after the reply
+	closest  time.Duration // of a deadline to the expiry
+	blind    int           // comparisons too slow to tell
+}
+
+// blur is how long the reading of an expiry may take to be of use: with the
+// drift margin, 6 ms at this TTL, it must not hide a violation.
+const blur = 3 * time.Millisecond
+
+// compare reads the expiry around every fault. PTTL counts from some instant
+// between the two readings of the clock: a deadline after the later end of the
+// resulting range is certainly too late.
+func (c *tally) compare(t *testing.T, s *store, lease *holdfast.Lease, answered time.Time) {
+	before := time.Now()
+	left, err := s.do(t, "PTTL", lease.Name()).AsInt64()
+	after := time.Now()
+	if err != nil || left < 0 {
+		if lease.Valid() {
+			t.Errorf("%s: the lease is valid until %s from now, the store says PTTL %d, %v", lease.Name(), lease.Remaining(), left, err)
+		}
+		return
+	}
+	expiry := time.Duration(left) * time.Millisecond
+	earliest, latest := before.Add(expiry), after.Add(expiry+time.Millisecond)
+	naive := answered.Add(deadlineTTL - deadlineTTL/100 - 2*time.Millisecond)
+	deadline := lease.Deadline()
+
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if after.Sub(before) > blur {
+		c.blind++
+	}
+	if deadline.After(latest) {
+		c.late++
+	}
+	if naive.After(latest) {
+		c.naive++
+	}
+	if gap := earliest.Sub(deadline); after.Sub(before) <= blur && gap < c.closest {
+		c.closest = gap
+	}
+}
+
+func (c *tally) count(counter *int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	*counter++
+}
+
+// work acquires and renews until the end.
+func (c *tally) work(t *testing.T, s *store, client *holdfast.Client, name string, operations int) {
+	opts := &holdfast.AcquireOptions{TTL: deadlineTTL, KeepAlive: holdfast.KeepAliveOff}
+	for done := 0; done < operations; {
+		lease, err := client.TryAcquire(t.Context(), name, opts)
+		if err != nil {
+			c.count(&c.failed)
+			continue
+		}
+		c.compare(t, s, lease, time.Now())
+		c.count(&c.acquires)
+		for done++; done < operations; done++ {
+			if err := lease.Extend(t.Context(), deadlineTTL); err != nil {
+				c.count(&c.failed)
+				break
+			}
+			c.compare(t, s, lease, time.Now())
+			c.count(&c.renewals)
+			if rand.IntN(4) == 0 {
+				break
+			}
+		}
+		_ = lease.Release(context.Background()) // lost before, now and then
+	}
+}
+
+// INVARIANT I3: the deadline is never later than the expiry.
+func TestDeadlineIsNeverLaterThanTheExpiry(t *testing.T) {
+	s := newStore(t)
+	const links, perLink, operations = 25, 8, 50
+	c := tally{closest: deadlineTTL}
+	var all sync.WaitGroup
+	for i := range links {
+		l := s.link(t)
+		l.OnRequest(func(r faultproxy.Request) faultproxy.Action {
+			if o := s.opOf(r); o != acquire && o != extend {
+				return faultproxy.Action{}
+			}
+			delay := rand.N(deadlineDelay)
+			there := rand.N(delay + 1)
+			return faultproxy.Delay(there, delay-there)
+		})
+		client := l.client(t, nil)
+		for j := range perLink {
+			all.Go(func() { c.work(t, s, client, fmt.Sprintf("deadline/%d/%d", i, j), operations) })
+		}
+	}
+	all.Wait()
+
+	total := c.acquires + c.renewals
+	t.Logf("%d acquires and %d renewals, %d more came too late; closest deadline: %s before the expiry; %d comparisons were slow",
+		c.acquires, c.renewals, c.failed, c.closest, c.blind)
+	t.Logf("%d deadlines were late; counted from after the reply, %d of %d would have been", c.late, c.naive, total)
+	if total < links*perLink*operations*9/10 {
+		t.Errorf("only %d comparisons", total)
+	}
+	if c.late > 0 {
+		t.Errorf("%d of %d deadlines are later than the expiry in the store", c.late, total)
+	}
+	if c.naive < total/2 {
+		t.Errorf("counted from after the reply, only %d of %d would be late: this test proves nothing", c.naive, total)
+	}
+}

@@ -1,0 +1,176 @@
+package systest
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/internal/faultproxy"
+)
+
+const keptTTL = 1200 * time.Millisecond
+
+// keptOptions ask for a lease that the client keeps alive.
+func keptOptions() *holdfast.AcquireOptions { return &holdfast.AcquireOptions{TTL: keptTTL} }
+
+// roundTrip makes every message of a link slow.
+func roundTrip(l *link, d time.Duration) {
+	l.OnRequest(func(faultproxy.Request) faultproxy.Action { return faultproxy.Delay(d/2, d-d/2) })
+}
+
+// take acquires a lock over a network that is well.
+func take(t *testing.T, client *holdfast.Client, name string) *holdfast.Lease {
+	t.Helper()
+	lease, err := client.TryAcquire(t.Context(), name, keptOptions())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return lease
+}
+
+// INVARIANT I9: a fault that is over before the deadline costs nothing.
+func TestLeaseSurvivesABlip(t *testing.T) {
+	const blip = keptTTL / 2
+	blips := map[string]func(l *link){
+		"cut":             func(l *link) { l.Cut(); time.AfterFunc(blip, l.Heal) },
+		"black hole":      func(l *link) { l.BlackHole(); time.AfterFunc(blip, l.Heal) },
+		"drop":            func(l *link) { l.Drop() },
+		"latency 0.4 TTL": func(l *link) { roundTrip(l, keptTTL*4/10) },
+	}
+	s := newStore(t)
+	for name, begin := range blips {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			l := s.link(t)
+			lease := take(t, l.client(t, nil), name)
+			ended := watchEnd(lease)
+			// Two blips, with a renewal between them.
+			for range 2 {
+				deadline := lease.Deadline()
+				begin(l)
+				eventually(t, "a renewal after the blip", func() bool {
+					return lease.Context().Err() != nil || lease.Deadline().Sub(deadline) > blip
+				})
+			}
+			select {
+			case e := <-ended:
+				t.Fatalf("the lease ended: %v", e.cause)
+			default:
+			}
+			if got := s.holding(t, name); got.Token != lease.Token() || !lease.Valid() {
+				t.Errorf("the store has %+v, the lease has token %d, valid %t", got, lease.Token(), lease.Valid())
+			}
+		})
+	}
+}
+
+// An end is when a lease's context ended, and why.
+type end struct {
+	at    time.Time
+	cause error
+}
+
+// watchEnd tells when the lease's context ends.
+func watchEnd(lease *holdfast.Lease) <-chan end {
+	ended := make(chan end, 1)
+	context.AfterFunc(lease.Context(), func() {
+		ended <- end{time.Now(), context.Cause(lease.Context())}
+	})
+	return ended
+}
+
+// INVARIANT I3, INVARIANT I1: a fault that lasts ends the lease with ErrLost
+// by its deadline, and a rival gets the lock only after that.
+func TestHolderKnowsBeforeTheRivalHolds(t *testing.T) {
+	faults := map[string]func(*link){
+		"cut":             func(l *link) { l.Cut() },
+		"black hole":      func(l *link) { l.BlackHole() },
+		"latency 1.2 TTL": func(l *link) { roundTrip(l, keptTTL*12/10) },
+	}
+	s := newStore(t)
+	for name, begin := range faults {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			// How soon the end of a context is seen is measured, so a busy
+			// machine may need several attempts.
+			const attempts = 3
+			for range attempts {
+				if late := loseTo(t, s, name, begin); late <= lateBound {
+					return
+				}
+			}
+			t.Errorf("the context never ended within %s of the deadline in %d attempts", lateBound, attempts)
+		})
+	}
+}
+
+// lateBound is how much later than the deadline the end of a context may be
+// seen. It is less than the drift margin: then no rival holds the lock yet.
+const lateBound = 10 * time.Millisecond
+
+// loseTo makes a holder lose the lock to a rival and returns how much later
+// than the deadline its context was seen to end.
+func loseTo(t *testing.T, s *store, name string, begin func(*link)) (late time.Duration) {
+	t.Helper()
+	l := s.link(t)
+	defer l.Heal()
+	lease := take(t, l.client(t, nil), name)
+	ended := watchEnd(lease)
+	rival := newClient(t, s.engine, nil)
+	begin(l)
+
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	next, err := rival.Acquire(ctx, name, keptOptions())
+	if err != nil {
+		t.Fatalf("the rival waits in vain: %v", err)
+	}
+	// The store's clock is ours here, and a token that exceeds all others by
+	// far is that clock at the instant of the grant.
+	granted := time.UnixMicro(int64(next.Token()))
+	var e end
+	select {
+	case e = <-ended:
+	case <-time.After(patience):
+		t.Fatalf("the rival holds the lock, and the lease's context has not ended %s later", patience)
+	}
+	late = e.at.Sub(lease.Deadline())
+	ahead := granted.Sub(e.at.Round(0))
+	t.Logf("context ended %s after the deadline, %s before the rival's grant", late, ahead)
+	if !errors.Is(e.cause, holdfast.ErrLost) {
+		t.Errorf("cause %v, want ErrLost", e.cause)
+	}
+	if ahead < 0 && late <= lateBound {
+		t.Errorf("the rival held the lock for %s before the holder knew", -ahead)
+	}
+	if next.Token() <= lease.Token() {
+		t.Errorf("token %d after %d", next.Token(), lease.Token())
+	}
+	if err := next.Release(t.Context()); err != nil {
+		t.Error(err)
+	}
+	return late
+}
+
+// A store so slow that every answer comes after the deadline grants no lease,
+// and keeps none.
+func TestNoLeaseFromAnAnswerAfterTheDeadline(t *testing.T) {
+	s := newStore(t)
+	l := s.link(t)
+	const ttl = 200 * time.Millisecond
+	client := l.client(t, &holdfast.Options{RequestTimeout: 3 * ttl})
+	roundTrip(l, ttl*12/10)
+	lease, err := client.TryAcquire(t.Context(), "slow", &holdfast.AcquireOptions{TTL: ttl})
+	if err == nil {
+		t.Fatalf("got a lease with %s left", lease.Remaining())
+	}
+	if !errors.Is(err, holdfast.ErrUnavailable) {
+		t.Errorf("%v, want ErrUnavailable", err)
+	}
+	closeClient(t, client)
+	if s.held(t, "slow") {
+		t.Error("the key is held by nobody")
+	}
+}

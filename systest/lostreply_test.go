@@ -1,0 +1,164 @@
+package systest
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/internal/faultproxy"
+)
+
+// cleanBound is how soon after a failed acquire its key must be gone. A
+// loaded machine may exceed it now and then, hardBound never.
+const (
+	cleanBound = 100 * time.Millisecond
+	hardBound  = 2 * time.Second
+)
+
+// cleanups records how long abandoned keys stayed.
+type cleanups struct {
+	mu   sync.Mutex // guards took
+	took []time.Duration
+}
+
+// wait returns when the key is gone, and fails the test if it stays.
+func (c *cleanups) wait(t *testing.T, s *store, name string) {
+	t.Helper()
+	began := time.Now()
+	if !within(hardBound, func() bool { return !s.held(t, name) }) {
+		t.Errorf("%q is held by nobody, %s after the acquire failed: %+v", name, hardBound, s.holding(t, name))
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.took = append(c.took, time.Since(began))
+}
+
+// check fails the test if more than one in a hundred took longer than the
+// bound.
+func (c *cleanups) check(t *testing.T) {
+	t.Helper()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	slices.Sort(c.took)
+	p99 := c.took[(len(c.took)-1)*99/100]
+	t.Logf("%d keys of failed acquires: gone after %s in 99 %%, %s at worst", len(c.took), p99, c.took[len(c.took)-1])
+	if p99 > cleanBound {
+		t.Errorf("keys of failed acquires stay for %s, want less than %s", p99, cleanBound)
+	}
+}
+
+// loss loses the reply of the first acquire that it sees, exactly, and calls
+// lost when the store has carried the request out.
+func loss(l *link, fate faultproxy.Fate, lost func()) {
+	var once sync.Once
+	l.on(acquire, func(faultproxy.Request) (action faultproxy.Action) {
+		once.Do(func() { action = faultproxy.Action{Reply: fate, Answered: lost} })
+		return action
+	})
+}
+
+func fateName(fate faultproxy.Fate) string {
+	if fate == faultproxy.Swallow {
+		return "swallowed"
+	}
+	return "reset"
+}
+
+// INVARIANT I5: the caller gives up at the instant at which the reply is lost.
+func TestLostReplyLeavesNoKeyWhenTheCallerGivesUp(t *testing.T) {
+	s := newStore(t)
+	var cleaned cleanups
+	for _, fate := range []faultproxy.Fate{faultproxy.Swallow, faultproxy.Reset} {
+		l := s.link(t)
+		client := l.client(t, nil)
+		for i := range 50 {
+			name := fmt.Sprintf("lost/%s/%d", fateName(fate), i)
+			ctx, cancel := context.WithCancel(t.Context())
+			var granted atomic.Bool
+			loss(l, fate, func() {
+				granted.Store(s.held(t, name))
+				cancel()
+			})
+			_, err := client.Acquire(ctx, name, nil)
+			if err == nil {
+				t.Fatal("acquired without the reply")
+			}
+			if !granted.Load() {
+				t.Fatalf("%s: the store granted nothing, so nothing was tested: %v", name, err)
+			}
+			cleaned.wait(t, s, name)
+			l.Drop() // a swallowed reply has silenced the connection
+		}
+	}
+	cleaned.check(t)
+}
+
+// INVARIANT I6: the client insists, on a new connection, and gets what the
+// lost reply said.
+func TestLostReplyIsHealedByARepeat(t *testing.T) {
+	s := newStore(t)
+	for _, fate := range []faultproxy.Fate{faultproxy.Swallow, faultproxy.Reset} {
+		l := s.link(t)
+		client := l.client(t, nil)
+		for i := range 50 {
+			name := fmt.Sprintf("repeat/%s/%d", fateName(fate), i)
+			first := make(chan driver.Holding, 1)
+			loss(l, fate, func() {
+				first <- s.holding(t, name)
+				if fate == faultproxy.Swallow {
+					time.AfterFunc(5*time.Millisecond, l.Drop)
+				}
+			})
+			lease, err := client.TryAcquire(t.Context(), name, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			checkRepeat(t, lease, <-first, s.holding(t, name))
+			if err := lease.Release(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if s.held(t, name) {
+				t.Fatalf("%s is held after its release", name)
+			}
+		}
+	}
+}
+
+// checkRepeat compares what the store granted at first, what the client got
+// by its repeat, and what the store has now.
+func checkRepeat(t *testing.T, lease *holdfast.Lease, first, now driver.Holding) {
+	t.Helper()
+	if first.Token == 0 || first.LeaseID != lease.ID() {
+		t.Errorf("%s: the lost reply granted %+v, the lease is %s", lease.Name(), first, lease.ID())
+	}
+	if lease.Token() != first.Token || now.Token != first.Token {
+		t.Errorf("%s: token %d at first, %d by the repeat, %d in the store", lease.Name(), first.Token, lease.Token(), now.Token)
+	}
+}
+
+// The same at the level of the driver, where the request is sent again by
+// hand.
+func TestRepeatedRequestGetsTheSameToken(t *testing.T) {
+	s := newStore(t)
+	l := s.link(t)
+	for i := range 20 {
+		req := request(fmt.Sprintf("same-token/%d", i))
+		loss(l, faultproxy.Reset, func() {})
+		if _, err := l.engine.Acquire(t.Context(), req); err == nil {
+			t.Fatal("acquired without the reply")
+		}
+		want := s.holding(t, req.Name)
+		for range 2 {
+			reply, err := l.engine.Acquire(t.Context(), req)
+			if err != nil || reply.Outcome != driver.Granted || reply.Token != want.Token || want.Token == 0 {
+				t.Fatalf("the repeat got %+v, %v; the store has %+v", reply, err, want)
+			}
+		}
+	}
+}

@@ -1,0 +1,120 @@
+package systest
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/internal/faultproxy"
+)
+
+// A trafficLog notes, in the order in which a proxy saw them, the renewals and
+// the releases of one lease.
+type trafficLog struct {
+	mu         sync.Mutex // guards the rest
+	unanswered int        // renewals that the store has not carried out yet
+	released   bool
+	last       time.Time // when the last renewal went by
+	violations int       // renewals after the release, or overtaken by it
+}
+
+func (g *trafficLog) note(o op) (answered func()) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	switch o {
+	case extend:
+		g.unanswered++
+		g.last = time.Now()
+		if g.released {
+			g.violations++
+		}
+		return func() {
+			g.mu.Lock()
+			defer g.mu.Unlock()
+			g.unanswered--
+		}
+	case release:
+		g.released = true
+		g.violations += g.unanswered
+	}
+	return nil
+}
+
+// INVARIANT I9: no renewal after the release, whichever of the keep-alive and
+// the caller's own Extend races it, and INVARIANT I4: nothing comes back.
+func TestReleaseRacingARenewal(t *testing.T) {
+	s := newStore(t)
+	const workers, each = 8, 50
+	var all sync.WaitGroup
+	var mu sync.Mutex
+	met, violations := 0, 0
+	for w := range workers {
+		l := s.link(t)
+		client := l.client(t, nil)
+		all.Go(func() {
+			for i := range each {
+				name := fmt.Sprintf("race/%d/%d", w, i)
+				near, bad := raceRelease(t, l, client, name)
+				mu.Lock()
+				violations += bad
+				if near {
+					met++
+				}
+				mu.Unlock()
+			}
+		})
+	}
+	all.Wait()
+	t.Logf("%d releases, %d of them within 5 ms of a renewal, %d renewals after a release or overtaken by it", workers*each, met, violations)
+	if violations > 0 {
+		t.Errorf("%d renewals went out after the release, or were under way when it did", violations)
+	}
+	if met < workers*each/4 {
+		t.Errorf("only %d of %d releases met a renewal: this test proves nothing", met, workers*each)
+	}
+	for w := range workers {
+		for i := range each {
+			if name := fmt.Sprintf("race/%d/%d", w, i); s.held(t, name) {
+				t.Errorf("%s is held after its release", name)
+			}
+		}
+	}
+}
+
+// raceRelease releases a lease about when its first renewal is due. It
+// returns whether a renewal was near, and how many came after the release.
+func raceRelease(t *testing.T, l *link, client *holdfast.Client, name string) (near bool, violations int) {
+	const ttl = 240 * time.Millisecond // the first renewal is due after a third
+	l.OnRequest(nil)
+	lease, err := client.TryAcquire(t.Context(), name, &holdfast.AcquireOptions{TTL: ttl})
+	if err != nil {
+		t.Error(err)
+		return false, 0
+	}
+	var traffic trafficLog
+	l.OnRequest(func(r faultproxy.Request) faultproxy.Action {
+		action := faultproxy.Delay(rand.N(3*time.Millisecond), rand.N(3*time.Millisecond))
+		if r.Has(string(lease.ID())) {
+			action.Answered = traffic.note(l.store.opOf(r))
+		}
+		return action
+	})
+	due := lease.Deadline().Add(-ttl * 2 / 3)
+	extended := make(chan struct{})
+	time.AfterFunc(time.Until(due)+rand.N(6*time.Millisecond), func() {
+		defer close(extended)
+		_ = lease.Extend(context.Background(), ttl) // fails if the release was first
+	})
+	time.Sleep(time.Until(due) + rand.N(8*time.Millisecond)) // the race under test
+	began := time.Now()
+	_ = lease.Release(t.Context()) // lost before, on a machine that is too busy
+	<-extended
+
+	traffic.mu.Lock()
+	defer traffic.mu.Unlock()
+	return !traffic.last.IsZero() && began.Sub(traffic.last).Abs() < 5*time.Millisecond, traffic.violations
+}

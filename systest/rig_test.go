@@ -1,0 +1,219 @@
+package systest
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/internal/faultproxy"
+	"github.com/holdfast-locks/holdfast/internal/testsvc"
+	"github.com/holdfast-locks/holdfast/redislock"
+)
+
+// patience bounds what a test waits for on a loaded machine.
+const patience = 20 * time.Second
+
+// A store is a real server, with two ways around every fault: a plain client
+// and an engine.
+type store struct {
+	server *testsvc.Server
+	plain  rueidis.Client
+	engine *redislock.Engine
+	ops    map[string]op // by the hash of the script
+}
+
+// An op is what a request asks of the store.
+type op string
+
+const (
+	acquire op = "acquire"
+	extend  op = "extend"
+	release op = "release"
+	other   op = "other" // handshakes, pings, subscriptions
+)
+
+func newStore(t *testing.T) *store {
+	t.Helper()
+	server := testsvc.Redis(t)
+	plain, err := rueidis.NewClient(rueidis.ClientOption{
+		InitAddress: []string{server.Addr}, ForceSingleClient: true, DisableCache: true, ClientSetInfo: rueidis.DisableClientSetInfo,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(plain.Close)
+	s := &store{server: server, plain: plain, engine: openEngine(t, server.URL)}
+	s.learnOps(t)
+	return s
+}
+
+// learnOps finds out which script each operation of the engine runs, and
+// makes the server know them all, by watching it do each once.
+func (s *store) learnOps(t *testing.T) {
+	t.Helper()
+	p := faultproxy.New(t, s.server.Addr)
+	var mu sync.Mutex
+	var hash string
+	p.OnRequest(func(r faultproxy.Request) faultproxy.Action {
+		mu.Lock()
+		defer mu.Unlock()
+		if r.Command() == "EVALSHA" {
+			hash = r.Words[1]
+		}
+		return faultproxy.Action{}
+	})
+	e := openEngine(t, "redis://"+p.Addr())
+	s.ops = map[string]op{}
+	learn := func(o op, err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatalf("%s: %v", o, err)
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		s.ops[hash] = o
+	}
+	req := request("learn")
+	_, err := e.Acquire(t.Context(), req)
+	learn(acquire, err)
+	learn(extend, e.Extend(t.Context(), []driver.ExtendRequest{{Name: req.Name, LeaseID: req.LeaseID, TTL: req.TTL}})[0])
+	learn(release, e.Release(t.Context(), driver.ReleaseRequest{Name: req.Name, LeaseID: req.LeaseID}))
+	if len(s.ops) != 3 {
+		t.Fatalf("the three operations run %d scripts: %v", len(s.ops), s.ops)
+	}
+}
+
+// opOf tells what a request asks.
+func (s *store) opOf(r faultproxy.Request) op {
+	if r.Command() == "EVALSHA" {
+		if o, ok := s.ops[r.Words[1]]; ok {
+			return o
+		}
+	}
+	return other
+}
+
+// do runs a command that must not fail, around every fault.
+func (s *store) do(t testing.TB, words ...string) rueidis.RedisResult {
+	t.Helper()
+	r := s.plain.Do(context.Background(), s.plain.B().Arbitrary(words...).Build())
+	if err := r.Error(); err != nil && !rueidis.IsRedisNil(err) {
+		t.Errorf("%s: %v", strings.Join(words, " "), err)
+	}
+	return r
+}
+
+// held reports whether anybody holds the lock, as the store sees it.
+func (s *store) held(t testing.TB, name string) bool {
+	t.Helper()
+	n, err := s.do(t, "EXISTS", name).AsInt64()
+	return err == nil && n != 0
+}
+
+// holding returns what the store knows of the lease that holds the lock; the
+// zero Holding if there is none.
+func (s *store) holding(t testing.TB, name string) driver.Holding {
+	t.Helper()
+	lock, err := s.engine.Inspect(context.Background(), name)
+	if err != nil {
+		t.Errorf("inspect %q: %v", name, err)
+	}
+	if len(lock.Holders) == 0 {
+		return driver.Holding{}
+	}
+	return lock.Holders[0]
+}
+
+// A link is a network of its own between a client and the store.
+type link struct {
+	*faultproxy.Proxy
+	engine *redislock.Engine
+	store  *store
+}
+
+func (s *store) link(t *testing.T) *link {
+	t.Helper()
+	p := faultproxy.New(t, s.server.Addr)
+	return &link{Proxy: p, engine: openEngine(t, "redis://"+p.Addr()), store: s}
+}
+
+// on makes decide say what happens to each request of an operation; the
+// others pass.
+func (l *link) on(o op, decide func(faultproxy.Request) faultproxy.Action) {
+	l.OnRequest(func(r faultproxy.Request) faultproxy.Action {
+		if l.store.opOf(r) == o {
+			return decide(r)
+		}
+		return faultproxy.Action{}
+	})
+}
+
+// client returns a client at this end of the link. It is closed with the
+// test, when the network is well again.
+func (l *link) client(t *testing.T, opts *holdfast.Options) *holdfast.Client {
+	t.Helper()
+	return newClient(t, l.engine, opts)
+}
+
+func newClient(t *testing.T, engine driver.Engine, opts *holdfast.Options) *holdfast.Client {
+	t.Helper()
+	client, err := holdfast.New(engine, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { closeClient(t, client) })
+	return client
+}
+
+// closeClient waits until the client has cleaned up everything.
+func closeClient(t testing.TB, client *holdfast.Client) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	if err := client.Close(ctx); err != nil {
+		t.Error(err)
+	}
+}
+
+func openEngine(t *testing.T, url string) *redislock.Engine {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	e, err := redislock.Open(ctx, url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { e.Close() })
+	return e
+}
+
+// request returns an acquire request of a fresh lease ID.
+func request(name string) driver.AcquireRequest {
+	return driver.AcquireRequest{Name: name, LeaseID: driver.NewLeaseID(), TTL: 30 * time.Second, Holder: driver.Holder{Label: "systest"}}
+}
+
+// within polls until ok holds, and reports whether it did before the bound.
+func within(bound time.Duration, ok func() bool) bool {
+	for end := time.Now().Add(bound); ; time.Sleep(time.Millisecond) {
+		if ok() {
+			return true
+		}
+		if time.Now().After(end) {
+			return false
+		}
+	}
+}
+
+// eventually fails the test if ok does not hold soon.
+func eventually(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	if !within(patience, ok) {
+		t.Fatalf("not within %s: %s", patience, what)
+	}
+}
