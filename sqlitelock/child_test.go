@@ -1,0 +1,174 @@
+package sqlitelock
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/driver"
+)
+
+// childArg is the first argument of the test binary when it runs as a child.
+const childArg = "child"
+
+// childMain is a process that takes part in a test: a role, the database, and
+// more that the role wants.
+func childMain(args []string) error {
+	e, err := Open(context.Background(), args[1])
+	if err != nil {
+		return err
+	}
+	defer e.Close()
+	switch role := args[0]; role {
+	case "count":
+		return count(e, args[2], args[3])
+	case "cycle":
+		return cycleForever(e)
+	case "hold":
+		return hold(e, args[2])
+	case "wait":
+		return waitOnCommand(e)
+	default:
+		return errors.New("no such role: " + role)
+	}
+}
+
+// count adds 1 to the number in dir/count, times times, under a lock. It fails
+// if anybody else is at it, or if a token is not above the one before.
+func count(e *Engine, dir, times string) error {
+	n, err := strconv.Atoi(times)
+	if err != nil {
+		return err
+	}
+	client, err := holdfast.New(e, nil)
+	if err != nil {
+		return err
+	}
+	defer client.Close(context.Background())
+	for range n {
+		err := client.Do(context.Background(), "counter", nil, func(_ context.Context, l *holdfast.Lease) error {
+			return increment(dir, l.Token())
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func increment(dir string, token uint64) error {
+	mark := filepath.Join(dir, "mark")
+	f, err := os.OpenFile(mark, os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return fmt.Errorf("another process is in the critical section: %w", err)
+	}
+	_ = f.Close()
+	var n, last uint64
+	content, err := os.ReadFile(filepath.Join(dir, "count"))
+	if err == nil {
+		_, err = fmt.Sscan(string(content), &n, &last)
+	}
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	if token <= last {
+		return fmt.Errorf("token %d after %d", token, last)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "count"), fmt.Append(nil, n+1, " ", token), 0o600); err != nil {
+		return err
+	}
+	return os.Remove(mark)
+}
+
+// cycleForever acquires and releases until it is killed.
+func cycleForever(e *Engine) error {
+	fmt.Println("cycling")
+	for {
+		req := request("cycled", 300*time.Millisecond)
+		reply, err := e.Acquire(context.Background(), req)
+		if err != nil {
+			return err
+		}
+		if reply.Outcome == driver.Granted {
+			err := e.Release(context.Background(), driver.ReleaseRequest{Name: req.Name, LeaseID: req.LeaseID})
+			if err != nil && !errors.Is(err, driver.ErrLost) {
+				return err
+			}
+		}
+	}
+}
+
+// hold takes the lock for a TTL, says between which instants of the boot-time
+// clock it did, and waits to be killed.
+func hold(e *Engine, ttl string) error {
+	d, err := time.ParseDuration(ttl)
+	if err != nil {
+		return err
+	}
+	before, err := e.clock.boot()
+	if err != nil {
+		return err
+	}
+	reply, err := e.Acquire(context.Background(), request("held", d))
+	if err != nil || reply.Outcome != driver.Granted {
+		return fmt.Errorf("acquire: %+v, %w", reply, err)
+	}
+	after, err := e.clock.boot()
+	if err != nil {
+		return err
+	}
+	fmt.Println(before.Nanoseconds(), after.Nanoseconds())
+	_, err = bufio.NewReader(os.Stdin).ReadString('\n')
+	return err
+}
+
+// waitOnCommand reads commands: "acquire NAME" begins to wait for a lock, and
+// answers each refusal with "held", the grant with "granted INSTANT", and then
+// releases; "cost" answers with the CPU time of the process until now.
+func waitOnCommand(e *Engine) error {
+	client, err := holdfast.New(&talkative{e}, nil)
+	if err != nil {
+		return err
+	}
+	for in := bufio.NewScanner(os.Stdin); in.Scan(); {
+		switch command, name, _ := strings.Cut(in.Text(), " "); command {
+		case "cost":
+			var u syscall.Rusage
+			if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+				return err
+			}
+			fmt.Println("cost", u.Utime.Nano()+u.Stime.Nano())
+		case "acquire":
+			go func() {
+				lease, err := client.Acquire(context.Background(), name, nil)
+				at, _ := e.clock.boot()
+				if err != nil {
+					fmt.Println("failed", err)
+					return
+				}
+				_ = lease.Release(context.Background())
+				fmt.Println("granted", at.Nanoseconds())
+			}()
+		}
+	}
+	return client.Close(context.Background())
+}
+
+// talkative tells of each attempt that was refused.
+type talkative struct{ *Engine }
+
+func (e *talkative) Acquire(ctx context.Context, req driver.AcquireRequest) (driver.AcquireReply, error) {
+	reply, err := e.Engine.Acquire(ctx, req)
+	if err == nil && reply.Outcome == driver.Held {
+		fmt.Println("held")
+	}
+	return reply, err
+}

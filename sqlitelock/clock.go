@@ -1,0 +1,36 @@
+package sqlitelock
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/driver"
+)
+
+// A clock is what the host knows of time. All processes of the host have the
+// same one, which makes it the store's clock.
+type clock struct {
+	bootID string                        // which boot the instants of boot belong to
+	boot   func() (time.Duration, error) // time since the boot, sleep included
+	wall   func() time.Time              // for tokens only, never for expiry
+}
+
+// An instant is one reading of a clock.
+type instant struct {
+	boot   int64  // nanoseconds since the boot
+	micros uint64 // the wall clock since 1970, for tokens
+}
+
+func (c clock) now() (instant, error) {
+	boot, err := c.boot()
+	if err != nil {
+		return instant{}, fmt.Errorf("%w: the boot-time clock cannot be read: %w", driver.ErrUnavailable, err)
+	}
+	return instant{
+		boot:   boot.Nanoseconds(),
+		micros: uint64(max(0, c.wall().UnixMicro())),
+	}, nil
+}
+
+// after returns the instant of the boot clock d later.
+func (i instant) after(d time.Duration) int64 { return i.boot + d.Nanoseconds() }

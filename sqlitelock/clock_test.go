@@ -1,0 +1,179 @@
+package sqlitelock
+
+import (
+	"errors"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/driver"
+)
+
+// A host has a clock that a test moves.
+type host struct {
+	bootID string
+	mu     sync.Mutex // guards the rest
+	boot   time.Duration
+	wall   time.Time
+	reads  int // of boot
+	fault  error
+}
+
+func newHost(bootID string) *host {
+	return &host{bootID: bootID, boot: time.Hour, wall: time.Now()}
+}
+
+func (h *host) clock() clock {
+	return clock{
+		bootID: h.bootID,
+		boot: func() (time.Duration, error) {
+			h.mu.Lock()
+			defer h.mu.Unlock()
+			h.reads++
+			return h.boot, h.fault
+		},
+		wall: func() time.Time {
+			h.mu.Lock()
+			defer h.mu.Unlock()
+			return h.wall
+		},
+	}
+}
+
+// pass lets time go by on the boot-time clock, and step on the wall clock.
+func (h *host) pass(d, step time.Duration) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.boot, h.wall = h.boot+d, h.wall.Add(step)
+}
+
+func (h *host) open(t testing.TB, path string) *Engine {
+	t.Helper()
+	e, err := openWith(t.Context(), path, h.clock())
+	if err != nil {
+		t.Fatalf("open: %v", err)
+	}
+	t.Cleanup(func() { _ = e.Close() })
+	return e
+}
+
+// openOn returns an engine on a database of its own, on that host.
+func openOn(t testing.TB, h *host) *Engine {
+	t.Helper()
+	return h.open(t, filepath.Join(t.TempDir(), "locks.db"))
+}
+
+// TestBootClockDecides the expiry, to the nanosecond.
+func TestBootClockDecides(t *testing.T) {
+	h := newHost("boot")
+	e := openOn(t, h)
+	req := request("t", time.Minute)
+	granted(t, e, req)
+	h.pass(time.Minute-1, 0)
+	if left := held(t, e, request("t", time.Minute)).ExpiresIn; left != 1 {
+		t.Errorf("expires in %s, want 1ns", left)
+	}
+	h.pass(1, 0)
+	wantIs(t, "extend at the expiry", e.Extend(t.Context(), []driver.ExtendRequest{{Name: "t", LeaseID: req.LeaseID, TTL: time.Hour}})[0], driver.ErrLost)
+	wantIs(t, "release at the expiry", e.Release(t.Context(), driver.ReleaseRequest{Name: "t", LeaseID: req.LeaseID}), driver.ErrLost)
+	granted(t, e, request("t", time.Minute))
+}
+
+// TestWallClockSteps neither end a lease nor make a token smaller.
+func TestWallClockSteps(t *testing.T) {
+	h := newHost("boot")
+	e := openOn(t, h)
+	req := request("t", time.Minute)
+	last := granted(t, e, req)
+	for _, step := range []time.Duration{2 * time.Hour, -1000 * time.Hour, 2000 * time.Hour, -1000000 * time.Hour} {
+		h.pass(0, step)
+		if left := held(t, e, request("t", time.Minute)).ExpiresIn; left != time.Minute {
+			t.Errorf("after a step of %s the lease ends in %s, want a minute", step, left)
+		}
+		release(t, e, req)
+		req = request("t", time.Minute)
+		token := granted(t, e, req)
+		if token <= last {
+			t.Errorf("after a step of %s the token is %d, want more than %d", step, token, last)
+		}
+		last = token
+	}
+}
+
+// TestReboot ends every lease at once, tombstones and closed names included,
+// whatever the new boot's clock shows, and the tokens grow on.
+func TestReboot(t *testing.T) {
+	h := newHost("one boot")
+	path := filepath.Join(t.TempDir(), "locks.db")
+	e := h.open(t, path)
+	old, closed, cancelled := request("t", time.Hour), request("closed", time.Hour), request("t", time.Hour)
+	last := granted(t, e, old)
+	granted(t, e, closed)
+	if err := e.Release(t.Context(), driver.ReleaseRequest{Name: "closed", LeaseID: closed.LeaseID, KeepFor: time.Hour}); err != nil {
+		t.Fatal(err)
+	}
+	_ = e.Release(t.Context(), driver.ReleaseRequest{Name: "x", LeaseID: cancelled.LeaseID, Cancel: true})
+	if err := e.Close(); err != nil {
+		t.Fatal(err)
+	}
+
+	h = newHost("another boot")
+	h.boot = time.Second // far from the old leases' expiry
+	e = h.open(t, path)
+	for lock, err := range e.List(t.Context(), "") {
+		t.Errorf("listed after the reboot: %+v, %v", lock, err)
+	}
+	lock, err := e.Inspect(t.Context(), "t")
+	if err != nil || len(lock.Holders) != 0 || lock.LastToken != last {
+		t.Errorf("inspect after the reboot: %+v, %v; want no holder and the last token %d", lock, err, last)
+	}
+	wantIs(t, "extend", e.Extend(t.Context(), []driver.ExtendRequest{{Name: "t", LeaseID: old.LeaseID, TTL: time.Hour}})[0], driver.ErrLost)
+	wantIs(t, "release", e.Release(t.Context(), driver.ReleaseRequest{Name: "t", LeaseID: old.LeaseID}), driver.ErrLost)
+	if token := granted(t, e, cancelled); token <= last {
+		t.Errorf("token %d after the reboot, want more than %d", token, last)
+	}
+	granted(t, e, request("closed", time.Minute))
+}
+
+func TestBrokenClock(t *testing.T) {
+	h := newHost("boot")
+	e := openOn(t, h)
+	h.mu.Lock()
+	h.fault = errors.New("no clock")
+	h.mu.Unlock()
+	_, err := e.Acquire(t.Context(), request("t", time.Minute))
+	wantIs(t, "acquire", err, driver.ErrUnavailable)
+	_, err = e.Inspect(t.Context(), "t")
+	wantIs(t, "inspect", err, driver.ErrUnavailable)
+	h.mu.Lock()
+	h.fault = nil
+	h.mu.Unlock()
+	granted(t, e, request("t", time.Minute)) // no transaction was left open
+}
+
+// TestSystemClock: engines of one host read the same clock, which runs.
+func TestSystemClock(t *testing.T) {
+	a, err := systemClock()
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := systemClock()
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, err := a.now()
+	if err != nil {
+		t.Fatal(err)
+	}
+	second, err := b.now()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a.bootID != b.bootID || len(a.bootID) != 36 {
+		t.Errorf("boot IDs %q and %q", a.bootID, b.bootID)
+	}
+	if d := time.Duration(second.boot - first.boot); d < 0 || d > patience {
+		t.Errorf("%s between two readings", d)
+	}
+}

@@ -1,0 +1,41 @@
+// Package sqlitelock is the embedded engine: the processes of one host share
+// locks through a single SQLite file, with no server.
+//
+// # Time
+//
+// The store's clock is the host's boot-time clock, which every process on the
+// host reads alike, which counts while the machine sleeps, and which nobody
+// can set. A lease is stored with the boot ID, so the leases of an earlier
+// boot are over at once: neither a step of the wall clock nor a reboot makes
+// two holders or a lock that never ends. Linux and macOS have such a clock;
+// on other systems Open fails with driver.ErrUnsupported. Only fencing tokens
+// are read from the wall clock, and they grow even if it goes back.
+//
+// # Files
+//
+// Beside the database lie SQLite's own `-wal` and `-shm` files and the bell,
+// `-bell`, which a release writes to so that waiters in other processes wake
+// up. All belong together and must be on a local file system: SQLite's
+// write-ahead log needs memory that the processes share, so a network file
+// system, or one mounted into several virtual machines, will not do. A new
+// database can be read and written by its owner only (mode 0600); to share
+// the locks between users give the directory and all the files to a group.
+// A backup must go through SQLite: a program that holds an Engine must not
+// open and close the database file itself, since closing it drops SQLite's
+// file locks.
+//
+// # Durability
+//
+// A commit survives the death of any process, at any instant. It is not
+// flushed to the disk (PRAGMA synchronous=NORMAL), so a power cut may take
+// back the latest commits; that is harmless to exclusion, because a reboot
+// ends all leases, and to tokens, because they follow the wall clock: a token
+// is greater than a lost one as long as the clock after the power cut is not
+// behind the clock before it.
+//
+// # Concurrency
+//
+// An Engine is safe for concurrent use, and any number of engines in any
+// number of processes may be open on one file. The first Watch starts one
+// goroutine, which Close ends and waits for.
+package sqlitelock

@@ -1,0 +1,97 @@
+package sqlitelock
+
+import (
+	"context"
+	"database/sql"
+	"io/fs"
+	"sync"
+
+	"github.com/fsnotify/fsnotify"
+
+	"github.com/holdfast-locks/holdfast/driver"
+)
+
+// An Engine is one process's connection to a lock database. Use Open to make
+// one, and Close it in the end.
+type Engine struct {
+	path  string
+	file  fs.FileInfo // what path was when it was opened
+	clock clock
+
+	readDB *sql.DB // any number of readers, which do not disturb the writer
+	read   readStatements
+
+	writeDB *sql.DB
+	conn    *sql.Conn     // the only connection of writeDB
+	turn    chan struct{} // holds one value while a request uses conn
+	write   writeStatements
+	grants  int // counts for the sweep; used by whoever has the turn
+
+	bell      bell
+	watches   watches
+	listening sync.Once // starts the listener
+	// newWatcher asks the system for messages about files, which it may refuse.
+	newWatcher func() (*fsnotify.Watcher, error)
+
+	closing chan struct{} // closed by Close: waits end
+
+	mu     sync.Mutex // guards the rest
+	closed bool
+	users  sync.WaitGroup // requests under way and the listener
+}
+
+var (
+	_ driver.Engine   = (*Engine)(nil)
+	_ driver.Notifier = (*Engine)(nil)
+	_ driver.Lister   = (*Engine)(nil)
+)
+
+// Capabilities implements driver.Engine.
+func (e *Engine) Capabilities() driver.Capabilities { return driver.Capabilities{} }
+
+// Close implements driver.Engine. Requests that wait for the database fail
+// with driver.ErrClosed; Close waits for those that have begun.
+func (e *Engine) Close() error {
+	e.mu.Lock()
+	if e.closed {
+		e.mu.Unlock()
+		return nil
+	}
+	e.closed = true
+	close(e.closing)
+	e.mu.Unlock()
+
+	e.users.Wait()
+	e.closeConnections()
+	return nil
+}
+
+// closeConnections leaves nothing to report: every commit is behind us.
+func (e *Engine) closeConnections() {
+	e.read.close()
+	e.write.close()
+	if e.readDB != nil {
+		_ = e.readDB.Close()
+	}
+	if e.conn != nil {
+		_ = e.conn.Close()
+	}
+	if e.writeDB != nil {
+		_ = e.writeDB.Close()
+	}
+}
+
+// enter keeps Close waiting until the caller calls e.users.Done. It fails
+// after Close, and if ctx has ended, in which case nothing was done.
+func (e *Engine) enter(ctx context.Context) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.closed {
+		return driver.ErrClosed
+	}
+	if ctx.Err() != nil {
+		return interrupted(ctx)
+	}
+	e.users.Add(1)
+	return nil
+}

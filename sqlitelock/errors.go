@@ -1,0 +1,51 @@
+package sqlitelock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"modernc.org/sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
+
+	"github.com/holdfast-locks/holdfast/driver"
+)
+
+// code returns SQLite's primary result code, or 0 if err has none.
+func code(err error) int {
+	if e, ok := errors.AsType[*sqlite.Error](err); ok {
+		return e.Code() & 0xff
+	}
+	return sqlite3.SQLITE_OK
+}
+
+// isBusy reports whether another connection is in the way.
+func isBusy(err error) bool {
+	c := code(err)
+	return c == sqlite3.SQLITE_BUSY || c == sqlite3.SQLITE_LOCKED
+}
+
+// refused translates SQLite's error of a request that was certainly not
+// carried out: it failed before the commit was tried. It leaves alone what is
+// an error of the driver package already.
+func refused(err error) error {
+	switch code(err) {
+	case sqlite3.SQLITE_OK:
+		return err
+	case sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM, sqlite3.SQLITE_AUTH:
+		return fmt.Errorf("%w: the database cannot be written: give this user the right to write the file and its directory: %w", driver.ErrPermission, err)
+	case sqlite3.SQLITE_NOTADB:
+		return fmt.Errorf("%w database: it is not a SQLite file: name another path: %w", driver.ErrInvalid, err)
+	case sqlite3.SQLITE_CORRUPT:
+		return fmt.Errorf("%w: the database is damaged: stop all its users and remove it: %w", driver.ErrUnavailable, err)
+	case sqlite3.SQLITE_FULL:
+		return fmt.Errorf("%w: the disk of the database is full: %w", driver.ErrUnavailable, err)
+	}
+	return fmt.Errorf("%w: the database failed: %w", driver.ErrUnavailable, err)
+}
+
+// interrupted says that ctx ended before anything was done, which is more
+// than the context's own error says.
+func interrupted(ctx context.Context) error {
+	return fmt.Errorf("%w: the request ended before it was carried out: %w", driver.ErrUnavailable, ctx.Err())
+}

@@ -1,0 +1,133 @@
+package sqlitelock
+
+import (
+	"time"
+
+	"github.com/fsnotify/fsnotify"
+)
+
+const (
+	// pollInterval is how often the bell is looked at where the system has no
+	// messages about files to give (any more).
+	pollInterval = 5 * time.Millisecond
+
+	// Hearing the bell is followed by a rest of restFactor times as long as
+	// the work it made, but of restLongest at most, so that other people's
+	// releases cost a bounded share of a core. What rings meanwhile is heard
+	// after it.
+	restFactor  = 4
+	restLongest = 10 * time.Millisecond
+)
+
+// An ear hears the bell: through messages of the system or, if there are
+// none, by looking at it.
+type ear struct {
+	bell     bell
+	messages *fsnotify.Watcher // nil if there are none
+	poll     *time.Ticker      // nil while messages come
+	last     tolls             // the bell at the last look
+}
+
+// listen starts the listener, once. The bell is heard when it returns.
+func (e *Engine) listen() {
+	e.listening.Do(func() {
+		r := &ear{bell: e.bell}
+		r.messages, _ = e.newWatcher()
+		r.attach()
+		r.last = e.bell.read()
+		e.users.Go(func() { // the caller has entered: Close still waits
+			defer r.close()
+			e.hear(r)
+		})
+	})
+}
+
+// attach asks the system for messages about the file that is the bell now,
+// and sees to it that it is looked at if they cannot be had.
+func (r *ear) attach() {
+	heard := r.messages != nil && r.messages.Add(r.bell.path) == nil
+	switch {
+	case heard && r.poll != nil:
+		r.poll.Stop()
+		r.poll = nil
+	case !heard && r.poll == nil:
+		r.poll = time.NewTicker(pollInterval)
+	}
+}
+
+func (r *ear) close() {
+	if r.poll != nil {
+		r.poll.Stop()
+	}
+	if r.messages != nil {
+		_ = r.messages.Close()
+	}
+}
+
+// wait blocks until the bell may have rung. It reports whether rings may have
+// been lost, and not ok when closing is closed.
+func (r *ear) wait(closing <-chan struct{}) (lost, ok bool) {
+	var events <-chan fsnotify.Event
+	var failures <-chan error
+	if r.messages != nil {
+		events, failures = r.messages.Events, r.messages.Errors
+	}
+	var ticks <-chan time.Time
+	if r.poll != nil {
+		ticks = r.poll.C
+	}
+	select {
+	case event := <-events:
+		if event.Has(fsnotify.Write) {
+			return false, true
+		}
+		r.attach() // the bell was moved or deleted, or is another one
+		return true, true
+	case <-failures: //nolint:errcheck // there were more messages than the system keeps
+		return true, true
+	case <-ticks:
+		return false, true
+	case <-closing:
+		return false, false
+	}
+}
+
+// hear signals watches whenever the bell rings, until Close.
+func (e *Engine) hear(r *ear) {
+	for {
+		lost, ok := r.wait(e.closing)
+		if !ok {
+			return
+		}
+		start := time.Now()
+		before := r.last
+		r.last = r.bell.read()
+		if !lost && r.last == before {
+			continue
+		}
+		if r.poll != nil {
+			r.attach()
+		}
+		rung := func(name string) bool { return lost || r.last.rung(&before, name) }
+		for name, ws := range e.watches.of(rung) {
+			e.look(name, ws)
+		}
+		select {
+		case <-time.After(min(restFactor*time.Since(start), restLongest)):
+		case <-e.closing:
+			return
+		}
+	}
+}
+
+// look signals those of the watches of name whose lease is gone or another
+// one. If that cannot be read they find out by themselves.
+func (e *Engine) look(name string, ws []*watch) {
+	l, err := e.find(e.read.lease, name)
+	if err != nil {
+		e.watches.signal(name)
+		return
+	}
+	now, err := e.clock.now() // after the read: a lease live now was live then
+	e.watches.found(ws, l.sight(), err != nil || !l.live(now))
+}

@@ -1,0 +1,273 @@
+package sqlitelock
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/driver"
+)
+
+// plain returns a connection to a database that knows nothing of holdfast.
+func plain(t testing.TB, path string) *sql.Conn {
+	t.Helper()
+	db, err := sql.Open("sqlite", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Close() })
+	conn, err := db.Conn(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close() })
+	return conn
+}
+
+func must(t testing.TB, conn *sql.Conn, query string) {
+	t.Helper()
+	if err := execute(conn, query); err != nil {
+		t.Fatalf("%s: %v", query, err)
+	}
+}
+
+// number runs a query that answers with one number.
+func number(t testing.TB, conn *sql.Conn, query string) (n int64) {
+	t.Helper()
+	if err := conn.QueryRowContext(t.Context(), query).Scan(&n); err != nil {
+		t.Fatalf("%s: %v", query, err)
+	}
+	return n
+}
+
+func TestOpenCreates(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a ?#%&+;ü", "b", "locks.db")
+	e := open(t, path)
+	w := watchName(t, e, "t")
+	cycle(t, e, "t")
+	signalled(t, w)
+	for file, want := range map[string]os.FileMode{
+		"": 0o600, "-wal": 0o600, "-shm": 0o600, "-bell": 0o600, "/..": 0o700, "/../..": 0o700,
+	} {
+		info, err := os.Stat(filepath.Clean(path + file))
+		if err != nil {
+			t.Error(err)
+		} else if mode := info.Mode().Perm(); mode != want {
+			t.Errorf("mode of %s is %o, want %o", info.Name(), mode, want)
+		}
+	}
+	entries, err := os.ReadDir(filepath.Dir(path))
+	if err != nil || len(entries) != 4 {
+		t.Errorf("files: %v, %v; want 4", entries, err)
+	}
+	req := request("kept", time.Hour)
+	token := granted(t, e, req)
+	if err := e.Close(); err != nil {
+		t.Error(err)
+	}
+	if lock, err := open(t, path).Inspect(t.Context(), "kept"); err != nil || len(lock.Holders) != 1 || lock.LastToken != token {
+		t.Errorf("after opening again: %+v, %v", lock, err)
+	}
+}
+
+// TestOpenThroughLink: who comes by a symbolic link has the same bell.
+func TestOpenThroughLink(t *testing.T) {
+	dir := t.TempDir()
+	direct := open(t, filepath.Join(dir, "real.db"))
+	if err := os.Symlink("real.db", filepath.Join(dir, "link.db")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(".", filepath.Join(dir, "here")); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"link.db", "here/real.db", "here/link.db"} {
+		if e := open(t, filepath.Join(dir, name)); e.path != direct.path {
+			t.Errorf("%s leads to %s, want %s", name, e.path, direct.path)
+		}
+	}
+}
+
+// TestOpenTogether: many engines create the database at once, several times.
+func TestOpenTogether(t *testing.T) {
+	for round := range 10 {
+		path := filepath.Join(t.TempDir(), "locks.db")
+		var wg sync.WaitGroup
+		for range 8 {
+			wg.Go(func() {
+				e, err := Open(t.Context(), path)
+				if err != nil {
+					t.Errorf("round %d: %v", round, err)
+					return
+				}
+				if _, err := e.Acquire(t.Context(), request("t", time.Minute)); err != nil {
+					t.Errorf("round %d: acquire: %v", round, err)
+				}
+				_ = e.Close()
+			})
+		}
+		wg.Wait()
+	}
+}
+
+func TestOpenErrors(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name, content string) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	write("empty", "")
+	file := write("file", "not a database, but a text that is long enough to have a header in it\n")
+	write("odd", "SQLite format 3\x00"+strings.Repeat("\xff", 4096))
+	must(t, plain(t, filepath.Join(dir, "foreign.db")), `CREATE TABLE t (x)`)
+	must(t, plain(t, filepath.Join(dir, "app.db")), `PRAGMA application_id = 1`)
+	for _, c := range []struct {
+		path string
+		want error
+	}{
+		{dir + "/empty", nil},
+		{dir + "/new/new/locks.db", nil},
+		{dir, driver.ErrInvalid},
+		{dir + "/", driver.ErrInvalid},
+		{file, driver.ErrInvalid},
+		{file + "/locks.db", driver.ErrInvalid},
+		{file + "/dir/locks.db", driver.ErrInvalid},
+		{dir + "/odd", driver.ErrInvalid},
+		{dir + "/foreign.db", driver.ErrInvalid},
+		{dir + "/app.db", driver.ErrInvalid},
+		{"/dev/null", driver.ErrInvalid},
+		{"", driver.ErrInvalid},
+		{dir + "/a\x00b", driver.ErrInvalid},
+		{dir + "/" + strings.Repeat("x", 300), driver.ErrInvalid},
+	} {
+		e, err := Open(t.Context(), c.path)
+		wantIs(t, fmt.Sprintf("open %.100q", c.path), err, c.want)
+		if err == nil {
+			_ = e.Close()
+		}
+	}
+	for _, name := range []string{"file", "odd", "foreign.db", "app.db"} {
+		if _, err := os.Stat(filepath.Join(dir, name+"-bell")); err == nil {
+			t.Errorf("a bell was put beside %s", name)
+		}
+	}
+	if content, err := os.ReadFile(file); err != nil || !strings.HasPrefix(string(content), "not a database") {
+		t.Errorf("the text is now %q, %v", content, err)
+	}
+}
+
+func TestOpenURL(t *testing.T) {
+	dir := t.TempDir()
+	for _, c := range []struct {
+		url  string
+		want error
+	}{
+		{"sqlite://" + dir + "/a%20b%3F.db", nil},
+		{"sqlite:" + dir + "/c.db", nil},
+		{"sqlite://" + dir + "/c.db?mode=ro", driver.ErrInvalid},
+		{"sqlite://" + dir + "/c.db?", driver.ErrInvalid},
+		{"sqlite://" + dir + "/c.db#x", driver.ErrInvalid},
+		{"sqlite://" + dir + "/%zz", driver.ErrInvalid},
+		{"sqlite://localhost/c.db", driver.ErrInvalid},
+		{"sqlite://c.db", driver.ErrInvalid},
+		{"sqlite:c.db", driver.ErrInvalid},
+		{"sqlite:///", driver.ErrInvalid},
+		{"sqlite://", driver.ErrInvalid},
+		{"file://" + dir + "/c.db", driver.ErrInvalid},
+		{"", driver.ErrInvalid},
+	} {
+		e, err := OpenURL(t.Context(), c.url)
+		wantIs(t, fmt.Sprintf("open %q", c.url), err, c.want)
+		if err == nil {
+			_ = e.Close()
+		}
+	}
+	if _, err := os.Stat(dir + "/a b?.db"); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestNewerSchema is refused and left as it is.
+func TestNewerSchema(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "locks.db")
+	_ = open(t, path).Close()
+	conn := plain(t, path)
+	must(t, conn, fmt.Sprintf("PRAGMA user_version = %d; DROP TABLE lease", schemaVersion+1))
+	_ = conn.Close()
+	before, err := os.ReadFile(path) // no engine has it open
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = Open(t.Context(), path)
+	wantIs(t, "open", err, driver.ErrInvalid)
+	if err == nil || !strings.Contains(err.Error(), "update") {
+		t.Errorf("no advice in %v", err)
+	}
+	if after, err := os.ReadFile(path); err != nil || string(after) != string(before) {
+		t.Errorf("the database was changed (%v)", err)
+	}
+}
+
+// TestDamagedDatabase fails and grants nothing.
+func TestDamagedDatabase(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "locks.db")
+	_ = open(t, path).Close()
+	if files, err := filepath.Glob(path + "-*"); err != nil || len(files) != 1 {
+		t.Errorf("files after Close: %v, %v; want the bell only", files, err)
+	}
+	content, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := 4096; i < len(content); i++ {
+		content[i] = 0xff
+	}
+	if err := os.WriteFile(path, content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, err = open(t, path).Acquire(t.Context(), request("t", time.Minute))
+	wantIs(t, "acquire", err, driver.ErrUnavailable)
+	if err == nil || !strings.Contains(err.Error(), "damaged") {
+		t.Errorf("the damage is not in %v", err)
+	}
+}
+
+// TestDatabaseIsGone: an engine on a deleted or replaced file grants nothing,
+// because others lock the file that is there now.
+func TestDatabaseIsGone(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "locks.db")
+	e := open(t, path)
+	for _, suffix := range []string{"", "-wal", "-shm"} {
+		if err := os.Remove(path + suffix); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_, err := e.Acquire(t.Context(), request("t", time.Minute))
+	wantIs(t, "acquire from a deleted file", err, driver.ErrUnavailable)
+	granted(t, open(t, path), request("t", time.Minute))
+	_, err = e.Acquire(t.Context(), request("t", time.Minute))
+	wantIs(t, "acquire from a replaced file", err, driver.ErrUnavailable)
+	_, err = e.Inspect(t.Context(), "t")
+	wantIs(t, "inspect of a replaced file", err, driver.ErrUnavailable)
+}
+
+func TestOpenGivesUp(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "locks.db")
+	_ = open(t, path).Close()
+	must(t, plain(t, path), `BEGIN IMMEDIATE`)
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	_, err := Open(ctx, path)
+	wantIs(t, "open of a busy database", err, driver.ErrUnavailable)
+	wantIs(t, "open of a busy database", err, context.DeadlineExceeded)
+	_, err = Open(ctx, filepath.Join(t.TempDir(), "new.db"))
+	wantIs(t, "open after the end", err, context.DeadlineExceeded)
+}

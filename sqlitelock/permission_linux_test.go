@@ -1,0 +1,76 @@
+package sqlitelock
+
+import (
+	"os"
+	"path/filepath"
+	"runtime"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/holdfast-locks/holdfast/driver"
+)
+
+// asNobody runs f as a user whom file permissions stop. Only the thread that
+// runs f becomes that user, and it ends with f.
+func asNobody(f func()) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		if os.Geteuid() == 0 {
+			runtime.LockOSThread() // never unlocked: the thread ends with the goroutine
+			_ = unix.Setfsuid(65534)
+		}
+		f()
+	}()
+	<-done
+}
+
+func TestNotPermitted(t *testing.T) {
+	dir := t.TempDir()
+	chmod := func(path string, mode os.FileMode) {
+		t.Helper()
+		if err := os.Chmod(path, mode); err != nil {
+			t.Fatal(err)
+		}
+	}
+	chmod(filepath.Dir(dir), 0o755)
+	locks := func(sub string) string { return filepath.Join(dir, sub, "locks.db") }
+	for _, sub := range []string{"closed", "readable", "file", "bell"} {
+		_ = open(t, locks(sub)).Close()
+	}
+	chmod(filepath.Join(dir, "closed"), 0)
+	chmod(filepath.Join(dir, "readable"), 0o555)
+	chmod(locks("readable"), 0o666)
+	for _, sub := range []string{"file", "bell"} {
+		chmod(filepath.Join(dir, sub), 0o777)
+		chmod(locks(sub), 0o666)
+		chmod(locks(sub)+"-bell", 0o666)
+	}
+	chmod(locks("file"), 0o444)
+	chmod(locks("bell")+"-bell", 0o444)
+	chmod(dir, 0o555)
+	t.Cleanup(func() {
+		for _, d := range []string{dir, filepath.Join(dir, "closed"), filepath.Join(dir, "readable")} {
+			_ = os.Chmod(d, 0o755)
+		}
+	})
+	for _, sub := range []string{"new", "closed", "readable", "file", "bell"} {
+		asNobody(func() {
+			e, err := Open(t.Context(), locks(sub))
+			wantIs(t, "open of "+sub, err, driver.ErrPermission)
+			if err == nil {
+				_ = e.Close()
+			}
+		})
+	}
+	chmod(locks("file"), 0o666)
+	asNobody(func() {
+		e, err := Open(t.Context(), locks("file"))
+		if err != nil {
+			t.Errorf("open of what everybody may write: %v", err)
+			return
+		}
+		_ = e.Close()
+	})
+}

@@ -1,0 +1,108 @@
+package sqlitelock
+
+import (
+	"context"
+	"database/sql"
+	_ "embed"
+	"fmt"
+
+	"github.com/holdfast-locks/holdfast/driver"
+)
+
+//go:embed schema.sql
+var schemaSQL string
+
+// What a lock database is known by: PRAGMA application_id, "hold" in ASCII,
+// and PRAGMA user_version.
+const (
+	applicationID = 0x686f6c64
+	schemaVersion = 1
+)
+
+// settings of the connection that writes. How long it waits is patient's.
+const settings = `PRAGMA busy_timeout = 0; PRAGMA synchronous = NORMAL; PRAGMA trusted_schema = OFF`
+
+// identitySQL is one statement, so that it does not see half of what another
+// process creates.
+const identitySQL = `SELECT
+	(SELECT application_id FROM pragma_application_id),
+	(SELECT user_version FROM pragma_user_version),
+	(SELECT count(*) FROM sqlite_schema)`
+
+// prepareDatabase makes a new database ours, or checks that it is. A database
+// that belongs to another program, or to a newer version, is left unchanged.
+func (e *Engine) prepareDatabase(ctx context.Context) error {
+	if err := e.patient(ctx, func() error { return execute(e.conn, settings) }); err != nil {
+		return err
+	}
+	var isNew bool
+	err := e.patient(ctx, func() (err error) {
+		isNew, err = checkSchema(e.conn)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if isNew {
+		if err := e.patient(ctx, func() error { return setWAL(e.conn) }); err != nil {
+			return err
+		}
+	}
+	return e.createSchema(ctx)
+}
+
+// checkSchema reports whether the database is empty, or fails if it is not
+// one of ours.
+func checkSchema(conn *sql.Conn) (isNew bool, err error) {
+	var app, version, tables int
+	if err := conn.QueryRowContext(context.Background(), identitySQL).Scan(&app, &version, &tables); err != nil {
+		return false, err
+	}
+	switch {
+	case app == 0 && version == 0 && tables == 0:
+		return true, nil
+	case app != applicationID:
+		return false, fmt.Errorf("%w database: it belongs to another program: name another path", driver.ErrInvalid)
+	case version != schemaVersion:
+		return false, fmt.Errorf("%w database: its schema has version %d, this program knows %d: update this program", driver.ErrInvalid, version, schemaVersion)
+	}
+	return false, nil
+}
+
+// setWAL turns on the write-ahead log, which the file remembers. It cannot be
+// done inside a transaction.
+func setWAL(conn *sql.Conn) error {
+	var mode string
+	if err := conn.QueryRowContext(context.Background(), `PRAGMA journal_mode = WAL`).Scan(&mode); err != nil {
+		return err
+	}
+	if mode != "wal" {
+		return fmt.Errorf("%w path: its file system cannot keep a write-ahead log (journal mode %s): use a local one", driver.ErrInvalid, mode)
+	}
+	return nil
+}
+
+// createSchema creates the tables unless another process was faster. Beginning
+// to write also shows that this user may.
+func (e *Engine) createSchema(ctx context.Context) error {
+	if err := e.patient(ctx, func() error { return execute(e.conn, `BEGIN IMMEDIATE`) }); err != nil {
+		return err
+	}
+	isNew, err := checkSchema(e.conn)
+	if err == nil && isNew {
+		err = execute(e.conn, fmt.Sprintf("%s; PRAGMA application_id = %d; PRAGMA user_version = %d",
+			schemaSQL, applicationID, schemaVersion))
+	}
+	if err == nil {
+		err = execute(e.conn, `COMMIT`)
+	}
+	if err != nil {
+		_ = execute(e.conn, `ROLLBACK`)
+	}
+	return err
+}
+
+func execute(conn *sql.Conn, query string) error {
+	_, err := conn.ExecContext(context.Background(), query)
+	return err
+}

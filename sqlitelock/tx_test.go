@@ -1,0 +1,184 @@
+package sqlitelock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"testing"
+	"time"
+
+	"modernc.org/sqlite"
+
+	"github.com/holdfast-locks/holdfast/driver"
+)
+
+// briefly returns a context that ends after a wait that is long for a
+// transaction.
+func briefly(t testing.TB) context.Context {
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// TestClockIsReadUnderTheWriteLock: a request that waits for another process
+// does not read the clock before its turn.
+func TestClockIsReadUnderTheWriteLock(t *testing.T) {
+	h := newHost("boot")
+	e := openOn(t, h)
+	req := request("t", time.Minute)
+	granted(t, e, req)
+	other := plain(t, e.path)
+	must(t, other, `BEGIN IMMEDIATE`)
+	h.mu.Lock()
+	before := h.reads
+	h.mu.Unlock()
+	err := e.Extend(briefly(t), []driver.ExtendRequest{{Name: "t", LeaseID: req.LeaseID, TTL: time.Hour}})[0]
+	wantIs(t, "extend", err, driver.ErrUnavailable)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.reads != before {
+		t.Error("the clock was read before the write lock was had")
+	}
+}
+
+// TestBusyDatabase: while another process keeps the write lock a held name is
+// answered at once, and everything that would write certainly fails when its
+// context ends.
+func TestBusyDatabase(t *testing.T) {
+	e := openNew(t)
+	req := request("t", time.Minute)
+	granted(t, e, req)
+	other := plain(t, e.path)
+	must(t, other, `BEGIN IMMEDIATE`)
+	held(t, e, request("t", time.Minute))
+	free := request("free", time.Minute)
+	_, err := e.Acquire(briefly(t), free)
+	wantIs(t, "acquire", err, driver.ErrUnavailable)
+	wantIs(t, "acquire", err, context.DeadlineExceeded)
+	err = e.Release(briefly(t), driver.ReleaseRequest{Name: "t", LeaseID: req.LeaseID})
+	wantIs(t, "release", err, driver.ErrUnavailable)
+	if lock, err := e.Inspect(t.Context(), "t"); err != nil || len(lock.Holders) != 1 {
+		t.Errorf("inspect: %+v, %v", lock, err)
+	}
+
+	// Of the requests of one engine only one is at the database.
+	first := make(chan error)
+	go func() {
+		_, err := e.Acquire(t.Context(), free)
+		first <- err
+	}()
+	eventually(t, "the first request has its turn", func() bool { return len(e.turn) == 1 })
+	err = e.Release(briefly(t), driver.ReleaseRequest{Name: "t", LeaseID: req.LeaseID})
+	wantIs(t, "release behind another request", err, context.DeadlineExceeded)
+	must(t, other, `ROLLBACK`)
+	if err := <-first; err != nil {
+		t.Error(err)
+	}
+	held(t, e, request("free", time.Minute))
+	release(t, e, req)
+}
+
+// TestCancelOvertakes: a request that is called off after it was found to be
+// good, and before its turn to write, grants nothing. INVARIANT I5.
+func TestCancelOvertakes(t *testing.T) {
+	e := openNew(t)
+	other := plain(t, e.path)
+	must(t, other, `BEGIN IMMEDIATE`)
+	req := request("t", time.Minute)
+	replies := make(chan driver.AcquireReply)
+	go func() {
+		reply, err := e.Acquire(t.Context(), req)
+		if err != nil {
+			t.Error(err)
+		}
+		replies <- reply
+	}()
+	eventually(t, "the request has its turn", func() bool { return len(e.turn) == 1 })
+	must(t, other, fmt.Sprintf(`INSERT INTO cancelled VALUES ('%s', '%s', %d); COMMIT`,
+		req.LeaseID, e.clock.bootID, math.MaxInt64))
+	if reply := <-replies; reply.Outcome != driver.Cancelled {
+		t.Errorf("acquire: %+v, want it cancelled", reply)
+	}
+}
+
+// TestCloseWhileBusy ends requests that wait for another process.
+func TestCloseWhileBusy(t *testing.T) {
+	e := openNew(t)
+	watchName(t, e, "t")
+	must(t, plain(t, e.path), `BEGIN IMMEDIATE`)
+	failed := make(chan error)
+	for range 2 {
+		go func() {
+			_, err := e.Acquire(t.Context(), request("t", time.Minute))
+			failed <- err
+		}()
+	}
+	eventually(t, "a request waits", func() bool { return len(e.turn) == 1 })
+	if err := e.Close(); err != nil {
+		t.Error(err)
+	}
+	for range 2 {
+		wantIs(t, "acquire", <-failed, driver.ErrClosed)
+	}
+}
+
+// TestFailedCommit leaves the outcome unknown, and the engine of use.
+func TestFailedCommit(t *testing.T) {
+	e := openNew(t)
+	hook := func(f func() int32) {
+		if err := e.conn.Raw(func(c any) error {
+			c.(sqlite.HookRegisterer).RegisterCommitHook(f)
+			return nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	hook(func() int32 { return 1 })
+	_, err := e.Acquire(t.Context(), request("t", time.Minute))
+	if err == nil {
+		t.Fatal("a failed commit granted the lock")
+	}
+	for _, definite := range []error{
+		driver.ErrUnavailable, driver.ErrInvalid, driver.ErrUnsupported, driver.ErrPermission,
+		driver.ErrKindMismatch, driver.ErrClosed, driver.ErrLost,
+	} {
+		if errors.Is(err, definite) {
+			t.Errorf("%v says that the outcome is known", err)
+		}
+	}
+	hook(nil)
+	granted(t, e, request("t", time.Minute))
+}
+
+// TestFullDatabase fails certainly.
+func TestFullDatabase(t *testing.T) {
+	e := openNew(t)
+	req := request("t", time.Minute)
+	req.Holder.Reason = string(make([]byte, 64<<10))
+	must(t, e.conn, `PRAGMA max_page_count = 10`)
+	_, err := e.Acquire(t.Context(), req)
+	wantIs(t, "acquire", err, driver.ErrUnavailable)
+	granted(t, e, request("t", time.Minute))
+}
+
+// TestRefusedTokens change nothing.
+func TestRefusedTokens(t *testing.T) {
+	e := openNew(t)
+	req := request("t", time.Minute)
+	for _, lift := range []uint64{^uint64(0), driver.MaxToken, uint64(time.Now().Add(2 * driver.MaxTokenLead).UnixMicro())} {
+		req.MinToken = lift
+		_, err := e.Acquire(t.Context(), req)
+		wantIs(t, "acquire", err, driver.ErrInvalid)
+	}
+	if n := number(t, plain(t, e.path), `SELECT (SELECT count(*) FROM lease) + (SELECT count(*) FROM token)`); n != 0 {
+		t.Errorf("%d rows after refusals, want 0", n)
+	}
+	must(t, plain(t, e.path), `INSERT INTO token VALUES ('t', 9007199254740990)`)
+	req.MinToken = 0
+	_, err := e.Acquire(t.Context(), req)
+	wantIs(t, "acquire after the last token", err, driver.ErrUnavailable)
+	if lock, err := e.Inspect(t.Context(), "t"); err != nil || len(lock.Holders) != 0 || lock.LastToken != driver.MaxToken {
+		t.Errorf("inspect: %+v, %v", lock, err)
+	}
+}
