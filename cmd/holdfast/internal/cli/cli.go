@@ -1,0 +1,134 @@
+//go:build unix
+
+// Package cli is the command line of holdfast: flags, commands, and what they
+// print.
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/exit"
+	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/outbox"
+	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/store"
+	"github.com/holdfast-locks/holdfast/driver"
+)
+
+// closeTimeout bounds how long the program waits at its end for requests that
+// have to be called off.
+const closeTimeout = 5 * time.Second
+
+// An app is one run of the program.
+type app struct {
+	getenv   func(string) string
+	stdout   io.Writer
+	messages *outbox.Outbox // to standard error
+	storeURL string         // --store
+	json     bool           // --json
+}
+
+// Main runs the program and returns its exit status.
+func Main(args []string, getenv func(string) string, stdout, stderr io.Writer) int {
+	a := &app{getenv: getenv, stdout: stdout, messages: outbox.New(stderr)}
+	defer a.messages.Close()
+	root := a.rootCommand()
+	root.SetArgs(args)
+	root.SetOut(stdout)
+	root.SetErr(stderr)
+	err := root.ExecuteContext(context.Background())
+	if err == nil {
+		return exit.OK
+	}
+	var e *exit.Error
+	if !errors.As(err, &e) { // cobra's own: unknown commands and flags
+		e = &exit.Error{Status: exit.Usage, Err: fmt.Errorf("%w (holdfast --help says more)", err)}
+	}
+	if e.Err != nil {
+		a.say("%v", e.Err)
+	}
+	return e.Status
+}
+
+// say prints a message for the user.
+func (a *app) say(format string, arguments ...any) {
+	text := strings.TrimPrefix(fmt.Sprintf(format, arguments...), "holdfast: ")
+	a.messages.Put("holdfast: " + text + "\n")
+}
+
+func (a *app) rootCommand() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "holdfast",
+		Short: "Distributed locks for commands",
+		Long: `Holdfast runs commands under locks that several processes, on one host or on
+many, share through a store.
+
+Stores (--store, or HOLDFAST_STORE in the environment):
+  sqlite:///path/file.db    the processes of this host (default: a file of yours)
+  redis://host:port         Redis or Valkey; rediss:// for TLS
+  memory:                   this process only, for trying things out`,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		Args:          cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return usage("no command given: try holdfast run NAME -- COMMAND")
+		},
+	}
+	root.PersistentFlags().StringVar(&a.storeURL, "store", "", "`URL` of the store (default: $HOLDFAST_STORE, or a file of yours)")
+	root.AddCommand(a.runCommand(), a.checkCommand(), a.showCommand(), a.listCommand(), a.versionCommand())
+	return root
+}
+
+// usage returns an error for wrong arguments.
+func usage(format string, arguments ...any) error {
+	return exit.With(exit.Usage, fmt.Errorf(format, arguments...))
+}
+
+// withClient opens the store, calls f and closes everything.
+func (a *app) withClient(ctx context.Context, observer holdfast.Observer, f func(c *holdfast.Client, url string) error) error {
+	url, err := a.store()
+	if err != nil {
+		return err
+	}
+	engine, err := store.Open(ctx, url)
+	if err != nil {
+		return exit.With(openStatus(err), fmt.Errorf("open store: %w", err))
+	}
+	defer engine.Close()
+	client, err := holdfast.New(engine, &holdfast.Options{Observer: observer})
+	if err != nil {
+		return exit.FromStore(err)
+	}
+	defer func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
+		defer cancel()
+		_ = client.Close(ctx) // what is left ends with its TTL
+	}()
+	return f(client, url)
+}
+
+// store returns the URL of the store to use.
+func (a *app) store() (string, error) {
+	for _, url := range []string{a.storeURL, a.getenv("HOLDFAST_STORE")} {
+		if url != "" {
+			return url, nil
+		}
+	}
+	url, err := store.Default(a.getenv("XDG_STATE_HOME"))
+	return url, exit.With(exit.Config, err)
+}
+
+// openStatus is the status for a store that cannot be opened: what is invalid
+// then is the configuration, not an argument.
+func openStatus(err error) int {
+	if errors.Is(err, driver.ErrInvalid) {
+		return exit.Config
+	}
+	return exit.StatusOf(err)
+}

@@ -1,0 +1,140 @@
+//go:build unix
+
+package cli
+
+import (
+	"fmt"
+	"runtime"
+	"runtime/debug"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/exit"
+	"github.com/holdfast-locks/holdfast/driver"
+)
+
+func (a *app) checkCommand() *cobra.Command {
+	var quiet bool
+	cmd := &cobra.Command{
+		Use:   "check NAME",
+		Short: "Tell by the exit status whether a lock is held: 0 held, 1 not",
+		Args:  cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			lock, err := a.inspect(cmd, args[0])
+			if err != nil {
+				return err
+			}
+			view := viewOf(lock)
+			switch {
+			case a.json:
+				err = printJSON(a.stdout, view)
+			case !quiet:
+				err = printLine(a.stdout, lock)
+			}
+			if err == nil && !view.Held {
+				return &exit.Error{Status: exit.Not}
+			}
+			return err
+		},
+	}
+	cmd.Flags().BoolVarP(&quiet, "quiet", "q", false, "print nothing")
+	a.addJSONFlag(cmd)
+	return cmd
+}
+
+func (a *app) showCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "show NAME",
+		Short: "Show who holds a lock, and for how long",
+		Args:  cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			lock, err := a.inspect(cmd, args[0])
+			if err != nil {
+				return err
+			}
+			if a.json {
+				return printJSON(a.stdout, viewOf(lock))
+			}
+			return printLock(a.stdout, lock)
+		},
+	}
+	a.addJSONFlag(cmd)
+	return cmd
+}
+
+func (a *app) listCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "ls [PREFIX]",
+		Aliases: []string{"list"},
+		Short:   "List the locks that are held, all or those whose names begin with PREFIX",
+		Args:    cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			locks, err := a.list(cmd, strings.Join(args, ""))
+			if err != nil {
+				return err
+			}
+			if a.json {
+				views := make([]lockView, len(locks))
+				for i, lock := range locks {
+					views[i] = viewOf(lock)
+				}
+				return printJSON(a.stdout, views)
+			}
+			return printTable(a.stdout, locks)
+		},
+	}
+	a.addJSONFlag(cmd)
+	return cmd
+}
+
+func (a *app) versionCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "version",
+		Short: "Print the version",
+		Args:  cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			v := versionView{Version: "devel", Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
+			if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
+				v.Version = strings.Trim(info.Main.Version, "()")
+			}
+			if a.json {
+				return printJSON(a.stdout, v)
+			}
+			_, err := fmt.Fprintf(a.stdout, "holdfast %s (%s, %s)\n", v.Version, v.Go, v.Platform)
+			return err
+		},
+	}
+	a.addJSONFlag(cmd)
+	return cmd
+}
+
+func (a *app) addJSONFlag(cmd *cobra.Command) {
+	cmd.Flags().BoolVar(&a.json, "json", false, "print JSON")
+}
+
+// inspect asks the store about one name.
+func (a *app) inspect(cmd *cobra.Command, name string) (lock driver.Lock, err error) {
+	err = a.withClient(cmd.Context(), nil, func(c *holdfast.Client, _ string) error {
+		lock, err = c.Inspect(cmd.Context(), name)
+		return exit.FromStore(err)
+	})
+	return lock, err
+}
+
+// list asks the store for all held names, and sorts them.
+func (a *app) list(cmd *cobra.Command, prefix string) (locks []driver.Lock, err error) {
+	err = a.withClient(cmd.Context(), nil, func(c *holdfast.Client, _ string) error {
+		for lock, err := range c.List(cmd.Context(), prefix) {
+			if err != nil {
+				return exit.FromStore(err)
+			}
+			locks = append(locks, lock)
+		}
+		return nil
+	})
+	slices.SortFunc(locks, func(x, y driver.Lock) int { return strings.Compare(x.Name, y.Name) })
+	return locks, err
+}

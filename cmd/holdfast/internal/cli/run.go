@@ -1,0 +1,269 @@
+//go:build unix
+
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/exit"
+	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/runner"
+	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/store"
+	"github.com/holdfast-locks/holdfast/driver"
+)
+
+// runFlags are the flags of run as they were given.
+type runFlags struct {
+	noWait    bool
+	wait      string
+	busy      int
+	shared    bool
+	exclusive bool
+	slots     int
+	shell     string
+	ttl       time.Duration
+	minHold   time.Duration
+	maxHold   time.Duration
+	onLost    string
+	killAfter time.Duration
+	reason    string
+	labels    []string
+	statusFD  int
+	quiet     bool
+	verbose   bool
+}
+
+func (a *app) runCommand() *cobra.Command {
+	var f runFlags
+	cmd := &cobra.Command{
+		Use:   "run [flags] NAME [--] COMMAND [ARGUMENT...]",
+		Short: "Run a command under a lock",
+		Long: `Run takes the lock NAME, runs COMMAND, and gives the lock back. If the lock is
+lost meanwhile, the command and its children are stopped before anybody else
+can have it.
+
+The exit status is the command's own, or 128 + n if signal n ended it, or
+  64  wrong arguments                  79   the lock was lost; the command was stopped
+  69  the store cannot be reached      124  --max-hold was over; the command was stopped
+  75  somebody else has the lock       126  the command cannot be executed
+  77  the store refuses our rights     127  the command does not exist
+  78  the store cannot do this`,
+		Example: `  holdfast run nightly -- ./report.sh
+  holdfast run -n backup -c 'pg_dump app | gzip > app.sql.gz'
+  holdfast run -w 30s --store redis://redis.internal:6379 invoices -- ./invoice`,
+		Args: cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.run(cmd, &f, args)
+		},
+	}
+	flags := cmd.Flags()
+	flags.SetInterspersed(false) // what follows NAME is the command's
+	flags.SortFlags = false
+	flags.BoolVarP(&f.noWait, "no-wait", "n", false, "do not wait for the lock")
+	flags.StringVarP(&f.wait, "wait", "w", "", "wait at most `SECONDS` or a duration such as 1m30s; 0 is -n")
+	flags.IntVarP(&f.busy, "busy-status", "E", exit.Busy, "exit `STATUS` if somebody else has the lock")
+	flags.BoolVarP(&f.exclusive, "exclusive", "x", false, "one holder at a time (default)")
+	flags.BoolVarP(&f.shared, "shared", "s", false, "any number of shared holders")
+	flags.IntVar(&f.slots, "slots", 0, "at most `N` holders at a time")
+	flags.StringVarP(&f.shell, "command", "c", "", "run `STRING` with sh -c")
+	flags.DurationVar(&f.ttl, "ttl", 30*time.Second, "how long the lock of a dead host stays closed")
+	flags.DurationVar(&f.minHold, "min-hold", 0, "keep the lock closed for so long, even if the command ends earlier")
+	flags.DurationVar(&f.maxHold, "max-hold", 0, "stop the command in time to give the lock back after so long")
+	flags.StringVar(&f.onLost, "on-lost", "term", "what happens to the command if the lock is lost: `term|kill|ignore`")
+	flags.DurationVar(&f.killAfter, "kill-after", 0, "time between TERM and KILL (default: a quarter of the TTL, 5s at most)")
+	flags.StringVar(&f.reason, "reason", "", "`TEXT` shown to others while the lock is held")
+	flags.StringArrayVar(&f.labels, "label", nil, "`KEY=VALUE` shown to others; may be repeated")
+	flags.IntVar(&f.statusFD, "status-fd", 0, "report events as JSON lines to file descriptor `N`")
+	flags.BoolVarP(&f.quiet, "quiet", "q", false, "no messages about the lock")
+	flags.BoolVarP(&f.verbose, "verbose", "v", false, "tell what happens to the lock")
+	return cmd
+}
+
+func (a *app) run(cmd *cobra.Command, f *runFlags, args []string) error {
+	job, err := f.job(cmd, args)
+	if err != nil {
+		return err
+	}
+	if f.statusFD != 0 || cmd.Flags().Changed("status-fd") {
+		if job.Status, err = runner.OpenStatus(f.statusFD, job.Name); err != nil {
+			return usage("run: --status-fd: %w", err)
+		}
+		defer job.Status.Close()
+	}
+	job.Warn = func(format string, arguments ...any) {
+		if !f.quiet {
+			a.say(format, arguments...)
+		}
+	}
+	err = a.withClient(cmd.Context(), a.observer(f, job.Status), func(c *holdfast.Client, url string) error {
+		job.Client, job.Store = c, store.Public(url)
+		return runner.Run(cmd.Context(), job)
+	})
+	if e := (*exit.Error)(nil); f.quiet && errors.As(err, &e) && e.Status == job.Busy {
+		return &exit.Error{Status: e.Status}
+	}
+	return err
+}
+
+// observer reports what happens to the lock: to --status-fd that we wait, and
+// with -v everything to the user.
+func (a *app) observer(f *runFlags, status *runner.Status) holdfast.Observer {
+	return func(e holdfast.Event) {
+		if e.Kind == holdfast.Waiting {
+			status.Waiting(e.Err.Error())
+		}
+		if !f.verbose {
+			return
+		}
+		switch e.Kind {
+		case holdfast.Renewed, holdfast.Refused: // too many, and told by the error
+		case holdfast.Acquired:
+			a.say("acquired %q with fencing token %d after %s", e.Name, e.Token, e.Took.Round(time.Millisecond))
+		case holdfast.Released:
+			a.say("released %q after %s", e.Name, e.Took.Round(time.Millisecond))
+		default:
+			a.say("%s %q: %v", e.Kind, e.Name, e.Err)
+		}
+	}
+}
+
+// job checks the arguments of run. A wrong one is a usage error, and nothing
+// has happened yet.
+func (f *runFlags) job(cmd *cobra.Command, args []string) (runner.Job, error) {
+	j := runner.Job{Busy: f.busy}
+	if len(args) == 0 {
+		return j, usage("run: no lock name given")
+	}
+	j.Name = args[0]
+	if err := driver.CheckName(j.Name); err != nil {
+		return j, usage("run: %w", err)
+	}
+	if f.busy < 0 || f.busy > 255 {
+		return j, usage("run: -E %d: want a status from 0 to 255", f.busy)
+	}
+	var err error
+	if j.Args, err = f.command(cmd, args[1:]); err != nil {
+		return j, err
+	}
+	if err := f.acquisition(cmd, &j); err != nil {
+		return j, err
+	}
+	return j, f.stopping(cmd, &j)
+}
+
+// command returns the command to run. As with flock(1), -c may stand before or
+// after the name.
+func (f *runFlags) command(cmd *cobra.Command, args []string) ([]string, error) {
+	shell, given := f.shell, cmd.Flags().Changed("command")
+	if len(args) > 0 && args[0] == "--" {
+		args = args[1:]
+	} else if len(args) == 2 && args[0] == "-c" && !given {
+		shell, given, args = args[1], true, nil
+	}
+	switch {
+	case given && len(args) > 0:
+		return nil, usage("run: -c and a command are both given")
+	case given:
+		return []string{"/bin/sh", "-c", shell}, nil
+	case len(args) == 0 || args[0] == "":
+		return nil, usage("run: no command given")
+	}
+	return args, nil
+}
+
+// acquisition translates the flags about the lock.
+func (f *runFlags) acquisition(cmd *cobra.Command, j *runner.Job) error {
+	j.Opts = holdfast.AcquireOptions{TTL: f.ttl, MinHold: f.minHold, MaxHold: f.maxHold, Reason: f.reason}
+	changed := cmd.Flags().Changed
+	switch {
+	case f.shared && f.exclusive, (f.shared || f.exclusive) && changed("slots"):
+		return usage("run: -s, -x and --slots exclude one another")
+	case f.shared:
+		j.Opts.Mode = holdfast.Shared
+	case changed("slots"):
+		j.Opts.Mode, j.Opts.Limit = holdfast.Semaphore, f.slots
+	}
+	for name, given := range map[string]time.Duration{"min-hold": f.minHold, "max-hold": f.maxHold, "ttl": f.ttl} {
+		if changed(name) && given <= 0 {
+			return usage("run: --%s %s: want more than 0", name, given)
+		}
+	}
+	var err error
+	if j.Opts.Labels, err = parseLabels(f.labels); err != nil {
+		return err
+	}
+	j.Try = f.noWait
+	if changed("wait") {
+		if f.noWait {
+			return usage("run: -n and -w exclude one another")
+		}
+		j.Opts.Wait, err = parseWait(f.wait)
+		j.Try = j.Opts.Wait == 0
+	}
+	if err == nil {
+		err = j.Opts.Check()
+	}
+	if err != nil {
+		return usage("run: %w", err)
+	}
+	return nil
+}
+
+// stopping translates the flags about the end of the command.
+func (f *runFlags) stopping(cmd *cobra.Command, j *runner.Job) error {
+	kinds := map[string]runner.OnLost{"term": runner.Term, "kill": runner.Kill, "ignore": runner.Ignore}
+	kind, ok := kinds[f.onLost]
+	if !ok {
+		return usage("run: --on-lost %q: want term, kill or ignore", f.onLost)
+	}
+	j.OnLost = kind
+	ttl := runner.TTL(j.Opts)
+	if ttl < runner.MinTTL {
+		return usage("run: --ttl %s: want at least %s, or there is no time to stop the command when the lock is lost", ttl, runner.MinTTL)
+	}
+	j.KillAfter = f.killAfter
+	switch {
+	case !cmd.Flags().Changed("kill-after"):
+		j.KillAfter = min(5*time.Second, ttl/4)
+	case f.killAfter < 0 || f.killAfter > ttl/2:
+		return usage("run: --kill-after %s: want 0 to half of the TTL, %s", f.killAfter, ttl/2)
+	}
+	return nil
+}
+
+// parseWait reads the argument of -w: seconds as in flock(1), or a duration.
+func parseWait(s string) (time.Duration, error) {
+	d, err := time.ParseDuration(s)
+	if seconds, numberErr := strconv.ParseFloat(s, 64); numberErr == nil {
+		d, err = time.Duration(seconds*float64(time.Second)), nil
+		if seconds > 1e9 {
+			return 0, fmt.Errorf("-w %s: it is too long; leave -w out to wait without a limit", s)
+		}
+		if math.IsNaN(seconds) { // no machine agrees with another on what it is as an integer
+			d = -1
+		}
+	}
+	if err != nil || d < 0 {
+		return 0, fmt.Errorf("-w %q: want seconds, or a duration such as 1m30s", s)
+	}
+	return d, nil
+}
+
+func parseLabels(given []string) (map[string]string, error) {
+	labels := map[string]string{}
+	for _, s := range given {
+		key, value, ok := strings.Cut(s, "=")
+		if !ok || key == "" {
+			return nil, usage("run: --label %q: want KEY=VALUE", s)
+		}
+		labels[key] = value
+	}
+	return labels, nil
+}

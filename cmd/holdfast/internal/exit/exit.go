@@ -1,0 +1,72 @@
+// Package exit has the exit statuses of holdfast. Where sysexits.h has a
+// number for the case, it is that one.
+package exit
+
+import (
+	"errors"
+
+	"github.com/holdfast-locks/holdfast"
+)
+
+const (
+	OK            = 0
+	Not           = 1   // check: the lock is not held
+	Usage         = 64  // wrong arguments
+	Unavailable   = 69  // the store cannot be reached or refuses to serve
+	Busy          = 75  // somebody else has the lock
+	NotPermitted  = 77  // the store refuses our credentials or rights
+	Config        = 78  // the store cannot do what was asked for, or does not exist
+	Lost          = 79  // the lock was lost while the command ran
+	MaxHold       = 124 // --max-hold was over; the status of timeout(1)
+	NotExecutable = 126 // the command cannot be executed
+	NotFound      = 127 // the command does not exist
+	signalBase    = 128
+)
+
+// Signal is the status of a process that signal number n ended.
+func Signal(n int) int { return signalBase + n }
+
+// An Error is an error with the status to exit with. A nil Err has been
+// reported already, or needs no words.
+type Error struct {
+	Status int
+	Err    error
+}
+
+func (e *Error) Error() string {
+	if e.Err == nil {
+		return ""
+	}
+	return e.Err.Error()
+}
+
+func (e *Error) Unwrap() error { return e.Err }
+
+// With returns err with a status, or nil for nil.
+func With(status int, err error) error {
+	if err == nil {
+		return nil
+	}
+	return &Error{Status: status, Err: err}
+}
+
+// FromStore returns err with the status for an error of the client or the
+// engine, or nil for nil.
+func FromStore(err error) error { return With(StatusOf(err), err) }
+
+// StatusOf is the status for an error of the client or the engine.
+func StatusOf(err error) int {
+	switch {
+	case errors.Is(err, holdfast.ErrHeld):
+		return Busy
+	case errors.Is(err, holdfast.ErrPermission):
+		return NotPermitted
+	case errors.Is(err, holdfast.ErrUnsupported), errors.Is(err, holdfast.ErrKindMismatch):
+		return Config
+	case errors.Is(err, holdfast.ErrInvalid):
+		return Usage
+	}
+	// Unreachable, outcome unknown, or a failure that has no class: the same
+	// command may succeed later.
+	return Unavailable
+}

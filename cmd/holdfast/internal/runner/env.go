@@ -1,0 +1,60 @@
+//go:build unix
+
+package runner
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os/exec"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/exit"
+)
+
+// environment returns env with what the command is told about its lock. An
+// outer holdfast's values are replaced: of two entries for one variable, which
+// one counts depends on who reads them.
+func environment(env []string, j Job, lease *holdfast.Lease) []string {
+	ours := []string{
+		"HOLDFAST_NAME=" + lease.Name(),
+		"HOLDFAST_MODE=" + j.Opts.Mode.String(),
+		"HOLDFAST_FENCING_TOKEN=" + strconv.FormatUint(lease.Token(), 10),
+		"HOLDFAST_LEASE_ID=" + string(lease.ID()),
+		"HOLDFAST_HOLDER=" + lease.Holder().String(),
+		"HOLDFAST_TTL_MS=" + strconv.FormatInt(TTL(j.Opts).Milliseconds(), 10),
+		"HOLDFAST_STORE=" + j.Store,
+	}
+	replaced := map[string]bool{}
+	for _, entry := range ours {
+		key, _, _ := strings.Cut(entry, "=")
+		replaced[key] = true
+	}
+	result := make([]string, 0, len(env)+len(ours))
+	for _, entry := range env {
+		if key, _, _ := strings.Cut(entry, "="); !replaced[key] {
+			result = append(result, entry)
+		}
+	}
+	return append(result, ours...)
+}
+
+// lookPath finds the command as a shell would.
+func lookPath(name string) (string, error) {
+	path, err := exec.LookPath(name)
+	if err != nil {
+		return "", exit.With(execStatus(err), fmt.Errorf("run: %w", err))
+	}
+	return path, nil
+}
+
+// execStatus is the status that shells use for a command that did not start.
+func execStatus(err error) int {
+	if errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOENT) {
+		return exit.NotFound
+	}
+	return exit.NotExecutable
+}

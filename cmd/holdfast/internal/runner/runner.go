@@ -1,0 +1,127 @@
+//go:build unix
+
+// Package runner runs a command under a lock: it acquires the lock, supervises
+// the command, stops it before the lock can be anybody else's, and gives the
+// lock back when nothing of the command is left.
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"syscall"
+	"time"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/exit"
+	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/supervise"
+)
+
+// OnLost says what happens to the command when the lock is lost.
+type OnLost int
+
+const (
+	Term   OnLost = iota // TERM, and KILL after KillAfter
+	Kill                 // KILL
+	Ignore               // nothing but a warning
+)
+
+// A Job is a command to run under a lock.
+type Job struct {
+	Client *holdfast.Client
+	Name   string
+	Try    bool // do not wait for the lock
+	Opts   holdfast.AcquireOptions
+	Store  string // URL without credentials, for the command's environment
+
+	Args      []string // the command and its arguments; at least one
+	OnLost    OnLost
+	KillAfter time.Duration // between TERM and KILL
+	Busy      int           // status if somebody else has the lock
+
+	Status *Status                               // where events are reported; may be nil
+	Warn   func(format string, arguments ...any) // tells the user
+}
+
+// Run runs the job and returns nil if the command ended with status 0, or an
+// *exit.Error with the status to exit with.
+func Run(ctx context.Context, j Job) error {
+	path, err := lookPath(j.Args[0])
+	if err != nil {
+		return err // before the lock is taken
+	}
+	signals := make(chan os.Signal, 16)
+	supervise.Catch(signals)
+	lease, err := j.acquire(ctx, signals)
+	if err != nil {
+		return err
+	}
+	j.Status.acquired(lease)
+	group, err := supervise.Start(supervise.Command{
+		Path: path, Args: j.Args, Env: environment(os.Environ(), j, lease), Signals: signals,
+	})
+	if err != nil {
+		j.release(ctx, lease)
+		return exit.With(execStatus(err), fmt.Errorf("run %s: %w", j.Args[0], err))
+	}
+	w := newWatch(j, lease, group, signals)
+	w.loop()
+	group.Close()
+	return w.end(ctx)
+}
+
+// acquire takes the lock. A signal that asks to end ends the wait.
+func (j Job) acquire(ctx context.Context, signals <-chan os.Signal) (*holdfast.Lease, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	type result struct {
+		lease *holdfast.Lease
+		err   error
+	}
+	done := make(chan result, 1)
+	go func() { // ends with ctx at the latest; its result is always awaited
+		attempt := j.Client.Acquire
+		if j.Try {
+			attempt = j.Client.TryAcquire
+		}
+		lease, err := attempt(ctx, j.Name, &j.Opts)
+		done <- result{lease, err}
+	}()
+	ended := syscall.Signal(0)
+	for {
+		select {
+		case s := <-signals:
+			if sig := s.(syscall.Signal); supervise.Ends(sig) && ended == 0 {
+				ended = sig
+				cancel()
+			}
+		case r := <-done:
+			switch {
+			case ended != 0:
+				if r.lease != nil {
+					j.release(ctx, r.lease)
+				}
+				return nil, exit.With(exit.Signal(int(ended)), errors.New("run: ended by a signal while waiting for the lock"))
+			case errors.Is(r.err, holdfast.ErrHeld):
+				return nil, exit.With(j.Busy, r.err)
+			}
+			return r.lease, exit.FromStore(r.err)
+		}
+	}
+}
+
+// release gives the lock back; it works also when ctx has ended. It reports
+// whether the lock was lost before.
+func (j Job) release(ctx context.Context, lease *holdfast.Lease) (lost bool) {
+	err := lease.Release(ctx)
+	switch {
+	case errors.Is(err, holdfast.ErrLost):
+		return true
+	case err != nil:
+		j.Warn("%v; the lock is free when its TTL is over", err)
+	default:
+		j.Status.released(lease)
+	}
+	return false
+}

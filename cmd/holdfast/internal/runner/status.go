@@ -1,0 +1,95 @@
+//go:build unix
+
+package runner
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/outbox"
+)
+
+// A Status reports events to a program that started us, one JSON object on a
+// line each. A nil Status reports nothing.
+type Status struct {
+	name  string
+	lines *outbox.Outbox
+}
+
+// An event is one line.
+type event struct {
+	Event           string `json:"event"`
+	Name            string `json:"name"`
+	LeaseID         string `json:"lease_id,omitempty"`
+	FencingToken    uint64 `json:"fencing_token,omitempty"`
+	FencingTokenStr string `json:"fencing_token_str,omitempty"` // for readers without 64-bit integers
+	Status          *int   `json:"status,omitempty"`
+	Reason          string `json:"reason,omitempty"`
+}
+
+// OpenStatus reports the events of the lock called name to an open file
+// descriptor, which the command does not inherit. The caller must Close it.
+func OpenStatus(fd int, name string) (*Status, error) {
+	if fd < 3 {
+		return nil, fmt.Errorf("file descriptor %d: want 3 or more", fd)
+	}
+	// A descriptor that is closed on exec was not handed to this program: it
+	// is one that the program has opened for its own use.
+	if flags, err := unix.FcntlInt(uintptr(fd), unix.F_GETFD, 0); err != nil || flags&unix.FD_CLOEXEC != 0 {
+		return nil, fmt.Errorf("file descriptor %d is not open", fd)
+	}
+	if flags, err := unix.FcntlInt(uintptr(fd), unix.F_GETFL, 0); err != nil || flags&unix.O_ACCMODE == unix.O_RDONLY {
+		return nil, fmt.Errorf("file descriptor %d is not open for writing", fd)
+	}
+	unix.CloseOnExec(fd)
+	return &Status{name, outbox.New(os.NewFile(uintptr(fd), "status"))}, nil
+}
+
+// Close waits a moment until the events are written.
+func (s *Status) Close() {
+	if s != nil {
+		s.lines.Close()
+	}
+}
+
+// Waiting reports that somebody else has the lock.
+func (s *Status) Waiting(reason string) { s.write(event{Event: "waiting", Reason: reason}) }
+
+func (s *Status) acquired(l *holdfast.Lease) { s.write(of(l, "acquired")) }
+func (s *Status) released(l *holdfast.Lease) { s.write(of(l, "released")) }
+
+func (s *Status) lost(l *holdfast.Lease, why error) {
+	e := of(l, "lost")
+	e.Reason = why.Error()
+	s.write(e)
+}
+
+func (s *Status) exited(l *holdfast.Lease, status int) {
+	e := of(l, "exited")
+	e.Status = &status
+	s.write(e)
+}
+
+func of(l *holdfast.Lease, name string) event {
+	return event{
+		Event: name, LeaseID: string(l.ID()),
+		FencingToken: l.Token(), FencingTokenStr: strconv.FormatUint(l.Token(), 10),
+	}
+}
+
+// write reports e, without waiting for the reader.
+func (s *Status) write(e event) {
+	if s == nil {
+		return
+	}
+	e.Name = s.name
+	line, err := json.Marshal(e)
+	if err == nil {
+		s.lines.Put(string(line) + "\n")
+	}
+}

@@ -1,0 +1,85 @@
+// Package store opens the stores that holdfast knows by URL.
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/memlock"
+	"github.com/holdfast-locks/holdfast/redislock"
+	"github.com/holdfast-locks/holdfast/sqlitelock"
+)
+
+const (
+	supported = "sqlite:///path/file.db, redis://host:port, rediss://host:port, memory:"
+	later     = "redis+sentinel redis+cluster quorum+redis http https"
+)
+
+// Open opens the store at rawURL. An error that wraps driver.ErrInvalid or
+// driver.ErrUnsupported means that the URL is wrong or of a kind that this
+// version does not know. Errors contain no credentials.
+func Open(ctx context.Context, rawURL string) (driver.Engine, error) {
+	scheme, _, found := strings.Cut(rawURL, ":")
+	if !found {
+		return nil, fmt.Errorf("%w store: it is no URL; use one of %s", driver.ErrInvalid, supported)
+	}
+	switch scheme = strings.ToLower(scheme); scheme {
+	case "memory":
+		return memlock.New(), nil
+	case "sqlite":
+		return opened(sqlitelock.OpenURL(ctx, rawURL))
+	case "redis", "rediss":
+		return opened(redislock.Open(ctx, rawURL))
+	}
+	if strings.Contains(" "+later+" ", " "+scheme+" ") {
+		return nil, fmt.Errorf("store %s: is not supported in this version; use one of %s: %w", scheme, supported, driver.ErrUnsupported)
+	}
+	return nil, fmt.Errorf("%w store: unknown scheme %q; use one of %s", driver.ErrInvalid, scheme, supported)
+}
+
+// opened turns a constructor's result into an interface that is nil on error.
+func opened[E driver.Engine](engine E, err error) (driver.Engine, error) {
+	if err != nil {
+		return nil, err
+	}
+	return engine, nil
+}
+
+// Public returns rawURL without credentials, to be shown and handed on.
+func Public(rawURL string) string {
+	u, err := url.Parse(rawURL)
+	if err != nil {
+		scheme, _, _ := strings.Cut(rawURL, ":")
+		return scheme + ":"
+	}
+	u.User = nil
+	if q := u.Query(); q.Has("password") || q.Has("username") {
+		q.Del("password")
+		q.Del("username")
+		u.RawQuery = q.Encode()
+	}
+	return u.String()
+}
+
+// Default returns the URL of the embedded store of this user, below stateHome
+// ($XDG_STATE_HOME) or else ~/.local/state, and makes its directory.
+func Default(stateHome string) (string, error) {
+	if !filepath.IsAbs(stateHome) { // which the XDG specification says to ignore
+		home, err := os.UserHomeDir()
+		if err != nil {
+			return "", errors.New("there is no home directory for the default store: set HOME, or name a store with --store")
+		}
+		stateHome = filepath.Join(home, ".local", "state")
+	}
+	dir := filepath.Join(stateHome, "holdfast")
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return "", fmt.Errorf("default store: %w; name another with --store", err)
+	}
+	return (&url.URL{Scheme: "sqlite", Path: filepath.Join(dir, "locks.db")}).String(), nil
+}

@@ -1,0 +1,117 @@
+// These tests run the real binary as its users do, with real processes and
+// real stores, and look at exit statuses and at what the commands leave in
+// files.
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime/debug"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+// TestMain makes two programs available on the PATH: holdfast, as go
+// build makes it, and workload, which is this test binary.
+//
+// The test binary has to contain the program as well, although no test runs
+// that copy: go test takes a cached result for the present one if the test
+// binary has not changed, and the linker leaves out what nothing refers to.
+func TestMain(m *testing.M) {
+	testscript.Main(&withBinary{m}, map[string]func(){
+		"workload":      func() { os.Exit(workload(os.Args[1:])) },
+		"holdfast-copy": main,
+	})
+}
+
+// quickExit keeps a program that was built with -race from waiting for a
+// second before it ends, in case of a late report.
+const quickExit = "atexit_sleep_ms=0"
+
+// withBinary runs the tests with the built binary on the PATH.
+type withBinary struct{ tests testscript.TestingM }
+
+func (w *withBinary) Run() int {
+	dir, err := os.MkdirTemp("", "holdfast-test")
+	if err != nil {
+		return failed(err)
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	args := []string{"build", "-o", filepath.Join(dir, "holdfast")}
+	if raceEnabled() {
+		args = append(args, "-race")
+	}
+	if out, err := exec.Command("go", append(args, ".")...).CombinedOutput(); err != nil {
+		return failed(fmt.Errorf("go build: %w\n%s", err, out))
+	}
+	for _, err := range []error{
+		os.Unsetenv("HOLDFAST_STORE"), // the tests alone say which store is used
+		os.Setenv("GORACE", quickExit),
+		os.Setenv("PATH", dir+string(filepath.ListSeparator)+os.Getenv("PATH")),
+	} {
+		if err != nil {
+			return failed(err)
+		}
+	}
+	return w.tests.Run()
+}
+
+func failed(err error) int {
+	fmt.Fprintln(os.Stderr, err)
+	return 1
+}
+
+// raceEnabled reports whether the tests were built with -race.
+func raceEnabled() bool {
+	info, _ := debug.ReadBuildInfo()
+	if info == nil {
+		return false
+	}
+	for _, s := range info.Settings {
+		if s.Key == "-race" {
+			return s.Value == "true"
+		}
+	}
+	return false
+}
+
+// TestScripts runs testdata/script/*.txt. Each script has a directory and a
+// default store of its own.
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir: filepath.Join("testdata", "script"),
+		Setup: func(env *testscript.Env) error {
+			env.Setenv("GORACE", quickExit)
+			env.Setenv("XDG_STATE_HOME", filepath.Join(env.WorkDir, "state"))
+			return nil
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"status": status,
+		},
+		RequireExplicitExec: true,
+		RequireUniqueNames:  true,
+	})
+}
+
+// status is "status N COMMAND [ARG…]" in scripts: the command must exit with
+// status N. Its output is for stdout and stderr, as that of exec.
+func status(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: status N COMMAND [ARG…]")
+	}
+	err := ts.Exec(args[1], args[2:]...)
+	got := "0"
+	if err != nil {
+		exit, ok := err.(*exec.ExitError)
+		if !ok {
+			ts.Fatalf("%v", err)
+		}
+		got = fmt.Sprint(exit.ExitCode())
+	}
+	if got != args[0] {
+		ts.Fatalf("exit status %s, want %s", got, args[0])
+	}
+}

@@ -1,0 +1,226 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/internal/testsvc"
+)
+
+// patience bounds every wait of a test for something that must happen soon.
+const patience = 30 * time.Second
+
+// A process is one run of holdfast.
+type process struct {
+	t              *testing.T
+	cmd            *exec.Cmd
+	stdout, stderr string // files
+	done           chan struct{}
+	ended          time.Time // valid once done is closed
+}
+
+// start starts holdfast with a store and arguments. It is killed when the
+// test is over, if it still runs then.
+func start(t *testing.T, store string, args ...string) *process {
+	t.Helper()
+	dir := t.TempDir()
+	p := &process{
+		t: t, cmd: exec.Command("holdfast", args...), done: make(chan struct{}),
+		stdout: filepath.Join(dir, "stdout"), stderr: filepath.Join(dir, "stderr"),
+	}
+	p.cmd.Env = append(os.Environ(), "HOLDFAST_STORE="+store)
+	// Files, not pipes: waiting for the process must not become waiting for
+	// what it has left behind.
+	p.cmd.Stdout, p.cmd.Stderr = create(t, p.stdout), create(t, p.stderr)
+	if err := p.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	go func() { // ends with the process; the cleanup waits for it
+		_ = p.cmd.Wait() // its status is read from ProcessState
+		p.ended = time.Now()
+		close(p.done)
+	}()
+	t.Cleanup(func() {
+		select {
+		case <-p.done:
+		default:
+			_ = p.cmd.Process.Kill()
+			<-p.done
+		}
+		if t.Failed() {
+			t.Logf("holdfast %s:\nstdout: %sstderr: %s", strings.Join(p.cmd.Args[1:], " "), read(t, p.stdout), read(t, p.stderr))
+		}
+	})
+	return p
+}
+
+func create(t *testing.T, name string) *os.File {
+	t.Helper()
+	f, err := os.Create(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = f.Close() })
+	return f
+}
+
+func read(t *testing.T, name string) string {
+	t.Helper()
+	data, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
+
+// wait waits for the end and returns the exit status.
+func (p *process) wait() int {
+	p.t.Helper()
+	status := p.status()
+	if status < 0 {
+		p.t.Fatalf("holdfast %s does not end", strings.Join(p.cmd.Args[1:], " "))
+	}
+	return status
+}
+
+// status waits for the end and returns the exit status, 128 + n if signal n
+// ended holdfast, or -1 if it does not end. Any goroutine may call it.
+func (p *process) status() int {
+	select {
+	case <-p.done:
+	case <-time.After(patience):
+		return -1
+	}
+	ws := p.cmd.ProcessState.Sys().(syscall.WaitStatus)
+	if ws.Signaled() {
+		return 128 + int(ws.Signal())
+	}
+	return ws.ExitStatus()
+}
+
+// want fails the test unless holdfast ends with status.
+func (p *process) want(status int) {
+	p.t.Helper()
+	if got := p.wait(); got != status {
+		p.t.Errorf("holdfast %s: exit status %d, want %d\n%s", strings.Join(p.cmd.Args[1:], " "), got, status, read(p.t, p.stderr))
+	}
+}
+
+// signal sends a signal to holdfast alone.
+func (p *process) signal(sig syscall.Signal) {
+	p.t.Helper()
+	if err := p.cmd.Process.Signal(sig); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// awaitStderr waits for a text in the messages.
+func (p *process) awaitStderr(text string) {
+	p.t.Helper()
+	eventually(p.t, "stderr has "+text, func() bool { return strings.Contains(read(p.t, p.stderr), text) })
+}
+
+// run runs holdfast to its end and returns the status and both outputs.
+func run(t *testing.T, store string, args ...string) (status int, stdout, stderr string) {
+	t.Helper()
+	p := start(t, store, args...)
+	status = p.wait()
+	return status, read(t, p.stdout), read(t, p.stderr)
+}
+
+// wantRun fails the test unless holdfast ends with status, and returns what it
+// wrote to stderr.
+func wantRun(t *testing.T, status int, store string, args ...string) (stderr string) {
+	t.Helper()
+	got, _, stderr := run(t, store, args...)
+	if got != status {
+		t.Errorf("holdfast %s: exit status %d, want %d\n%s", strings.Join(args, " "), got, status, stderr)
+	}
+	return stderr
+}
+
+// A shown lock is the answer of "show --json".
+type shown struct {
+	Name    string
+	Held    bool
+	Mode    string
+	Holders []struct {
+		Host         string
+		PID          int
+		FencingToken uint64 `json:"fencing_token"`
+		ExpiresInMS  *int64 `json:"expires_in_ms"`
+		Released     bool
+		Foreign      bool
+	}
+	LastToken uint64 `json:"last_token"`
+}
+
+// show asks the store about a name.
+func show(t *testing.T, store, name string) shown {
+	t.Helper()
+	status, stdout, stderr := run(t, store, "show", name, "--json")
+	var s shown
+	if err := json.Unmarshal([]byte(stdout), &s); status != 0 || err != nil {
+		t.Fatalf("show %s: status %d, %v\n%s%s", name, status, err, stdout, stderr)
+	}
+	return s
+}
+
+// eachStore runs a test on the embedded store and on a Redis of its own.
+func eachStore(t *testing.T, test func(t *testing.T, store string)) {
+	t.Run("sqlite", func(t *testing.T) {
+		t.Parallel()
+		test(t, sqlite(t))
+	})
+	t.Run("redis", func(t *testing.T) {
+		t.Parallel()
+		test(t, testsvc.Redis(t).URL)
+	})
+}
+
+// sqlite returns the URL of a new embedded store.
+func sqlite(t *testing.T) string {
+	t.Helper()
+	return "sqlite://" + filepath.Join(t.TempDir(), "locks.db")
+}
+
+// hold runs holdfast with a command that lasts until finish, and returns when
+// the command runs.
+func hold(t *testing.T, store, name string, flags ...string) *holder {
+	t.Helper()
+	dir := t.TempDir()
+	h := &holder{started: filepath.Join(dir, "started"), finished: filepath.Join(dir, "finished")}
+	script := "touch " + h.started + "; until test -e " + h.finished + "; do sleep 0.02; done"
+	args := append(append([]string{"run"}, flags...), name, "--", "sh", "-c", script)
+	h.process = start(t, store, args...)
+	eventually(t, "the command runs", func() bool {
+		select {
+		case <-h.done:
+			t.Fatalf("holdfast ended with status %d: %s", h.wait(), read(t, h.stderr))
+		default:
+		}
+		_, err := os.Stat(h.started)
+		return err == nil
+	})
+	return h
+}
+
+// A holder is a process whose command waits to be told to finish.
+type holder struct {
+	*process
+	started, finished string // files
+}
+
+// finish lets the command end with status 0.
+func (h *holder) finish() {
+	h.t.Helper()
+	if err := os.WriteFile(h.finished, nil, 0o600); err != nil {
+		h.t.Fatal(err)
+	}
+}

@@ -1,0 +1,209 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"runtime"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/internal/testsvc"
+)
+
+// TestSignalReachesTheGroup sends TERM to holdfast alone. Whatever the command
+// has started must end, those that ignore TERM included, and only then may
+// somebody else get the lock.
+func TestSignalReachesTheGroup(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		what, script string
+	}{
+		{"willing", "workload -depth 2 %s & workload -depth 1 %[1]s & wait"},
+		// The command itself obeys; its children and their children do not.
+		{"deaf", "workload -deaf -depth 2 %s & workload -deaf -depth 1 %[1]s & wait"},
+	} {
+		t.Run(c.what, func(t *testing.T) {
+			eachStore(t, func(t *testing.T, store string) {
+				dir := t.TempDir()
+				file, rivals := filepath.Join(dir, "marks"), filepath.Join(dir, "rival")
+				p := start(t, store, "run", "--ttl", "10s", "--kill-after", "500ms", "job", "--", "sh", "-c", fmt.Sprintf(c.script, file))
+				pids := awaitMarks(t, file, 5)
+				rival := start(t, store, "run", "-v", "-w", "20", "job", "--", "workload", "-for", "50ms", rivals)
+				rival.awaitStderr("waiting")
+
+				began := time.Now()
+				p.signal(syscall.SIGTERM)
+				p.want(128 + int(syscall.SIGTERM))
+				wantGone(t, pids)
+				if took := p.ended.Sub(began); took > 5*time.Second {
+					t.Errorf("it took %s", took)
+				}
+				rival.want(0)
+				wantAfter(t, rivals, last(t, file))
+			})
+		})
+	}
+}
+
+// TestSignalIsTheCommandsToHandle checks that a command may decide for itself
+// what a signal means.
+func TestSignalIsTheCommandsToHandle(t *testing.T) {
+	t.Parallel()
+	started := filepath.Join(t.TempDir(), "started")
+	p := start(t, sqlite(t), "run", "job", "--", "sh", "-c",
+		"trap 'exit 7' TERM; trap 'touch "+started+"1' USR1; touch "+started+"; while :; do sleep 0.02; done")
+	awaitFile(t, started)
+	p.signal(syscall.SIGUSR1)
+	awaitFile(t, started+"1")
+	p.signal(syscall.SIGTERM)
+	p.want(7)
+}
+
+// TestSignalWhileWaiting checks that a waiter ends at once and leaves nothing
+// that would be in the way of others.
+func TestSignalWhileWaiting(t *testing.T) {
+	t.Parallel()
+	signals := []syscall.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT}
+	for _, sig := range signals {
+		if signal.Ignored(sig) { // as in a background job: children would inherit that
+			c := make(chan os.Signal, 1)
+			signal.Notify(c, sig)
+			t.Cleanup(func() { signal.Stop(c) })
+		}
+	}
+	eachStore(t, func(t *testing.T, store string) {
+		holder := hold(t, store, "job")
+		for _, sig := range signals {
+			waiter := start(t, store, "run", "-v", "job", "--", "touch", filepath.Join(t.TempDir(), "never"))
+			waiter.awaitStderr("waiting")
+			waiter.signal(sig)
+			waiter.want(128 + int(sig))
+		}
+		if s := show(t, store, "job"); len(s.Holders) != 1 || s.Holders[0].PID != holder.cmd.Process.Pid {
+			t.Errorf("the lock is %+v", s)
+		}
+		holder.finish()
+		holder.want(0)
+		if s := show(t, store, "job"); s.Held || len(s.Holders) != 0 {
+			t.Errorf("the lock is %+v", s)
+		}
+		wantRun(t, 0, store, "run", "-n", "job", "--", "true")
+	})
+}
+
+// TestSignalWhileAsking ends a waiter whose request is on its way to a server
+// that does not answer. The server will still carry it out, and the waiter
+// must see to it that nobody is left with the lock.
+func TestSignalWhileAsking(t *testing.T) {
+	t.Parallel()
+	const left = 1500 * time.Millisecond
+	server := testsvc.Redis(t)
+	redis(t, server, "SET", "job", "anything", "PX", fmt.Sprint(left.Milliseconds()))
+	expiry := time.Now().Add(left)
+	waiter := start(t, server.URL, "run", "-v", "--ttl", "1h", "job", "--", "true")
+	waiter.awaitStderr("waiting")
+	server.Stop()
+	time.Sleep(time.Until(expiry.Add(500 * time.Millisecond))) // by then it has asked again
+	waiter.signal(syscall.SIGTERM)
+	select {
+	case <-waiter.done:
+		t.Error("it ended while its request was on its way")
+	case <-time.After(200 * time.Millisecond): // it has heard the signal before the answer
+	}
+	server.Cont()
+	waiter.want(128 + int(syscall.SIGTERM))
+	wantRun(t, 0, server.URL, "run", "-n", "job", "--", "true")
+}
+
+// TestBackgroundProcessesAreLeftAlone: a command that has ended by itself may
+// have started a daemon.
+func TestBackgroundProcessesAreLeftAlone(t *testing.T) {
+	t.Parallel()
+	store, file := sqlite(t), filepath.Join(t.TempDir(), "marks")
+	p := start(t, store, "run", "job", "--", "sh", "-c", "workload "+file+" & until test -s "+file+"; do sleep 0.02; done; exit 5")
+	p.want(5)
+	pid := awaitMarks(t, file, 1)[0]
+	wantRun(t, 1, store, "check", "job")
+	eventually(t, "marks after the end", func() bool { return last(t, file).at.After(p.ended) })
+	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestKilled kills holdfast with SIGKILL. Its command must not outlive it, and
+// the lock must be free when its TTL is over, and not before.
+func TestKilled(t *testing.T) {
+	t.Parallel()
+	eachStore(t, func(t *testing.T, store string) {
+		dir := t.TempDir()
+		file, rivals := filepath.Join(dir, "marks"), filepath.Join(dir, "rival")
+		p := start(t, store, "run", "--ttl", "4s", "job", "--", "workload", "-deaf", file)
+		pid := awaitMarks(t, file, 1)[0]
+		rival := start(t, store, "run", "-v", "-w", "20", "job", "--", "workload", "-for", "50ms", rivals)
+		rival.awaitStderr("waiting")
+
+		p.signal(syscall.SIGKILL)
+		p.want(128 + int(syscall.SIGKILL))
+		if runtime.GOOS == "linux" {
+			eventually(t, "the command is dead", func() bool { return !alive(t, pid) })
+			if outlived := last(t, file).at.Sub(p.ended); outlived > 500*time.Millisecond {
+				t.Errorf("the command outlived holdfast by %s", outlived)
+			}
+		} else if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+			t.Error(err)
+		}
+
+		asked := time.Now()
+		s := show(t, store, "job")
+		answered := time.Now()
+		if !s.Held || len(s.Holders) != 1 || s.Holders[0].ExpiresInMS == nil {
+			t.Fatalf("%s after the death of its holder the lock is %+v", answered.Sub(p.ended), s)
+		}
+		left := time.Duration(*s.Holders[0].ExpiresInMS) * time.Millisecond
+		rival.want(0)
+		from := readMarks(t, rivals)[0]
+		if from.at.Before(asked.Add(left - 10*time.Millisecond)) {
+			t.Errorf("the lock was granted %s too early", asked.Add(left).Sub(from.at))
+		}
+		if late := from.at.Sub(answered.Add(left)); late > 2*time.Second {
+			t.Errorf("the lock was granted %s late", late)
+		}
+		if from.token <= s.Holders[0].FencingToken {
+			t.Errorf("token %d follows token %d", from.token, s.Holders[0].FencingToken)
+		}
+	})
+}
+
+// TestPaused stops holdfast, but not its command, until somebody else has the
+// lock. When it goes on it must end the command at once.
+func TestPaused(t *testing.T) {
+	t.Parallel()
+	eachStore(t, func(t *testing.T, store string) {
+		const ttl = time.Second
+		dir := t.TempDir()
+		file, rivals := filepath.Join(dir, "marks"), filepath.Join(dir, "rival")
+		p := start(t, store, "run", "--ttl", ttl.String(), "job", "--", "workload", "-deaf", "-depth", "1", file)
+		pids := awaitMarks(t, file, 2)
+		p.signal(syscall.SIGSTOP)
+		stopped := time.Now()
+
+		rival := start(t, store, "run", "-w", "20", "job", "--", "workload", "-for", "50ms", rivals)
+		rival.want(0)
+		first, theirs := last(t, file).token, last(t, rivals).token
+		if theirs <= first {
+			t.Errorf("token %d follows token %d", theirs, first)
+		}
+		time.Sleep(time.Until(stopped.Add(2 * ttl)))
+
+		continued := time.Now()
+		p.signal(syscall.SIGCONT)
+		p.want(79)
+		wantGone(t, pids)
+		if after := last(t, file).at.Sub(continued); after > 500*time.Millisecond {
+			t.Errorf("the command ran on for %s", after)
+		}
+	})
+}

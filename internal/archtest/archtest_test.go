@@ -1,0 +1,130 @@
+// Package archtest checks the rules of the repository's layout.
+package archtest
+
+import (
+	"encoding/json"
+	"io"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const root = "github.com/holdfast-locks/holdfast"
+
+// mayImport lists, for each package of this repository, the packages of this
+// repository that it may import outside its tests: engines know the driver
+// and nothing else, and only the command knows engines. A package that is not
+// listed fails the test.
+var mayImport = map[string][]string{
+	".":                   {"driver"},
+	"driver":              {},
+	"enginetest":          {"driver"},
+	"memlock":             {"driver"},
+	"redislock":           {"driver"},
+	"sqlitelock":          {"driver"},
+	"systest":             {},
+	"internal/archtest":   {},
+	"internal/faultproxy": {},
+	"internal/testsvc":    {},
+
+	"cmd/holdfast":                    {"cmd/holdfast/internal/cli"},
+	"cmd/holdfast/internal/cli":       {".", "driver", "cmd/holdfast/internal/exit", "cmd/holdfast/internal/outbox", "cmd/holdfast/internal/runner", "cmd/holdfast/internal/store"},
+	"cmd/holdfast/internal/exit":      {"."},
+	"cmd/holdfast/internal/runner":    {".", "cmd/holdfast/internal/exit", "cmd/holdfast/internal/outbox", "cmd/holdfast/internal/supervise"},
+	"cmd/holdfast/internal/outbox":    {},
+	"cmd/holdfast/internal/store":     {"driver", "memlock", "redislock", "sqlitelock"},
+	"cmd/holdfast/internal/supervise": {},
+}
+
+// rootModule lists the packages that use the standard library only, because
+// whoever imports the library gets them.
+var rootModule = []string{".", "driver", "enginetest", "memlock", "internal/archtest", "internal/faultproxy", "internal/testsvc"}
+
+// A pkg is what go list says of a package.
+type pkg struct {
+	ImportPath, Doc                    string
+	Imports, TestImports, XTestImports []string
+}
+
+func TestImports(t *testing.T) {
+	for _, p := range list(t) {
+		name := relative(p.ImportPath)
+		allowed, ok := mayImport[name]
+		if !ok {
+			t.Errorf("%s is not in mayImport: say there what it may import", name)
+		}
+		for _, imp := range p.Imports {
+			if ours(imp) && !slices.Contains(allowed, relative(imp)) {
+				t.Errorf("%s imports %s", name, relative(imp))
+			}
+		}
+	}
+}
+
+func TestRootModuleNeedsOnlyTheStandardLibrary(t *testing.T) {
+	for _, p := range list(t) {
+		if !slices.Contains(rootModule, relative(p.ImportPath)) {
+			continue
+		}
+		for _, imp := range slices.Concat(p.Imports, p.TestImports, p.XTestImports) {
+			if host, _, _ := strings.Cut(imp, "/"); strings.Contains(host, ".") && !ours(imp) {
+				t.Errorf("%s imports %s, want the standard library only, in tests too", relative(p.ImportPath), imp)
+			}
+		}
+	}
+	if mod, err := os.ReadFile("../../go.mod"); err != nil || strings.Contains(string(mod), "require") {
+		t.Errorf("the root go.mod requires a module (%v)", err)
+	}
+}
+
+func TestModulesHaveNoReplace(t *testing.T) {
+	out, err := exec.Command("go", "list", "-m", "-f", "{{.GoMod}}").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range strings.Fields(string(out)) {
+		if mod, err := os.ReadFile(file); err != nil || strings.Contains(string(mod), "replace") {
+			t.Errorf("%s has a replace directive, which go install refuses (%v)", file, err)
+		}
+	}
+}
+
+func TestPackageDocs(t *testing.T) {
+	for _, p := range list(t) {
+		if p.Doc == "" && relative(p.ImportPath) != "internal/archtest" {
+			t.Errorf("%s has no package comment", relative(p.ImportPath))
+		}
+	}
+}
+
+func ours(path string) bool { return path == root || strings.HasPrefix(path, root+"/") }
+
+// relative returns the path of a package below the repository's root.
+func relative(path string) string {
+	if path == root {
+		return "."
+	}
+	return strings.TrimPrefix(path, root+"/")
+}
+
+func list(t *testing.T) []pkg {
+	t.Helper()
+	cmd := exec.Command("go", "list", "-json=ImportPath,Doc,Imports,TestImports,XTestImports", "work")
+	cmd.Stderr = os.Stderr
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var pkgs []pkg
+	for d := json.NewDecoder(strings.NewReader(string(out))); ; {
+		var p pkg
+		if err := d.Decode(&p); err == io.EOF {
+			return pkgs
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		pkgs = append(pkgs, p)
+	}
+}

@@ -1,0 +1,74 @@
+package archtest
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// shownBy finds the tests and requirements that ARCHITECTURE.md names: words
+// in the code style with a capital letter, in the rows of the invariants.
+var (
+	invariantRow = regexp.MustCompile(`(?m)^\| I\d+ \|.*$`)
+	shownBy      = regexp.MustCompile("`([A-Z][A-Za-z0-9]{8,})`")
+)
+
+func TestArchitectureNamesTestsThatExist(t *testing.T) {
+	doc, err := os.ReadFile("../../ARCHITECTURE.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	sources := goSources(t, "../..")
+	rows := invariantRow.FindAllString(string(doc), -1)
+	if len(rows) != 12 {
+		t.Errorf("%d rows of invariants, want 12", len(rows))
+	}
+	for _, row := range rows {
+		cells := strings.Split(row, "|")
+		shown := cells[len(cells)-2]
+		for _, m := range shownBy.FindAllStringSubmatch(shown, -1) {
+			if !strings.Contains(sources, "func "+m[1]+"(") && !strings.Contains(sources, `"`+m[1]+`"`) {
+				t.Errorf("%s: there is no test and no requirement %s", strings.TrimSpace(cells[1]), m[1])
+			}
+		}
+	}
+}
+
+// Every invariant that the document lists is cited where the code keeps it.
+func TestInvariantsAreCited(t *testing.T) {
+	sources := goSources(t, "../..")
+	for _, n := range []string{"I1", "I2", "I3", "I4", "I5", "I6", "I7", "I8", "I9", "I10", "I11", "I12"} {
+		if !regexp.MustCompile(`INVARIANT ` + n + `\b`).MatchString(sources) {
+			t.Errorf("no code cites INVARIANT %s", n)
+		}
+	}
+}
+
+// goSources returns the text of all Go and Lua files below root.
+func goSources(t *testing.T, root string) string {
+	t.Helper()
+	var b strings.Builder
+	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() && strings.HasPrefix(d.Name(), ".") && path != root {
+			return fs.SkipDir
+		}
+		if ext := filepath.Ext(path); ext == ".go" || ext == ".lua" || ext == ".sql" {
+			text, err := os.ReadFile(path)
+			if err != nil {
+				return err
+			}
+			b.Write(text)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}

@@ -1,0 +1,15 @@
+#!/bin/sh
+# tidy.sh runs "go mod tidy" in every module of the workspace against the
+# siblings in this tree, which are not published yet, and leaves no replace
+# directive behind: a module with one cannot be installed by "go install".
+set -eu
+cd "$(dirname "$0")/.."
+modules=$(go list -m -f '{{.Path}}={{.Dir}}')
+for dir in $(go list -m -f '{{.Dir}}'); do
+	(
+		cd "$dir"
+		for m in $modules; do go mod edit -replace="$m"; done
+		GOWORK=off go mod tidy "$@"
+		for m in $modules; do go mod edit -dropreplace="${m%%=*}"; done
+	)
+done
