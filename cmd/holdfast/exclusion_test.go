@@ -129,9 +129,13 @@ func TestMaxHold(t *testing.T) {
 	eachStore(t, func(t *testing.T, store string) {
 		file := filepath.Join(t.TempDir(), "marks")
 		const maxHold = 2 * time.Second
-		for _, workload := range [][]string{{"-depth", "1"}, {"-depth", "1", "-deaf"}} {
+		for _, arguments := range [][]string{
+			{"job", "--", "workload", "-depth", "1"},
+			{"job", "--", "workload", "-depth", "1", "-deaf"},
+			{"--on-lost", "ignore", "job", "--", "workload", "-depth", "1"},
+		} {
 			began := time.Now()
-			p := start(t, store, append(append([]string{"run", "--ttl", "1s", "--max-hold", maxHold.String(), "job", "--", "workload"}, workload...), file)...)
+			p := start(t, store, append(append([]string{"run", "--ttl", "1s", "--max-hold", maxHold.String()}, arguments...), file)...)
 			pids := awaitMarks(t, file, 2)
 			acquired := readMarks(t, file)[0].at // no later than its first mark
 			p.want(124)

@@ -23,7 +23,7 @@ import (
 
 // closeTimeout bounds how long the program waits at its end for requests that
 // have to be called off.
-const closeTimeout = 5 * time.Second
+const closeTimeout = 3 * time.Second
 
 // An app is one run of the program.
 type app struct {

@@ -58,7 +58,7 @@ func (w *watch) loop() {
 		case <-w.group.Gone():
 			return
 		case <-w.exited:
-			if !w.ending && (w.verdict == nil || w.OnLost == Ignore) {
+			if !w.ending && (w.verdict == nil || w.ignores(w.verdict)) {
 				return
 			}
 			w.exited = nil
@@ -86,7 +86,7 @@ func (w *watch) tick() {
 		return // ignored
 	}
 	lead := w.margin()
-	if w.OnLost == Term {
+	if w.OnLost != Kill {
 		lead += w.KillAfter
 	}
 	left := time.Until(w.lease.Deadline()) - lead
@@ -94,7 +94,20 @@ func (w *watch) tick() {
 		w.timer.Reset(left)
 		return
 	}
-	w.stop(w.lostVerdict())
+	verdict := w.lostVerdict()
+	if w.ignores(verdict) {
+		// A renewal may still come; if not, the lease's context says so.
+		w.timer.Reset(w.margin())
+		return
+	}
+	w.stop(verdict)
+}
+
+// ignores reports whether the command may run on in spite of verdict: on after
+// a loss, if the user says so, but never beyond MaxHold.
+func (w *watch) ignores(verdict error) bool {
+	var e *exit.Error
+	return w.OnLost == Ignore && !(errors.As(verdict, &e) && e.Status == exit.MaxHold)
 }
 
 // margin is what KILL must be ahead of the deadline for the group to be gone
@@ -139,12 +152,12 @@ func (w *watch) stop(verdict error) {
 	}
 	w.verdict = verdict
 	w.Status.lost(w.lease, verdict)
-	switch w.OnLost {
-	case Ignore:
+	switch {
+	case w.ignores(verdict):
 		w.Warn("run %q: the lock is lost, and the command runs on without it", w.Name)
-	case Kill:
+	case w.OnLost == Kill:
 		w.killIn(0)
-	case Term:
+	default:
 		w.signal(syscall.SIGTERM)
 		w.killIn(w.KillAfter)
 	}
@@ -154,7 +167,7 @@ func (w *watch) stop(verdict error) {
 // if that was arranged before. From then on the timer does not look at the
 // lease, so the deadline counts even if there is no sign of a loss yet.
 func (w *watch) killIn(d time.Duration) {
-	if w.OnLost != Ignore {
+	if !w.ignores(w.verdict) {
 		d = min(d, time.Until(w.lease.Deadline())-w.margin())
 	}
 	if w.killing {
@@ -196,13 +209,22 @@ func (w *watch) signal(sig syscall.Signal) {
 	}
 }
 
+// lateRelease bounds the release after the command had to be stopped: most
+// likely the store is out of reach, and the lock is free soon anyhow.
+const lateRelease = time.Second
+
 // end gives the lock back and returns the status of the job.
 func (w *watch) end(ctx context.Context) error {
 	status := w.group.Status()
 	w.Status.exited(w.lease, status)
+	if w.verdict != nil {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, lateRelease)
+		defer cancel()
+	}
 	lost := w.release(ctx, w.lease)
 	switch {
-	case w.OnLost == Ignore:
+	case w.ignores(w.verdict):
 	case w.verdict != nil:
 		return w.verdict
 	case lost:
