@@ -47,8 +47,10 @@ func TestLeftoversAreKilledInTime(t *testing.T) {
 	p.signal(syscall.SIGTERM)
 	p.wait() // the command's own status, or that of the loss
 	wantGone(t, pids)
-	if end := last(t, file).at; !end.Before(expiry) {
-		t.Errorf("a process outlived its lock by %s", end.Sub(expiry))
+	// By the lease's own end it would be killed as well, but only just before
+	// the expiry: the margin tells the two apart.
+	if end := last(t, file).at; end.After(expiry.Add(-ttl / 20)) {
+		t.Errorf("a process was gone only %s before the expiry", expiry.Sub(end))
 	}
 }
 

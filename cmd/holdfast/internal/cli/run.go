@@ -91,6 +91,9 @@ func (a *app) run(cmd *cobra.Command, f *runFlags, args []string) error {
 	if err != nil {
 		return err
 	}
+	if job.Path, err = runner.LookPath(job.Args[0]); err != nil {
+		return err
+	}
 	if f.statusFD != 0 || cmd.Flags().Changed("status-fd") {
 		if job.Status, err = runner.OpenStatus(f.statusFD, job.Name); err != nil {
 			return usage("run: --status-fd: %w", err)

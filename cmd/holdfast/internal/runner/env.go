@@ -42,8 +42,9 @@ func environment(env []string, j Job, lease *holdfast.Lease) []string {
 	return append(result, ours...)
 }
 
-// lookPath finds the command as a shell would.
-func lookPath(name string) (string, error) {
+// LookPath finds a command's file as a shell would, or returns an *exit.Error:
+// a command that cannot run must not take a lock first.
+func LookPath(name string) (string, error) {
 	path, err := exec.LookPath(name)
 	if err != nil {
 		return "", exit.With(execStatus(err), fmt.Errorf("run: %w", err))

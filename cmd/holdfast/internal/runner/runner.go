@@ -35,7 +35,8 @@ type Job struct {
 	Opts   holdfast.AcquireOptions
 	Store  string // URL without credentials, for the command's environment
 
-	Args      []string // the command and its arguments; at least one
+	Path      string   // the command's file; see LookPath
+	Args      []string // the command and its arguments
 	OnLost    OnLost
 	KillAfter time.Duration // between TERM and KILL
 	Busy      int           // status if somebody else has the lock
@@ -47,10 +48,6 @@ type Job struct {
 // Run runs the job and returns nil if the command ended with status 0, or an
 // *exit.Error with the status to exit with.
 func Run(ctx context.Context, j Job) error {
-	path, err := lookPath(j.Args[0])
-	if err != nil {
-		return err // before the lock is taken
-	}
 	signals := make(chan os.Signal, 16)
 	supervise.Catch(signals)
 	lease, err := j.acquire(ctx, signals)
@@ -59,7 +56,7 @@ func Run(ctx context.Context, j Job) error {
 	}
 	j.Status.acquired(lease)
 	group, err := supervise.Start(supervise.Command{
-		Path: path, Args: j.Args, Env: environment(os.Environ(), j, lease), Signals: signals,
+		Path: j.Path, Args: j.Args, Env: environment(os.Environ(), j, lease), Signals: signals,
 	})
 	if err != nil {
 		j.release(ctx, lease)

@@ -107,7 +107,8 @@ func (w *watch) tick() {
 // a loss, if the user says so, but never beyond MaxHold.
 func (w *watch) ignores(verdict error) bool {
 	var e *exit.Error
-	return w.OnLost == Ignore && !(errors.As(verdict, &e) && e.Status == exit.MaxHold)
+	isMaxHold := errors.As(verdict, &e) && e.Status == exit.MaxHold
+	return w.OnLost == Ignore && !isMaxHold
 }
 
 // margin is what KILL must be ahead of the deadline for the group to be gone
