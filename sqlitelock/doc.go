@@ -36,6 +36,6 @@
 // # Concurrency
 //
 // An Engine is safe for concurrent use, and any number of engines in any
-// number of processes may be open on one file. The first Watch starts one
-// goroutine, which Close ends and waits for.
+// number of processes may be open on one file. The first Watch starts the
+// goroutines that hear the bell, which Close ends and waits for.
 package sqlitelock
