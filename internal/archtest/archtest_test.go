@@ -15,19 +15,24 @@ const root = "github.com/holdfast-locks/holdfast"
 
 // mayImport lists, for each package of this repository, the packages of this
 // repository that it may import outside its tests: engines know the driver
-// and nothing else, and only the command knows engines. A package that is not
+// and the guards, and only the command and the examples know engines. A package that is not
 // listed fails the test.
 var mayImport = map[string][]string{
 	".":                   {"driver"},
 	"driver":              {},
 	"enginetest":          {"driver"},
+	"fence":               {".", "driver"},
 	"memlock":             {"driver"},
-	"redislock":           {"driver"},
+	"redislock":           {"driver", "fence"},
 	"sqlitelock":          {"driver"},
 	"systest":             {},
+	"systest/fencetest":   {},
 	"internal/archtest":   {},
 	"internal/faultproxy": {},
 	"internal/testsvc":    {},
+
+	"examples":       {},
+	"examples/seats": {".", "driver", "fence", "redislock", "sqlitelock"},
 
 	"cmd/holdfast":                    {"cmd/holdfast/internal/cli"},
 	"cmd/holdfast/internal/cli":       {".", "driver", "cmd/holdfast/internal/exit", "cmd/holdfast/internal/outbox", "cmd/holdfast/internal/runner", "cmd/holdfast/internal/store"},
@@ -40,7 +45,7 @@ var mayImport = map[string][]string{
 
 // rootModule lists the packages that use the standard library only, because
 // whoever imports the library gets them.
-var rootModule = []string{".", "driver", "enginetest", "memlock", "internal/archtest", "internal/faultproxy", "internal/testsvc"}
+var rootModule = []string{".", "driver", "enginetest", "fence", "memlock", "internal/archtest", "internal/faultproxy", "internal/testsvc"}
 
 // A pkg is what go list says of a package.
 type pkg struct {

@@ -1,0 +1,45 @@
+// Package fence is the half of a fencing token that the resource keeps: it
+// refuses a holder whose lease is over but who does not know it yet.
+//
+// A lease ends by the store's clock, and a process may be stopped for longer
+// than any lease: by a garbage collector, a full disk, a virtual machine that
+// is moved. When it wakes, it writes as if nothing had happened. No lock can
+// prevent that; the resource can. It remembers the greatest token it has seen,
+// its mark, and refuses every smaller one.
+//
+// # The rule
+//
+// A claim (the token and the ID of a lease) is accepted if and only if its
+// token is greater than the mark, or equal to it with the same lease ID. An
+// accepted claim becomes the mark. The mark never goes down.
+//
+// # The two verbs
+//
+// Advance makes the resource store the claim before anything is read, and
+// Check goes with each write. Both apply the rule. The difference is when:
+//
+// Checking writes alone loses updates. A (token 33) reads a value and is
+// stopped; B (34) reads the same value; A wakes and writes: 33 is the greatest
+// token so far, the write is accepted; B writes what it computed from the old
+// value, with a greater token still. A's update is gone and nothing was
+// refused. After Advance(34) the resource accepts nothing of 33 any more, so
+// what B reads stays true until B's own writes.
+//
+// A holder who works on several resources under one lock must advance all of
+// them before it reads any. Fencing keeps the work of two holders from
+// interleaving; it does not undo the half of the work that a holder did before
+// it was refused. The *StaleError tells it to do that itself.
+//
+// # The guards
+//
+//   - [Dialect.Advance] is the first statement of a transaction on PostgreSQL,
+//     MySQL, MariaDB or SQLite, and does both verbs: nothing else is needed in
+//     that transaction. [Dialect.CheckRow] is for rows that carry the token
+//     in a column of their own.
+//   - [Gate] keeps the marks of resources that live in this process.
+//   - [NewHandler] guards an HTTP service, over a Gate or any other [Marks];
+//     [Transport] sends the token of the lease in a request's context.
+//
+// All functions and methods are safe for concurrent use, as far as what they
+// are given is: one *sql.Tx belongs to one goroutine.
+package fence

@@ -1,0 +1,158 @@
+package fence
+
+import (
+	"context"
+	"fmt"
+	"sync"
+)
+
+// A Gate keeps the marks of resources that live in this process, such as a
+// file that only this process writes, or a device. Its marks are gone when the
+// process ends: it must not guard what outlives the process.
+type Gate struct {
+	opts GateOptions
+
+	mu    sync.Mutex // guards marks, and nothing while a write runs
+	marks map[string]*mark
+}
+
+// GateOptions are the options of NewGate. Nil means the defaults.
+type GateOptions struct {
+	// MaxResources bounds how many resources the gate keeps marks of. One more
+	// is refused with ErrFull: to forget a mark would let stale holders in.
+	// The default is 1,000,000, about 200 MB.
+	MaxResources int
+
+	// Observer is told every decision.
+	Observer Observer
+}
+
+// defaultMaxResources is the default of GateOptions.MaxResources.
+const defaultMaxResources = 1_000_000
+
+// A mark is the last claim that a resource accepted.
+type mark struct {
+	// turn holds one value while somebody decides or writes; it guards the
+	// rest. It is a channel and not a mutex so that a wait can be given up.
+	turn      chan struct{}
+	last      claim
+	forgotten bool // the gate does not know this mark any more: look again
+}
+
+// NewGate makes a gate that has seen no token.
+func NewGate(opts *GateOptions) *Gate {
+	g := &Gate{marks: map[string]*mark{}}
+	if opts != nil {
+		g.opts = *opts
+	}
+	if g.opts.MaxResources <= 0 {
+		g.opts.MaxResources = defaultMaxResources
+	}
+	return g
+}
+
+// Advance makes the resource store the claim. Call it before anything is read.
+// It waits for a Write that is running. On success no holder with a smaller
+// token is accepted any more. It returns a *StaleError if a later holder came
+// first, and ErrFull if the resource is one too many.
+func (g *Gate) Advance(resource string, c Claim) error {
+	return g.Write(resource, c, func() error { return nil })
+}
+
+// Check tells whether the holder may still write, by the same rule as Advance.
+// The answer may be out of date as soon as it is given: a write that follows
+// it can be overtaken by another holder's Advance. Use Write where the write
+// itself can be passed along.
+func (g *Gate) Check(resource string, c Claim) error {
+	return g.Advance(resource, c)
+}
+
+// Write checks the claim and calls write if it is accepted, while every other
+// call for the resource waits: what write does is done before the next holder
+// advances. It returns write's error as it is. write must not call methods of
+// the gate for the same resource, which would wait for ever.
+func (g *Gate) Write(resource string, c Claim, write func() error) error {
+	return g.write(context.Background(), resource, c, write)
+}
+
+// write is Write, but gives up the wait for its turn when ctx ends.
+func (g *Gate) write(ctx context.Context, resource string, c Claim, write func() error) error {
+	v, err := read(resource, c)
+	if err != nil {
+		return err
+	}
+	m, err := g.take(ctx, resource)
+	if err != nil {
+		return err
+	}
+	defer func() { <-m.turn }()
+	err = m.accept(resource, v)
+	g.opts.Observer.report(resource, v, err)
+	if err != nil {
+		return err
+	}
+	return write()
+}
+
+// Forget makes the gate forget a resource that is gone for good. If one of
+// the same name comes into being again, holders of any age may write to it.
+// Forget waits for a Write that is running.
+func (g *Gate) Forget(resource string) {
+	g.mu.Lock()
+	m := g.marks[resource]
+	g.mu.Unlock()
+	if m == nil {
+		return
+	}
+	m.turn <- struct{}{}
+	defer func() { <-m.turn }()
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if !m.forgotten {
+		m.forgotten = true
+		delete(g.marks, resource)
+	}
+}
+
+// take waits for the turn at the resource's mark, which it makes if there is
+// none. The caller gives the turn back by receiving from it.
+func (g *Gate) take(ctx context.Context, resource string) (*mark, error) {
+	for {
+		m, err := g.mark(resource)
+		if err != nil {
+			return nil, err
+		}
+		select {
+		case m.turn <- struct{}{}:
+		case <-ctx.Done():
+			return nil, fmt.Errorf("fence: resource %q: wait for another holder's write: %w", resource, context.Cause(ctx))
+		}
+		if !m.forgotten {
+			return m, nil
+		}
+		<-m.turn
+	}
+}
+
+func (g *Gate) mark(resource string) (*mark, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if m := g.marks[resource]; m != nil {
+		return m, nil
+	}
+	if len(g.marks) >= g.opts.MaxResources {
+		return nil, fmt.Errorf("fence: resource %q: %w: the gate keeps %d marks: raise MaxResources, or Forget resources that are gone", resource, ErrFull, len(g.marks))
+	}
+	m := &mark{turn: make(chan struct{}, 1)}
+	g.marks[resource] = m
+	return m, nil
+}
+
+// accept makes c the mark if it passes.
+func (m *mark) accept(resource string, c claim) error {
+	if !c.passes(m.last) {
+		return &StaleError{Resource: resource, Token: c.token, Current: m.last.token}
+	}
+	m.last = c
+	return nil
+}

@@ -1,0 +1,150 @@
+package fence
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+)
+
+// HandlerOptions are the options of NewHandler. Nil means the defaults.
+type HandlerOptions struct {
+	// Resource names the resource that a request is about. The default is the
+	// path of its URL: right where each path is one resource, and wrong where
+	// several paths change the same one.
+	Resource func(*http.Request) string
+
+	// Observer is told every decision. A Gate has one of its own: setting both
+	// counts twice.
+	Observer Observer
+}
+
+// A handler is what NewHandler returns.
+type handler struct {
+	next  http.Handler
+	marks Marks
+	opts  HandlerOptions
+}
+
+// NewHandler returns a handler that passes on to next only what holds no stale
+// token. The claim is in the header field Fencing-Token, see FormatHeader.
+//
+// A request that writes (any method but GET, HEAD, OPTIONS and TRACE) must
+// have one, which is checked. A request that reads may have one: then it is
+// advanced before next runs, as everybody has to who will write what they
+// computed from the answer. Without one, a read is passed on as it is.
+//
+// If marks is a Writer, as that of a Gate is, next runs while no other holder
+// is accepted for the resource, and must finish its write before it returns.
+// Otherwise a holder that was accepted can be overtaken before next writes:
+// then next must make the check part of its write, with Dialect.Advance and
+// ClaimFromContext in its transaction, for example.
+//
+// The answers to what is not passed on are application/problem+json with a
+// field "code":
+//
+//	428 token_missing     a write has no token
+//	400 token_malformed   the header field is not one claim
+//	412 token_stale       with "token" and, where known, "current"
+//	503 marks_unavailable the store of marks could not tell
+func NewHandler(next http.Handler, marks Marks, opts *HandlerOptions) http.Handler {
+	h := &handler{next: next, marks: marks}
+	if opts != nil {
+		h.opts = *opts
+	}
+	if h.opts.Resource == nil {
+		h.opts.Resource = func(r *http.Request) string { return r.URL.Path }
+	}
+	return h
+}
+
+func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	c, err := claimOf(r.Header)
+	switch {
+	case errors.Is(err, errNoHeader) && reads(r.Method):
+		h.next.ServeHTTP(w, r)
+		return
+	case errors.Is(err, errNoHeader):
+		refuse(w, problem{Status: http.StatusPreconditionRequired, Code: "token_missing", Detail: "a write needs the header " + Header + ": the token of the lease under which it is made"})
+		return
+	case err != nil:
+		refuse(w, problem{Status: http.StatusBadRequest, Code: "token_malformed", Detail: err.Error()})
+		return
+	}
+	resource := h.opts.Resource(r)
+	err = h.guard(resource, c, r, func() {
+		h.opts.Observer.report(resource, c, nil)
+		h.next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), claimKey{}, c)))
+	})
+	if err == nil {
+		return
+	}
+	h.opts.Observer.report(resource, c, err)
+	var stale *StaleError
+	if errors.As(err, &stale) {
+		refuse(w, problem{Status: http.StatusPreconditionFailed, Code: "token_stale", Detail: err.Error(), Token: stale.Token, Current: stale.Current})
+		return
+	}
+	// The error may name hosts of the store: it is not for the client.
+	refuse(w, problem{Status: http.StatusServiceUnavailable, Code: "marks_unavailable", Detail: "the tokens seen so far could not be read: nothing was done"})
+}
+
+// guard calls pass if the claim is accepted, and returns an error if not.
+func (h *handler) guard(resource string, c claim, r *http.Request, pass func()) error {
+	if reads(r.Method) {
+		if err := h.marks.Advance(r.Context(), resource, c); err != nil {
+			return err
+		}
+		pass()
+		return nil
+	}
+	if w, ok := h.marks.(Writer); ok {
+		return w.Write(r.Context(), resource, c, pass)
+	}
+	if err := h.marks.Check(r.Context(), resource, c); err != nil {
+		return err
+	}
+	pass()
+	return nil
+}
+
+// reads reports whether a method promises to change nothing.
+func reads(method string) bool {
+	switch method {
+	case http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodTrace:
+		return true
+	}
+	return false
+}
+
+// A problem is the body of a refusal, as in RFC 9457.
+type problem struct {
+	Title   string `json:"title"`
+	Status  int    `json:"status"`
+	Code    string `json:"code"`
+	Detail  string `json:"detail"`
+	Token   uint64 `json:"token,omitempty"`
+	Current uint64 `json:"current,omitempty"`
+}
+
+func refuse(w http.ResponseWriter, p problem) {
+	p.Title = http.StatusText(p.Status)
+	body, err := json.Marshal(p)
+	if err != nil {
+		panic(fmt.Sprintf("fence: a problem of strings and numbers: %v", err))
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(p.Status)
+	_, _ = w.Write(append(body, '\n')) // a client that is gone needs no answer
+}
+
+// A claimKey is the key of the claim that a handler accepted.
+type claimKey struct{}
+
+// ClaimFromContext returns the claim of the request that ctx belongs to, if a
+// handler of this package has accepted one.
+func ClaimFromContext(ctx context.Context) (Claim, bool) {
+	c, ok := ctx.Value(claimKey{}).(Claim)
+	return c, ok
+}

@@ -1,0 +1,77 @@
+package fence
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+
+	"github.com/holdfast-locks/holdfast"
+)
+
+// A Row is a row that carries the token of its last holder in a column of its
+// own, for CheckRow.
+type Row struct {
+	Resource string // names the row in errors: "seat/12A"
+	Query    string // reads the column of the row: SELECT fence FROM seats WHERE id = $1
+	Args     []any  // of Query
+}
+
+// CheckRow tells what an UPDATE of the column form did. The column is declared
+// as "fence bigint NOT NULL DEFAULT 0", and every UPDATE of the row names it
+// by its key and its fence, and by nothing else:
+//
+//	UPDATE seats SET fence = $1              WHERE id = $2 AND fence <= $1  -- the advance
+//	SELECT ... FROM seats WHERE id = $2
+//	UPDATE seats SET fence = $1, holder = $3 WHERE id = $2 AND fence <= $1  -- a write
+//
+// The first is the Advance and has to come before anything is read. Check the
+// result of each. They may be statements of one transaction or, each with its
+// CheckRow in a transaction of its own, of several.
+//
+// CheckRow returns nil if the row was matched, a *StaleError if it carries a
+// greater token, and ErrNoRow if there was no such row when the UPDATE ran.
+// Pass the transaction of the UPDATE. It sends a statement only if no row was
+// changed.
+//
+// The column has no lease ID, so that two holders with equal tokens both pass.
+// All tokens of one row must come from one lock, where no two are equal.
+func (d Dialect) CheckRow(ctx context.Context, tx Tx, result sql.Result, row Row, c Claim) error {
+	v, err := read(row.Resource, c)
+	if err != nil {
+		return err
+	}
+	changed, err := result.RowsAffected()
+	if err != nil {
+		return rowError(row, err)
+	}
+	if changed > 0 {
+		return nil
+	}
+	query := row.Query
+	if d == MySQL {
+		// A plain SELECT may see an older version than the UPDATE saw.
+		query += " LOCK IN SHARE MODE"
+	}
+	var current sql.NullInt64
+	err = tx.QueryRowContext(ctx, query, row.Args...).Scan(&current)
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return fmt.Errorf("fence: resource %q: %w", row.Resource, ErrNoRow)
+	case err != nil:
+		return rowError(row, err)
+	case !current.Valid:
+		return rowError(row, fmt.Errorf("%w column: it is NULL, which compares with no token: declare it NOT NULL DEFAULT 0", holdfast.ErrInvalid))
+	case current.Int64 > int64(v.token):
+		return &StaleError{Resource: row.Resource, Token: v.token, Current: uint64(current.Int64)}
+	case current.Int64 == int64(v.token) && d == MySQL:
+		// MySQL does not count a row that it matched and left as it was.
+		return nil
+	}
+	// The UPDATE would have matched the row that is there now: it came later.
+	return fmt.Errorf("fence: resource %q: %w when the update ran", row.Resource, ErrNoRow)
+}
+
+func rowError(row Row, err error) error {
+	return fmt.Errorf("fence: check the row of %q: %w", row.Resource, err)
+}

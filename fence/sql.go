@@ -1,0 +1,154 @@
+package fence
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+
+	"github.com/holdfast-locks/holdfast"
+)
+
+// A Tx is a transaction of the caller: a *sql.Tx, or a *sql.Conn on which the
+// caller has begun one.
+type Tx interface {
+	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
+	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
+}
+
+// A Dialect is a kind of SQL database, and the guard with default options on
+// it. Any driver for database/sql will do.
+type Dialect int
+
+const (
+	PostgreSQL Dialect = iota + 1 // 9.5 or later
+	MySQL                         // and MariaDB; InnoDB tables only
+	SQLite                        // 3.24 or later
+)
+
+// A SQLGuard keeps marks in the table holdfast_fence of a SQL database.
+type SQLGuard struct {
+	dialect Dialect
+	opts    SQLOptions
+}
+
+// SQLOptions are the options of NewSQLGuard. Nil means the defaults.
+type SQLOptions struct {
+	// Observer is told every decision, before the transaction is over.
+	Observer Observer
+}
+
+// NewSQLGuard makes a guard. It keeps nothing in memory and opens nothing.
+func NewSQLGuard(d Dialect, opts *SQLOptions) *SQLGuard {
+	g := &SQLGuard{dialect: d}
+	if opts != nil {
+		g.opts = *opts
+	}
+	return g
+}
+
+// Advance is the guard on PostgreSQL and SQLite, which share the statement.
+// See Dialect.Advance.
+func Advance(ctx context.Context, tx Tx, resource string, c Claim) error {
+	return PostgreSQL.Advance(ctx, tx, resource, c)
+}
+
+// Advance is NewSQLGuard(d, nil).Advance.
+func (d Dialect) Advance(ctx context.Context, tx Tx, resource string, c Claim) error {
+	return NewSQLGuard(d, nil).Advance(ctx, tx, resource, c)
+}
+
+// Advance makes the database store the claim, and keeps the resource's mark
+// locked until the transaction ends. It must be the first statement of the
+// transaction: what is read before it may be out of date. What follows in the
+// transaction needs no other check, because no other holder advances before it
+// ends; a transaction that is rolled back leaves the mark as it was.
+//
+// It blocks while another transaction has the mark, until ctx ends; on SQLite,
+// for as long as the connection's busy timeout allows. It returns
+// a *StaleError if a later holder came first: roll back. Any other error is
+// the database's; roll back, and repeat the transaction if it was a deadlock
+// or a serialization failure.
+//
+// Advance sends one statement if the claim is accepted, and one more to learn
+// the mark if not. It is safe under every isolation level from READ COMMITTED
+// on. To guard work of several transactions, begin each of them with Advance.
+func (g *SQLGuard) Advance(ctx context.Context, tx Tx, resource string, c Claim) error {
+	v, err := read(resource, c)
+	if err != nil {
+		return err
+	}
+	switch g.dialect {
+	case PostgreSQL, SQLite:
+		err = upsert(ctx, tx, resource, v)
+	case MySQL:
+		err = upsertMySQL(ctx, tx, resource, v)
+	default:
+		return g.dialect.unknown()
+	}
+	g.opts.Observer.report(resource, v, err)
+	return err
+}
+
+// upsertSQL locks the row, sees its last committed version, and changes
+// nothing unless the claim passes.
+const upsertSQL = `INSERT INTO holdfast_fence AS mark (resource, token, lease_id) VALUES ($1, $2, $3)
+ON CONFLICT (resource) DO UPDATE SET token = excluded.token, lease_id = excluded.lease_id
+WHERE mark.token < excluded.token OR (mark.token = excluded.token AND mark.lease_id = excluded.lease_id)`
+
+func upsert(ctx context.Context, tx Tx, resource string, c claim) error {
+	result, err := tx.ExecContext(ctx, upsertSQL, resource, int64(c.token), string(c.id))
+	if err != nil {
+		return advanceError(resource, err)
+	}
+	changed, err := result.RowsAffected()
+	if err != nil {
+		return advanceError(resource, err)
+	}
+	if changed == 1 {
+		return nil
+	}
+	stale := &StaleError{Resource: resource, Token: c.token}
+	var current int64
+	// The claim is refused whether or not the mark can be read.
+	if tx.QueryRowContext(ctx, `SELECT token FROM holdfast_fence WHERE resource = $1`, resource).Scan(&current) == nil {
+		stale.Current = uint64(current)
+	}
+	return stale
+}
+
+// mysqlUpsertSQL does the same where an upsert has no condition. The number of
+// affected rows cannot tell a refused claim from a repeated one, and depends
+// on a flag of the connection, so the answer comes back as the insert ID: 0
+// for an accepted claim, else the mark.
+//
+// Each assignment sees those before it. The token comes last, since it decides
+// about the lease ID; the new lease ID is harmless to the token's condition,
+// for it is only set where the first half of the condition is true.
+const mysqlUpsertSQL = `INSERT INTO holdfast_fence (resource, token, lease_id) VALUES (?, ?, ?)
+ON DUPLICATE KEY UPDATE
+lease_id = IF(token < ?, ?, lease_id),
+token = IF(token < ? OR (token = ? AND lease_id = ?), ? + LAST_INSERT_ID(0), LAST_INSERT_ID(token))`
+
+func upsertMySQL(ctx context.Context, tx Tx, resource string, c claim) error {
+	token, id := int64(c.token), string(c.id)
+	result, err := tx.ExecContext(ctx, mysqlUpsertSQL, resource, token, id, token, id, token, token, id, token)
+	if err != nil {
+		return advanceError(resource, err)
+	}
+	current, err := result.LastInsertId()
+	if err != nil {
+		return advanceError(resource, err)
+	}
+	if current != 0 {
+		return &StaleError{Resource: resource, Token: c.token, Current: uint64(current)}
+	}
+	return nil
+}
+
+func advanceError(resource string, err error) error {
+	return fmt.Errorf("fence: advance %q: %w", resource, err)
+}
+
+func (d Dialect) unknown() error {
+	return fmt.Errorf("fence: %w dialect %d: want PostgreSQL, MySQL or SQLite", holdfast.ErrInvalid, d)
+}

@@ -1,0 +1,48 @@
+package fence
+
+import (
+	"net/http"
+
+	"github.com/holdfast-locks/holdfast"
+)
+
+// A Transport sends the claim of the lease that a request's context belongs to
+// (see holdfast.LeaseFromContext) in the header field Fencing-Token. Requests
+// without a lease, and those that have a claim already, are sent as they are.
+//
+// Whoever knows a lease ID can release the lease: use it only with services
+// that may. A redirect to another host is followed without the claim.
+//
+// The zero value is ready to use.
+type Transport struct {
+	Base http.RoundTripper // nil means http.DefaultTransport
+}
+
+// RoundTrip implements http.RoundTripper.
+func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
+	base := t.Base
+	if base == nil {
+		base = http.DefaultTransport
+	}
+	lease, ok := holdfast.LeaseFromContext(r.Context())
+	has := len(r.Header.Values(Header)) + len(r.Header.Values(AltHeader))
+	if !ok || has > 0 || redirectedAway(r) {
+		return base.RoundTrip(r)
+	}
+	r = r.Clone(r.Context()) // a RoundTripper must not change its request
+	if r.Header == nil {
+		r.Header = http.Header{}
+	}
+	r.Header.Set(Header, FormatHeader(lease))
+	return base.RoundTrip(r)
+}
+
+// redirectedAway reports whether redirects led r to another host than the one
+// that the caller asked for.
+func redirectedAway(r *http.Request) bool {
+	first := r
+	for first.Response != nil && first.Response.Request != nil {
+		first = first.Response.Request
+	}
+	return first.URL.Host != r.URL.Host
+}
