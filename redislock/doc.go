@@ -17,6 +17,9 @@
 //	                                  off
 //	Pholdfast:{T}:released:N          no key: the channel on which a     -
 //	                                  release of N is published
+//	Pholdfast:{T}:mark:R              token and lease ID that a Guard    24 h after the resource; see below
+//	                                  has seen for the resource R, of
+//	                                  which the key is PR
 //
 // T puts all keys of a name into the slot of the lock itself: it is the hash
 // tag of PN if that has one, else PN, or a number of the same slot if PN
@@ -31,12 +34,18 @@
 //
 // Names that begin with "holdfast:{" are reserved.
 //
+// The mark of a resource without a TTL has none. If the resource has one, or
+// does not exist, the mark expires 24 h (driver.TokenMemory) after the
+// resource does, or after the last accepted claim.
+//
 // # Rights
 //
 // A user needs the commands evalsha, eval, exists, get, set, del, pttl,
 // pexpire, time, publish, subscribe, unsubscribe and scan, and the keys and
 // channels that begin with the prefix. Without publish or subscribe locks
-// work, and waiting relies on timers.
+// work, and waiting relies on timers. A Guard needs evalsha, eval, type,
+// getrange, get, set, pttl, pexpire and persist, del for Delete, and what its
+// scripts run.
 //
 // # Failover
 //

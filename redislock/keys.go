@@ -14,6 +14,7 @@ const reserved = "holdfast:{"
 // The kinds of companion keys, and of channels, which are named alike.
 const (
 	kindFence     = "fence"     // rest: the name
+	kindMark      = "mark"      // rest: the resource
 	kindCancelled = "cancelled" // rest: the lease ID
 	kindReleased  = "released"  // rest: the name; a channel
 )
@@ -55,6 +56,8 @@ func (k keyspace) companion(kind, name, rest string) string {
 }
 
 func (k keyspace) fence(name string) string { return k.companion(kindFence, name, name) }
+
+func (k keyspace) mark(resource string) string { return k.companion(kindMark, resource, resource) }
 
 func (k keyspace) channel(name string) string { return k.companion(kindReleased, name, name) }
 

@@ -32,7 +32,7 @@ func TestSlots(t *testing.T) {
 			if got := slot(keys.lock(name)); int64(got) != want {
 				t.Errorf("slot of %q: %d, the server says %d", keys.lock(name), got, want)
 			}
-			for _, key := range []string{keys.fence(name), keys.tombstone(name, driver.NewLeaseID())} {
+			for _, key := range []string{keys.fence(name), keys.mark(name), keys.tombstone(name, driver.NewLeaseID())} {
 				if got := number(t, admin, "CLUSTER KEYSLOT", key); got != want {
 					t.Errorf("%q is in slot %d, its lock in %d", key, got, want)
 				}
