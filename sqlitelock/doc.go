@@ -24,6 +24,11 @@
 // open and close the database file itself, since closing it drops SQLite's
 // file locks.
 //
+// A process that is stopped (SIGSTOP) in the few microseconds of a write keeps
+// the others from writing until it goes on or dies; their requests then fail
+// with driver.ErrUnavailable after five seconds, and holders are told of the
+// loss in time.
+//
 // # Durability
 //
 // A commit survives the death of any process, at any instant. It is not

@@ -27,6 +27,11 @@ type process struct {
 func startProcess(program string, args []string, ready string) (*process, error) {
 	cmd := exec.Command(program, args...)
 	cmd.SysProcAttr = dieWithParent()
+	return startCommand(cmd, ready)
+}
+
+// startCommand is startProcess for a command that is made already.
+func startCommand(cmd *exec.Cmd, ready string) (*process, error) {
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		return nil, err

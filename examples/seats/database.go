@@ -1,0 +1,74 @@
+//go:build unix
+
+package main
+
+import (
+	"context"
+	"database/sql"
+	"net/url"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/stdlib"
+	_ "modernc.org/sqlite" // the driver "sqlite"
+
+	"github.com/holdfast-locks/holdfast/fence"
+)
+
+// A database is where the bookings are. Exactly one of File and PostgreSQL is
+// set.
+type database struct {
+	File       string // of SQLite
+	PostgreSQL string // connection string
+	Schema     string // of this run, in PostgreSQL
+}
+
+func (d database) dialect() fence.Dialect {
+	if d.PostgreSQL != "" {
+		return fence.PostgreSQL
+	}
+	return fence.SQLite
+}
+
+func (d database) open() (*sql.DB, error) {
+	if d.PostgreSQL == "" {
+		// A transaction that reads first and writes later must take the write
+		// lock at once: SQLite would not let it have the lock afterwards.
+		params := url.Values{"_txlock": {"immediate"}, "_pragma": {"busy_timeout(20000)", "journal_mode(WAL)"}}
+		return sql.Open("sqlite", "file:"+(&url.URL{Path: d.File}).EscapedPath()+"?"+params.Encode())
+	}
+	config, err := pgx.ParseConfig(d.PostgreSQL)
+	if err != nil {
+		return nil, err
+	}
+	config.RuntimeParams["search_path"] = d.Schema
+	return stdlib.OpenDB(*config), nil
+}
+
+// tables of the theatre. There is nothing in them that keeps a seat from being
+// booked twice: that is the lock's task here, as it is wherever the work is
+// more than one row.
+const tables = `
+CREATE TABLE bookings (seat text NOT NULL, customer text NOT NULL, worker text NOT NULL);
+CREATE TABLE charges (id text PRIMARY KEY, seat text NOT NULL, customer text NOT NULL, cents integer NOT NULL, refunded integer NOT NULL DEFAULT 0);`
+
+// create makes the tables of the theatre and the one of the guard.
+func (d database) create(ctx context.Context, db *sql.DB) error {
+	if d.PostgreSQL != "" {
+		if _, err := db.ExecContext(ctx, `CREATE SCHEMA `+d.Schema); err != nil {
+			return err
+		}
+	}
+	if _, err := db.ExecContext(ctx, tables); err != nil {
+		return err
+	}
+	return d.dialect().Migrate(ctx, db)
+}
+
+// drop removes what create made in a server that others use too.
+func (d database) drop(ctx context.Context, db *sql.DB) error {
+	if d.PostgreSQL == "" {
+		return nil
+	}
+	_, err := db.ExecContext(ctx, `DROP SCHEMA IF EXISTS `+d.Schema+` CASCADE`)
+	return err
+}

@@ -1,0 +1,144 @@
+//go:build unix
+
+package testsvc
+
+import (
+	"os"
+	"os/exec"
+	"os/user"
+	"path/filepath"
+	"strconv"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// A Database is a SQL server with a data directory of its own. It listens on a
+// unix socket in that directory and nowhere else. Its methods must be called
+// from the test's goroutine.
+type Database struct {
+	DSN string // for the usual Go driver; the same over restarts
+
+	t       testing.TB
+	dir     string // data and socket
+	account *syscall.Credential
+	program string
+	args    []string
+	ready   string         // in a line of its log
+	stop    syscall.Signal // ends it as a crash would
+	proc    *process
+}
+
+// newDatabase makes an empty directory that goes away with the test, and that
+// belongs to an account which is not root: SQL servers refuse to run as root.
+func newDatabase(t testing.TB, account string) *Database {
+	t.Helper()
+	// Not t.TempDir: the path of a socket has room for 100 bytes or so, and
+	// every directory above it must be open to the account.
+	dir, err := os.MkdirTemp("", "holdfast-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	db := &Database{t: t, dir: dir}
+	t.Cleanup(func() {
+		db.end()
+		if err := os.RemoveAll(dir); err != nil {
+			t.Errorf("remove the server's data: %v", err)
+		}
+	})
+	if os.Geteuid() == 0 {
+		db.account = credential(t, account, "nobody")
+		if err := os.Chown(dir, int(db.account.Uid), int(db.account.Gid)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return db
+}
+
+// credential returns the first of the accounts that exists.
+func credential(t testing.TB, accounts ...string) *syscall.Credential {
+	t.Helper()
+	for _, name := range accounts {
+		if u, err := user.Lookup(name); err == nil {
+			uid, err1 := strconv.ParseUint(u.Uid, 10, 32)
+			gid, err2 := strconv.ParseUint(u.Gid, 10, 32)
+			if err1 == nil && err2 == nil {
+				return &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}
+			}
+		}
+	}
+	t.Fatalf("none of the accounts %v exists: run the tests as another user than root", accounts)
+	return nil
+}
+
+// command makes a command that runs in the directory, as its owner.
+func (db *Database) command(program string, args ...string) *exec.Cmd {
+	cmd := exec.Command(program, args...)
+	cmd.Dir = db.dir
+	cmd.SysProcAttr = dieWithParent()
+	if cmd.SysProcAttr == nil {
+		cmd.SysProcAttr = &syscall.SysProcAttr{}
+	}
+	cmd.SysProcAttr.Credential = db.account
+	return cmd
+}
+
+// initialize runs the program that fills the data directory.
+func (db *Database) initialize(program string, args ...string) {
+	db.t.Helper()
+	if out, err := db.command(program, args...).CombinedOutput(); err != nil {
+		db.t.Fatalf("%s: %v\n%s", filepath.Base(program), err, out)
+	}
+}
+
+func (db *Database) start() {
+	db.t.Helper()
+	p, err := startCommand(db.command(db.program, db.args...), db.ready)
+	if err != nil {
+		db.t.Fatalf("%s does not start: %v", filepath.Base(db.program), err)
+	}
+	db.proc = p
+}
+
+// Restart ends the server without a shutdown, as a crash would, and starts it
+// again on the same data. Connections break; what was committed is there.
+func (db *Database) Restart() {
+	db.t.Helper()
+	db.end()
+	db.start()
+}
+
+// PID returns the process ID of the running server.
+func (db *Database) PID() int { return db.proc.pid }
+
+// end sends the signal and, if that does not help, kills.
+func (db *Database) end() {
+	if db.proc == nil {
+		return
+	}
+	select {
+	case <-db.proc.done:
+	default:
+		_ = syscall.Kill(db.proc.pid, db.stop)
+	}
+	select {
+	case <-db.proc.done:
+	case <-time.After(startTimeout):
+	}
+	db.proc.kill()
+	db.proc = nil
+}
+
+// lookProgram finds a program on the PATH or where the patterns lead, of
+// several the last.
+func lookProgram(name string, patterns ...string) (string, bool) {
+	if path, err := exec.LookPath(name); err == nil {
+		return path, true
+	}
+	for _, pattern := range patterns {
+		if found, err := filepath.Glob(filepath.Join(pattern, name)); err == nil && len(found) > 0 {
+			return found[len(found)-1], true
+		}
+	}
+	return "", false
+}

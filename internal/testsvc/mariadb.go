@@ -1,0 +1,39 @@
+//go:build unix
+
+package testsvc
+
+import (
+	"path/filepath"
+	"syscall"
+	"testing"
+)
+
+// MariaDB starts a MariaDB server with an empty database "test" and returns
+// when it accepts connections. Nothing of it survives a crash of the machine;
+// a crash of the server does no harm. It is stopped, and its data removed,
+// when the test and its subtests are over.
+func MariaDB(t testing.TB) *Database {
+	t.Helper()
+	server, ok := lookProgram("mariadbd", "/usr/sbin", "/opt/homebrew/opt/mariadb/bin", "/usr/local/opt/mariadb/bin")
+	install, ok2 := lookProgram("mariadb-install-db", "/usr/bin", "/opt/homebrew/opt/mariadb/bin", "/usr/local/opt/mariadb/bin")
+	if !ok || !ok2 {
+		t.Fatal("mariadbd not found: install it (Debian: apt-get install mariadb-server, macOS: brew install mariadb)")
+	}
+	db := newDatabase(t, "mysql")
+	data, socket := filepath.Join(db.dir, "data"), filepath.Join(db.dir, "socket")
+	db.initialize(install, "--no-defaults", "--datadir="+data, "--auth-root-authentication-method=normal")
+
+	db.DSN = "root@unix(" + socket + ")/test"
+	db.program = server
+	db.args = []string{
+		"--no-defaults", "--datadir=" + data, "--socket=" + socket, "--skip-networking",
+		"--pid-file=" + filepath.Join(db.dir, "pid"), "--max-connections=200",
+		// Written to the system at each commit, to the disk now and then.
+		"--innodb-flush-log-at-trx-commit=2", "--innodb-flush-method=nosync",
+		"--innodb-buffer-pool-size=32M",
+	}
+	db.ready = "ready for connections"
+	db.stop = syscall.SIGKILL
+	db.start()
+	return db
+}
