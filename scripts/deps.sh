@@ -4,9 +4,14 @@
 # compiler for the race detector.
 set -eu
 
-# have looks on the PATH and where Debian keeps the programs of servers.
+# have looks on the PATH and where Debian and Homebrew keep the programs of
+# servers.
 have() {
-	command -v "$1" >/dev/null 2>&1 || ls /usr/sbin/"$1" /usr/lib/postgresql/*/bin/"$1" >/dev/null 2>&1
+	command -v "$1" >/dev/null 2>&1 && return
+	for program in /usr/sbin/"$1" /usr/lib/postgresql/*/bin/"$1" /opt/homebrew/opt/postgresql@*/bin/"$1"; do
+		[ -x "$program" ] && return
+	done
+	return 1
 }
 
 debian=
