@@ -8,6 +8,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/enginetest"
+	"github.com/holdfast-locks/holdfast/internal/drivertest"
 	"github.com/holdfast-locks/holdfast/internal/testsvc"
 )
 
@@ -47,7 +48,7 @@ func cluster(t testing.TB) *testsvc.Server {
 	server := testsvc.Redis(t, "--cluster-enabled", "yes")
 	admin := plain(t, server)
 	do(t, admin, "CLUSTER ADDSLOTSRANGE 0 16383")
-	eventually(t, "the cluster serves", func() bool {
+	drivertest.Eventually(t, "the cluster serves", func() bool {
 		return admin.Do(t.Context(), admin.B().Get().Key("k").Build()).NonRedisError() == nil &&
 			rueidis.IsRedisNil(admin.Do(t.Context(), admin.B().Get().Key("k").Build()).Error())
 	})

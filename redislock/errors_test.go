@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/internal/drivertest"
 	"github.com/holdfast-locks/holdfast/internal/testsvc"
 )
 
@@ -44,9 +45,9 @@ func wantText(t testing.TB, err error, want string) {
 
 // calls makes one call of each kind; the functions return its error.
 func calls(ctx context.Context, e *Engine, name string) map[string]func() error {
-	req := request(name, time.Minute)
+	req := drivertest.Request(name, time.Minute)
 	return map[string]func() error{
-		"acquire": func() error { _, err := e.Acquire(ctx, request(name, time.Minute)); return err },
+		"acquire": func() error { _, err := e.Acquire(ctx, drivertest.Request(name, time.Minute)); return err },
 		"extend": func() error {
 			return e.Extend(ctx, []driver.ExtendRequest{{Name: name, LeaseID: req.LeaseID, TTL: time.Minute}})[0]
 		},
@@ -90,7 +91,7 @@ func TestRefusals(t *testing.T) {
 		e := open(t, server.URL)
 		for _, bad := range []string{"x", "", "-1", "1e3", "0x10", "1 ", "9007199254740991", "99999999999999999999999", "nan"} {
 			do(t, admin, "SET", keyspace{}.fence("t2"), bad)
-			_, err := e.Acquire(t.Context(), request("t2", time.Minute))
+			_, err := e.Acquire(t.Context(), drivertest.Request("t2", time.Minute))
 			wantIs(t, "acquire", err, driver.ErrKindMismatch)
 			if n := number(t, admin, "EXISTS t2"); n != 0 {
 				t.Errorf("counter %q: a lease was recorded", bad)
@@ -98,7 +99,7 @@ func TestRefusals(t *testing.T) {
 		}
 		do(t, admin, "DEL", keyspace{}.fence("t2"))
 		do(t, admin, "LPUSH", keyspace{}.fence("t2"), "x")
-		_, err := e.Acquire(t.Context(), request("t2", time.Minute))
+		_, err := e.Acquire(t.Context(), drivertest.Request("t2", time.Minute))
 		wantIs(t, "acquire", err, driver.ErrKindMismatch)
 	})
 	t.Run("reserved name", func(t *testing.T) {
@@ -128,11 +129,11 @@ func TestRefusals(t *testing.T) {
 	t.Run("memory is full", func(t *testing.T) {
 		do(t, admin, "FLUSHALL")
 		e := open(t, server.URL)
-		req := request("kept", time.Minute)
-		granted(t, e, req)
+		req := drivertest.Request("kept", time.Minute)
+		drivertest.Granted(t, e, req)
 		do(t, admin, "CONFIG SET maxmemory 1")
 		defer do(t, admin, "CONFIG SET maxmemory 0")
-		_, err := e.Acquire(t.Context(), request("t", time.Minute))
+		_, err := e.Acquire(t.Context(), drivertest.Request("t", time.Minute))
 		wantIs(t, "acquire", err, driver.ErrUnavailable)
 		wantText(t, err, "raise maxmemory")
 		errs := e.Extend(t.Context(), []driver.ExtendRequest{{Name: "kept", LeaseID: req.LeaseID, TTL: time.Minute}})
@@ -156,11 +157,11 @@ func TestReadOnlyReplica(t *testing.T) {
 	master := testsvc.Redis(t)
 	replica := testsvc.Redis(t, "--replicaof", "127.0.0.1", fmt.Sprint(master.Port()))
 	onReplica := plain(t, replica)
-	eventually(t, "the replica is in step", func() bool {
+	drivertest.Eventually(t, "the replica is in step", func() bool {
 		return strings.Contains(text(t, onReplica, "INFO replication"), "master_link_status:up")
 	})
 	e := open(t, replica.URL)
-	_, err := e.Acquire(t.Context(), request("t", time.Minute))
+	_, err := e.Acquire(t.Context(), drivertest.Request("t", time.Minute))
 	wantIs(t, "acquire on a replica", err, driver.ErrUnavailable)
 	wantText(t, err, "is a read-only replica: use the master's address")
 	if n := number(t, onReplica, "DBSIZE"); n != 0 {
@@ -180,13 +181,13 @@ func TestRights(t *testing.T) {
 	}
 	t.Run("documented", func(t *testing.T) {
 		e := engine(t, "~app:* &app:* "+documented)
-		req := request("t", time.Minute)
+		req := drivertest.Request("t", time.Minute)
 		w, err := e.Watch(t.Context(), "t")
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer w.Stop()
-		granted(t, e, req)
+		drivertest.Granted(t, e, req)
 		for _, err := range e.List(t.Context(), "") {
 			if err != nil {
 				t.Error(err)
@@ -198,16 +199,16 @@ func TestRights(t *testing.T) {
 		if err := e.Release(t.Context(), driver.ReleaseRequest{Name: "t", LeaseID: req.LeaseID, Cancel: true}); err != nil {
 			t.Error(err)
 		}
-		signalled(t, w)
+		drivertest.Signalled(t, w)
 	})
 	t.Run("no channels", func(t *testing.T) {
 		e := engine(t, "~app:* resetchannels "+documented)
-		req := request("t", time.Minute)
-		granted(t, e, req)
+		req := drivertest.Request("t", time.Minute)
+		drivertest.Granted(t, e, req)
 		if err := e.Release(t.Context(), driver.ReleaseRequest{Name: "t", LeaseID: req.LeaseID}); err != nil {
 			t.Errorf("release without the right to publish: %v", err)
 		}
-		granted(t, e, request("t", time.Minute))
+		drivertest.Granted(t, e, drivertest.Request("t", time.Minute))
 		_, err := e.Watch(t.Context(), "t")
 		wantIs(t, "watch", err, driver.ErrPermission)
 	})
@@ -225,7 +226,7 @@ func TestRights(t *testing.T) {
 	})
 	t.Run("no writes inside scripts", func(t *testing.T) {
 		e := engine(t, "~app:* &app:* "+documented+" -time")
-		_, err := e.Acquire(t.Context(), request("fresh", time.Minute))
+		_, err := e.Acquire(t.Context(), drivertest.Request("fresh", time.Minute))
 		wantIs(t, "acquire", err, driver.ErrPermission)
 	})
 }
@@ -250,16 +251,16 @@ func TestSilentServer(t *testing.T) {
 		}
 	}
 	server.Kill()
-	eventually(t, "a refused connection is seen as such", func() bool {
-		_, err := e.Acquire(t.Context(), request("t", time.Minute))
+	drivertest.Eventually(t, "a refused connection is seen as such", func() bool {
+		_, err := e.Acquire(t.Context(), drivertest.Request("t", time.Minute))
 		return errors.Is(err, driver.ErrUnavailable)
 	})
 	for what, call := range calls(t.Context(), e, "t") {
 		wantIs(t, what, call(), driver.ErrUnavailable)
 	}
 	server.Restart()
-	eventually(t, "the engine finds the new server", func() bool {
-		reply, err := e.Acquire(t.Context(), request("t", time.Minute))
+	drivertest.Eventually(t, "the engine finds the new server", func() bool {
+		reply, err := e.Acquire(t.Context(), drivertest.Request("t", time.Minute))
 		return err == nil && reply.Outcome == driver.Granted
 	})
 }
@@ -294,7 +295,7 @@ func TestCloseDoesNotWait(t *testing.T) {
 	server.Stop()
 	done := make(chan error)
 	go func() {
-		_, err := e.Acquire(context.Background(), request("t", time.Minute))
+		_, err := e.Acquire(context.Background(), drivertest.Request("t", time.Minute))
 		done <- err
 	}()
 	select {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/fence"
+	"github.com/holdfast-locks/holdfast/internal/drivertest"
 	"github.com/holdfast-locks/holdfast/internal/testsvc"
 )
 
@@ -114,7 +115,7 @@ func TestGuardErrorsOfTheServer(t *testing.T) {
 	}
 	do(t, admin, "CONFIG SET maxmemory 0")
 	server.Kill()
-	eventually(t, "the client sees that the server is gone", func() bool {
+	drivertest.Eventually(t, "the client sees that the server is gone", func() bool {
 		return errors.Is(g.Set(t.Context(), "r", c, "v", 0), driver.ErrUnavailable)
 	})
 }

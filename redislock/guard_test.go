@@ -11,6 +11,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/fence"
+	"github.com/holdfast-locks/holdfast/internal/drivertest"
 	"github.com/holdfast-locks/holdfast/internal/testsvc"
 )
 
@@ -181,7 +182,7 @@ func TestGuardKeepsMark(t *testing.T) {
 			if left != -1*time.Millisecond {
 				t.Errorf("%s: the mark ends in %s, want never", step.what, left)
 			}
-		} else if left > step.want || left < step.want-patience {
+		} else if left > step.want || left < step.want-drivertest.Patience {
 			t.Errorf("%s: the mark ends in %s, want %s", step.what, left, step.want)
 		}
 	}
@@ -201,7 +202,7 @@ func TestGuardSetTTL(t *testing.T) {
 	if left := number(t, admin, "PTTL r"); left < 1 || left > 301 {
 		t.Errorf("a TTL of %d ms, want 301", left)
 	}
-	eventually(t, "the resource expires", func() bool { return number(t, admin, "EXISTS r") == 0 })
+	drivertest.Eventually(t, "the resource expires", func() bool { return number(t, admin, "EXISTS r") == 0 })
 	late := newClaim(0 + 1)
 	wantStale(t, g.Set(t.Context(), "r", late, "zombie", 0), late, "r", 1)
 	if err := g.Set(t.Context(), "short", newClaim(1), "v", time.Nanosecond); err != nil {
@@ -219,7 +220,7 @@ func TestGuardMarkSurvivesRestart(t *testing.T) {
 	server.Restart()
 	late := newClaim(driver.MaxToken - 1)
 	var err error
-	eventually(t, "an answer after the restart", func() bool {
+	drivertest.Eventually(t, "an answer after the restart", func() bool {
 		err = g.Set(t.Context(), "r", late, "zombie", 0)
 		return errors.Is(err, fence.ErrStale)
 	})
@@ -234,8 +235,8 @@ func TestGuardMarkSurvivesRestart(t *testing.T) {
 func TestGuardOfLease(t *testing.T) {
 	server := testsvc.Redis(t)
 	e, admin := open(t, server.URL), plain(t, server)
-	req := request("orders/42", time.Minute)
-	c := claim{granted(t, e, req), req.LeaseID}
+	req := drivertest.Request("orders/42", time.Minute)
+	c := claim{drivertest.Granted(t, e, req), req.LeaseID}
 	lock := text(t, admin, "GET orders/42")
 	for verb, call := range map[string]error{
 		"set":     e.Guard(nil).Set(t.Context(), "orders/42", c, "v", 0),

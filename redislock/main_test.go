@@ -1,34 +1,22 @@
 package redislock
 
 import (
-	"context"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/redis/rueidis"
 	"go.uber.org/goleak"
 
-	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/internal/drivertest"
 	"github.com/holdfast-locks/holdfast/internal/testsvc"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// patience bounds what a test waits for on a loaded machine.
-const patience = 20 * time.Second
-
 // open returns an engine that is closed with the test.
 func open(t testing.TB, url string) *Engine {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	defer cancel()
-	e, err := Open(ctx, url)
-	if err != nil {
-		t.Fatalf("open: %v", err)
-	}
-	t.Cleanup(func() { _ = e.Close() })
-	return e
+	return drivertest.Open(t, Open, url)
 }
 
 // plain returns a client that knows nothing of holdfast.
@@ -74,42 +62,4 @@ func number(t testing.TB, client rueidis.Client, command string, more ...string)
 		t.Fatalf("%s: %v", command, err)
 	}
 	return n
-}
-
-// request returns an acquire request of a fresh lease ID.
-func request(name string, ttl time.Duration) driver.AcquireRequest {
-	return driver.AcquireRequest{
-		Name: name, LeaseID: driver.NewLeaseID(), TTL: ttl,
-		Holder: driver.Holder{Host: "web-3", PID: 812, Label: "nightly job"},
-	}
-}
-
-// granted acquires a lock that must be free, and returns the token.
-func granted(t testing.TB, e *Engine, req driver.AcquireRequest) uint64 {
-	t.Helper()
-	reply, err := e.Acquire(t.Context(), req)
-	if err != nil || reply.Outcome != driver.Granted {
-		t.Fatalf("acquire: %+v, %v; want a grant", reply, err)
-	}
-	return reply.Token
-}
-
-// held fails to acquire a lock, and returns what is in the way.
-func held(t testing.TB, e *Engine, req driver.AcquireRequest) driver.InTheWay {
-	t.Helper()
-	reply, err := e.Acquire(t.Context(), req)
-	if err != nil || reply.Outcome != driver.Held {
-		t.Fatalf("acquire: %+v, %v; want held", reply, err)
-	}
-	return reply.InTheWay
-}
-
-// eventually polls until ok holds.
-func eventually(t testing.TB, what string, ok func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(patience); !ok(); time.Sleep(2 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("not within %s: %s", patience, what)
-		}
-	}
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/internal/drivertest"
 	"github.com/holdfast-locks/holdfast/internal/testsvc"
 )
 
@@ -52,7 +53,7 @@ func TestOpenErrors(t *testing.T) {
 		{"redis://localhost?prefix={}", driver.ErrInvalid},
 		{"redis://localhost?prefix=%00", driver.ErrInvalid},
 	} {
-		ctx, cancel := context.WithTimeout(t.Context(), patience)
+		ctx, cancel := context.WithTimeout(t.Context(), drivertest.Patience)
 		e, err := Open(ctx, c.url)
 		cancel()
 		wantIs(t, fmt.Sprintf("open %q", c.url), err, c.want)

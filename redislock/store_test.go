@@ -10,6 +10,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/internal/drivertest"
 	"github.com/holdfast-locks/holdfast/internal/testsvc"
 )
 
@@ -18,19 +19,17 @@ func TestInterop(t *testing.T) {
 	server := testsvc.Redis(t)
 	e, admin := open(t, server.URL), plain(t, server)
 
-	req := request("orders/42", time.Minute)
-	granted(t, e, req)
+	req := drivertest.Request("orders/42", time.Minute)
+	drivertest.Granted(t, e, req)
 	if got := text(t, admin, "SET orders/42 mine NX PX 60000"); got != "" {
 		t.Errorf("SET NX beside a lease: %q, want nil", got)
 	}
-	if err := e.Release(t.Context(), driver.ReleaseRequest{Name: req.Name, LeaseID: req.LeaseID}); err != nil {
-		t.Fatal(err)
-	}
+	drivertest.Release(t, e, req)
 
 	if got := text(t, admin, "SET orders/42 mine NX PX 60000"); got != "OK" {
 		t.Fatalf("SET NX after the release: %q, want OK", got)
 	}
-	way := held(t, e, request("orders/42", time.Minute))
+	way := drivertest.Held(t, e, drivertest.Request("orders/42", time.Minute))
 	if way.Holder.Host != "" || way.ExpiresIn <= 50*time.Second || way.ExpiresIn > time.Minute {
 		t.Errorf("a foreign holder shows as %+v", way)
 	}
@@ -39,7 +38,7 @@ func TestInterop(t *testing.T) {
 		t.Errorf("inspect of a foreign lock: %+v, %v", lock, err)
 	}
 	do(t, admin, "DEL orders/42")
-	granted(t, e, request("orders/42", time.Minute))
+	drivertest.Granted(t, e, drivertest.Request("orders/42", time.Minute))
 }
 
 // TestForeignValues: whatever string is there, it is a lock that we leave alone.
@@ -53,9 +52,9 @@ func TestForeignValues(t *testing.T) {
 	} {
 		name := fmt.Sprint("foreign-", i)
 		do(t, admin, "SET", name, foreign)
-		req := request(name, time.Second)
+		req := drivertest.Request(name, time.Second)
 		req.LeaseID = driver.LeaseID(id)
-		if way := held(t, e, req); way.ExpiresIn != driver.Never {
+		if way := drivertest.Held(t, e, req); way.ExpiresIn != driver.Never {
 			t.Errorf("%q: held for %s, want Never", foreign, way.ExpiresIn)
 		}
 		errs := e.Extend(t.Context(), []driver.ExtendRequest{{Name: name, LeaseID: req.LeaseID, TTL: time.Second}})
@@ -83,9 +82,9 @@ func TestTokensGrow(t *testing.T) {
 	last := uint64(0)
 	next := func(after string, ttl time.Duration) driver.AcquireRequest {
 		t.Helper()
-		req := request(name, ttl)
+		req := drivertest.Request(name, ttl)
 		var reply driver.AcquireReply
-		eventually(t, "a grant after "+after, func() bool {
+		drivertest.Eventually(t, "a grant after "+after, func() bool {
 			var err error
 			reply, err = e.Acquire(t.Context(), req)
 			return err == nil && reply.Outcome == driver.Granted
@@ -98,9 +97,7 @@ func TestTokensGrow(t *testing.T) {
 	}
 	req := next("nothing", time.Minute)
 	for range 50 {
-		if err := e.Release(t.Context(), driver.ReleaseRequest{Name: name, LeaseID: req.LeaseID}); err != nil {
-			t.Fatal(err)
-		}
+		drivertest.Release(t, e, req)
 		req = next("a release", time.Minute)
 	}
 	do(t, admin, "PEXPIRE t 1")
@@ -129,9 +126,9 @@ func TestTokenMemory(t *testing.T) {
 	e, admin := open(t, server.URL), plain(t, server)
 	fence := keyspace{}.fence("t")
 	for _, lead := range []time.Duration{0, 30 * time.Minute} {
-		req := request("t", time.Minute)
+		req := drivertest.Request("t", time.Minute)
 		req.MinToken = uint64(time.Now().Add(lead).UnixMicro())
-		token := granted(t, e, req)
+		token := drivertest.Granted(t, e, req)
 		// PTTL and TIME in one step, so that no pause falls between.
 		replies, err := do(t, admin, "EVAL", `
 			local t = redis.call('TIME')
@@ -152,8 +149,8 @@ func TestTokenMemory(t *testing.T) {
 func TestClockStepBack(t *testing.T) {
 	server := testsvc.Redis(t)
 	e, admin := open(t, server.URL), plain(t, server)
-	req := request("t", 30*time.Second)
-	token := granted(t, e, req)
+	req := drivertest.Request("t", 30*time.Second)
+	token := drivertest.Granted(t, e, req)
 	inRange := func(what string, left, low, high int64) {
 		t.Helper()
 		if left < low || left > high {
@@ -167,7 +164,7 @@ func TestClockStepBack(t *testing.T) {
 			t.Fatalf("inspect: %+v, %v", lock, err)
 		}
 		inRange("inspect", lock.Holders[0].ExpiresIn.Milliseconds(), 20000, 30000)
-		way := held(t, e, request("t", time.Second))
+		way := drivertest.Held(t, e, drivertest.Request("t", time.Second))
 		inRange("denied", way.ExpiresIn.Milliseconds(), 20000, 30000)
 		inRange("after the denial of "+step, number(t, admin, "PTTL t"), 20000, 30000)
 
@@ -179,7 +176,7 @@ func TestClockStepBack(t *testing.T) {
 		inRange("after a short extend and "+step, number(t, admin, "PTTL t"), 20000, 30000)
 
 		do(t, admin, step)
-		if again := granted(t, e, req); again != token {
+		if again := drivertest.Granted(t, e, req); again != token {
 			t.Errorf("a repeat has token %d, not %d", again, token)
 		}
 		inRange("after a repeat and "+step, number(t, admin, "PTTL t"), 20000, 30000)
@@ -189,7 +186,7 @@ func TestClockStepBack(t *testing.T) {
 	if errs[0] != nil {
 		t.Fatal(errs[0])
 	}
-	held(t, e, request("t", time.Second))
+	drivertest.Held(t, e, drivertest.Request("t", time.Second))
 	inRange("after a long extend", number(t, admin, "PTTL t"), 3500000, 3600000)
 }
 
@@ -197,12 +194,12 @@ func TestClockStepBack(t *testing.T) {
 func TestDenialWritesNothing(t *testing.T) {
 	server := testsvc.Redis(t)
 	e, admin := open(t, server.URL), plain(t, server)
-	granted(t, e, request("t", time.Minute))
+	drivertest.Granted(t, e, drivertest.Request("t", time.Minute))
 	before := dump(t, admin)
 	for range 3 {
-		held(t, e, request("t", time.Minute))
+		drivertest.Held(t, e, drivertest.Request("t", time.Minute))
 	}
-	req := request("other", time.Minute)
+	req := drivertest.Request("other", time.Minute)
 	req.MinToken = uint64(time.Now().Add(2 * time.Hour).UnixMicro())
 	_, err := e.Acquire(t.Context(), req)
 	wantIs(t, "a MinToken far ahead", err, driver.ErrInvalid)
@@ -234,8 +231,8 @@ func TestScriptsComeBack(t *testing.T) {
 		func() { server.Restart(); do(t, admin, "PING") },
 	} {
 		forget()
-		req := request("t", time.Minute)
-		eventually(t, "an answer", func() bool {
+		req := drivertest.Request("t", time.Minute)
+		drivertest.Eventually(t, "an answer", func() bool {
 			reply, err := e.Acquire(t.Context(), req)
 			return err == nil && reply.Outcome == driver.Granted
 		})
@@ -245,9 +242,7 @@ func TestScriptsComeBack(t *testing.T) {
 		if _, err := e.Inspect(t.Context(), "t"); err != nil {
 			t.Fatal(err)
 		}
-		if err := e.Release(t.Context(), driver.ReleaseRequest{Name: "t", LeaseID: req.LeaseID}); err != nil {
-			t.Fatal(err)
-		}
+		drivertest.Release(t, e, req)
 	}
 }
 
@@ -255,17 +250,11 @@ func TestScriptsComeBack(t *testing.T) {
 func TestCost(t *testing.T) {
 	server := testsvc.Redis(t)
 	e, admin := open(t, server.URL), plain(t, server)
-	cycle := func() {
-		req := request("t", time.Minute)
-		granted(t, e, req)
-		if err := e.Release(t.Context(), driver.ReleaseRequest{Name: "t", LeaseID: req.LeaseID}); err != nil {
-			t.Fatal(err)
-		}
-	}
+	cycle := func() { drivertest.Cycle(t, e, "t") }
 	var batch []driver.ExtendRequest
 	for i := range 100 {
-		req := request(fmt.Sprint("batch-", i), time.Minute)
-		granted(t, e, req)
+		req := drivertest.Request(fmt.Sprint("batch-", i), time.Minute)
+		drivertest.Granted(t, e, req)
 		batch = append(batch, driver.ExtendRequest{Name: req.Name, LeaseID: req.LeaseID, TTL: time.Hour})
 	}
 	extend := func() {
@@ -324,9 +313,9 @@ func TestTombstone(t *testing.T) {
 	server := testsvc.Redis(t)
 	e, admin := open(t, server.URL), plain(t, server)
 	for _, first := range []bool{false, true} {
-		req := request("t", time.Minute)
+		req := drivertest.Request("t", time.Minute)
 		if first {
-			granted(t, e, req)
+			drivertest.Granted(t, e, req)
 		}
 		err := e.Release(t.Context(), driver.ReleaseRequest{Name: "t", LeaseID: req.LeaseID, Cancel: true})
 		if first && err != nil || !first && err != driver.ErrLost {

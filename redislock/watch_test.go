@@ -12,48 +12,9 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/internal/drivertest"
 	"github.com/holdfast-locks/holdfast/internal/testsvc"
 )
-
-// signalled fails t unless w is signalled.
-func signalled(t testing.TB, w driver.Watch) {
-	t.Helper()
-	select {
-	case <-w.C():
-	case <-time.After(patience):
-		t.Fatal("no signal")
-	}
-}
-
-// silent reports whether w has no signal now.
-func silent(w driver.Watch) bool {
-	select {
-	case <-w.C():
-		return false
-	default:
-		return true
-	}
-}
-
-func watchName(t testing.TB, e *Engine, name string) driver.Watch {
-	t.Helper()
-	w, err := e.Watch(t.Context(), name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(w.Stop)
-	return w
-}
-
-// cycle takes and releases a lock.
-func cycle(t testing.TB, e *Engine, name string) {
-	t.Helper()
-	req := request(name, time.Minute)
-	granted(t, e, req)
-	if err := e.Release(t.Context(), driver.ReleaseRequest{Name: name, LeaseID: req.LeaseID}); err != nil {
-		t.Fatal(err)
-	}
-}
 
 // TestOneSubscriptionConnection: however many watches, and none is left.
 func TestOneSubscriptionConnection(t *testing.T) {
@@ -95,17 +56,17 @@ func TestOneSubscriptionConnection(t *testing.T) {
 		t.Errorf("%d connections for the watches, want 1", n)
 	}
 	for _, w := range watches {
-		if !silent(w) {
+		if !drivertest.Silent(w) {
 			t.Error("a signal without a release")
 		}
 		w.Stop()
 		w.Stop()
 	}
-	eventually(t, "no subscription is left", func() bool { return subscribers("n0")+subscribers("n19") == 0 })
+	drivertest.Eventually(t, "no subscription is left", func() bool { return subscribers("n0")+subscribers("n19") == 0 })
 	// The connection is still of use.
-	w := watchName(t, e, "n0")
-	cycle(t, e, "n0")
-	signalled(t, w)
+	w := drivertest.Watch(t, e, "n0")
+	drivertest.Cycle(t, e, "n0")
+	drivertest.Signalled(t, w)
 }
 
 // TestWatchAndStopAgain: quick changes of mind neither lose a subscription nor
@@ -123,7 +84,7 @@ func TestWatchAndStopAgain(t *testing.T) {
 					t.Error(err)
 					return
 				}
-				reply, err := e.Acquire(t.Context(), request(fmt.Sprint(name, g), time.Minute))
+				reply, err := e.Acquire(t.Context(), drivertest.Request(fmt.Sprint(name, g), time.Minute))
 				_ = reply
 				if err != nil {
 					t.Error(err)
@@ -133,9 +94,9 @@ func TestWatchAndStopAgain(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	w := watchName(t, e, "n0")
-	cycle(t, e, "n0")
-	signalled(t, w)
+	w := drivertest.Watch(t, e, "n0")
+	drivertest.Cycle(t, e, "n0")
+	drivertest.Signalled(t, w)
 }
 
 // TestLostSubscription: after the connection was cut every watch is signalled,
@@ -143,33 +104,33 @@ func TestWatchAndStopAgain(t *testing.T) {
 func TestLostSubscription(t *testing.T) {
 	server := testsvc.Redis(t)
 	e, admin := open(t, server.URL), plain(t, server)
-	a, b := watchName(t, e, "a"), watchName(t, e, "b")
+	a, b := drivertest.Watch(t, e, "a"), drivertest.Watch(t, e, "b")
 	for range 3 {
 		if n := number(t, admin, "CLIENT KILL TYPE pubsub"); n != 1 {
 			t.Fatalf("%d subscription connections killed, want 1", n)
 		}
-		signalled(t, a)
-		signalled(t, b)
-		cycle(t, e, "a")
-		signalled(t, a)
-		if !silent(b) {
+		drivertest.Signalled(t, a)
+		drivertest.Signalled(t, b)
+		drivertest.Cycle(t, e, "a")
+		drivertest.Signalled(t, a)
+		if !drivertest.Silent(b) {
 			t.Error("a release of a signals b")
 		}
 	}
 	server.Restart()
-	signalled(t, a)
-	signalled(t, b)
-	cycle(t, e, "b")
-	signalled(t, b)
+	drivertest.Signalled(t, a)
+	drivertest.Signalled(t, b)
+	drivertest.Cycle(t, e, "b")
+	drivertest.Signalled(t, b)
 }
 
 // TestWatchWhileDown: who asks for a watch while the server is gone is told.
 func TestWatchWhileDown(t *testing.T) {
 	server := testsvc.Redis(t)
 	e := open(t, server.URL)
-	old := watchName(t, e, "t")
+	old := drivertest.Watch(t, e, "t")
 	server.Kill()
-	eventually(t, "a watch fails", func() bool {
+	drivertest.Eventually(t, "a watch fails", func() bool {
 		w, err := e.Watch(t.Context(), "t")
 		if err == nil { // the loss was not noticed yet
 			w.Stop()
@@ -177,9 +138,9 @@ func TestWatchWhileDown(t *testing.T) {
 		return errors.Is(err, driver.ErrUnavailable)
 	})
 	server.Restart()
-	signalled(t, old)
-	cycle(t, e, "t")
-	signalled(t, old)
+	drivertest.Signalled(t, old)
+	drivertest.Cycle(t, e, "t")
+	drivertest.Signalled(t, old)
 }
 
 // TestKeepForIsPublished, because it may close the name for less long than
@@ -187,15 +148,15 @@ func TestWatchWhileDown(t *testing.T) {
 func TestKeepForIsPublished(t *testing.T) {
 	server := testsvc.Redis(t)
 	e := open(t, server.URL)
-	w := watchName(t, e, "t")
-	req := request("t", time.Hour)
-	granted(t, e, req)
+	w := drivertest.Watch(t, e, "t")
+	req := drivertest.Request("t", time.Hour)
+	drivertest.Granted(t, e, req)
 	err := e.Release(t.Context(), driver.ReleaseRequest{Name: "t", LeaseID: req.LeaseID, KeepFor: time.Minute})
 	if err != nil {
 		t.Fatal(err)
 	}
-	signalled(t, w)
-	if way := held(t, e, request("t", time.Minute)); way.ExpiresIn > time.Minute {
+	drivertest.Signalled(t, w)
+	if way := drivertest.Held(t, e, drivertest.Request("t", time.Minute)); way.ExpiresIn > time.Minute {
 		t.Errorf("kept closed for %s, want a minute", way.ExpiresIn)
 	}
 }
@@ -204,19 +165,19 @@ func TestList(t *testing.T) {
 	server := testsvc.Redis(t)
 	e, admin := open(t, server.URL+"?prefix=p*:"), plain(t, server)
 	other := open(t, server.URL+"?prefix=pp:")
-	granted(t, other, request("a/elsewhere", time.Minute))
+	drivertest.Granted(t, other, drivertest.Request("a/elsewhere", time.Minute))
 	const many = 500
 	want := map[string]uint64{}
 	for i := range many {
 		name := fmt.Sprintf("a/%d", i)
-		want[name] = granted(t, e, request(name, time.Minute))
+		want[name] = drivertest.Granted(t, e, drivertest.Request(name, time.Minute))
 	}
 	for _, odd := range []string{"a/}{", "a/{x}", "a/*", "a/[b]", "a/ :fence:", "a/}:fence:b", `a/\`} {
-		want[odd] = granted(t, e, request(odd, time.Minute))
+		want[odd] = drivertest.Granted(t, e, drivertest.Request(odd, time.Minute))
 	}
-	granted(t, e, request("b/other", time.Minute))
-	cycle(t, e, "a/released")
-	granted(t, e, request("a/type", time.Minute))
+	drivertest.Granted(t, e, drivertest.Request("b/other", time.Minute))
+	drivertest.Cycle(t, e, "a/released")
+	drivertest.Granted(t, e, drivertest.Request("a/type", time.Minute))
 	do(t, admin, "DEL p*:a/type")
 	do(t, admin, "LPUSH p*:a/type x")
 	do(t, admin, "SET p*:holdfast:{junk}:fence:a/junk 1")
@@ -288,11 +249,11 @@ func TestExtendAcrossSlots(t *testing.T) {
 	defer func() { _ = e.Close() }()
 	var batch []driver.ExtendRequest
 	for i := range 100 {
-		req := request(fmt.Sprint("n", i), time.Minute)
+		req := drivertest.Request(fmt.Sprint("n", i), time.Minute)
 		if i%10 == 9 {
 			req.LeaseID = driver.NewLeaseID()
 		} else {
-			granted(t, e, req)
+			drivertest.Granted(t, e, req)
 		}
 		batch = append(batch, driver.ExtendRequest{Name: req.Name, LeaseID: req.LeaseID, TTL: time.Hour})
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/internal/drivertest"
 )
 
 // childArg is the first argument of the test binary when it runs as a child.
@@ -92,7 +93,7 @@ func increment(dir string, token uint64) error {
 func cycleForever(e *Engine) error {
 	fmt.Println("cycling")
 	for {
-		req := request("cycled", 300*time.Millisecond)
+		req := drivertest.Request("cycled", 300*time.Millisecond)
 		reply, err := e.Acquire(context.Background(), req)
 		if err != nil {
 			return err
@@ -117,7 +118,7 @@ func hold(e *Engine, ttl string) error {
 	if err != nil {
 		return err
 	}
-	reply, err := e.Acquire(context.Background(), request("held", d))
+	reply, err := e.Acquire(context.Background(), drivertest.Request("held", d))
 	if err != nil || reply.Outcome != driver.Granted {
 		return fmt.Errorf("acquire: %+v, %w", reply, err)
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/internal/drivertest"
 )
 
 // A host has a clock that a test moves.
@@ -68,32 +69,32 @@ func openOn(t testing.TB, h *host) *Engine {
 func TestBootClockDecides(t *testing.T) {
 	h := newHost("boot")
 	e := openOn(t, h)
-	req := request("t", time.Minute)
-	granted(t, e, req)
+	req := drivertest.Request("t", time.Minute)
+	drivertest.Granted(t, e, req)
 	h.pass(time.Minute-1, 0)
-	if left := held(t, e, request("t", time.Minute)).ExpiresIn; left != 1 {
+	if left := drivertest.Held(t, e, drivertest.Request("t", time.Minute)).ExpiresIn; left != 1 {
 		t.Errorf("expires in %s, want 1ns", left)
 	}
 	h.pass(1, 0)
 	wantIs(t, "extend at the expiry", e.Extend(t.Context(), []driver.ExtendRequest{{Name: "t", LeaseID: req.LeaseID, TTL: time.Hour}})[0], driver.ErrLost)
 	wantIs(t, "release at the expiry", e.Release(t.Context(), driver.ReleaseRequest{Name: "t", LeaseID: req.LeaseID}), driver.ErrLost)
-	granted(t, e, request("t", time.Minute))
+	drivertest.Granted(t, e, drivertest.Request("t", time.Minute))
 }
 
 // TestWallClockSteps neither end a lease nor make a token smaller.
 func TestWallClockSteps(t *testing.T) {
 	h := newHost("boot")
 	e := openOn(t, h)
-	req := request("t", time.Minute)
-	last := granted(t, e, req)
+	req := drivertest.Request("t", time.Minute)
+	last := drivertest.Granted(t, e, req)
 	for _, step := range []time.Duration{2 * time.Hour, -1000 * time.Hour, 2000 * time.Hour, -1000000 * time.Hour} {
 		h.pass(0, step)
-		if left := held(t, e, request("t", time.Minute)).ExpiresIn; left != time.Minute {
+		if left := drivertest.Held(t, e, drivertest.Request("t", time.Minute)).ExpiresIn; left != time.Minute {
 			t.Errorf("after a step of %s the lease ends in %s, want a minute", step, left)
 		}
-		release(t, e, req)
-		req = request("t", time.Minute)
-		token := granted(t, e, req)
+		drivertest.Release(t, e, req)
+		req = drivertest.Request("t", time.Minute)
+		token := drivertest.Granted(t, e, req)
 		if token <= last {
 			t.Errorf("after a step of %s the token is %d, want more than %d", step, token, last)
 		}
@@ -107,9 +108,9 @@ func TestReboot(t *testing.T) {
 	h := newHost("one boot")
 	path := filepath.Join(t.TempDir(), "locks.db")
 	e := h.open(t, path)
-	old, closed, cancelled := request("t", time.Hour), request("closed", time.Hour), request("t", time.Hour)
-	last := granted(t, e, old)
-	granted(t, e, closed)
+	old, closed, cancelled := drivertest.Request("t", time.Hour), drivertest.Request("closed", time.Hour), drivertest.Request("t", time.Hour)
+	last := drivertest.Granted(t, e, old)
+	drivertest.Granted(t, e, closed)
 	if err := e.Release(t.Context(), driver.ReleaseRequest{Name: "closed", LeaseID: closed.LeaseID, KeepFor: time.Hour}); err != nil {
 		t.Fatal(err)
 	}
@@ -130,10 +131,10 @@ func TestReboot(t *testing.T) {
 	}
 	wantIs(t, "extend", e.Extend(t.Context(), []driver.ExtendRequest{{Name: "t", LeaseID: old.LeaseID, TTL: time.Hour}})[0], driver.ErrLost)
 	wantIs(t, "release", e.Release(t.Context(), driver.ReleaseRequest{Name: "t", LeaseID: old.LeaseID}), driver.ErrLost)
-	if token := granted(t, e, cancelled); token <= last {
+	if token := drivertest.Granted(t, e, cancelled); token <= last {
 		t.Errorf("token %d after the reboot, want more than %d", token, last)
 	}
-	granted(t, e, request("closed", time.Minute))
+	drivertest.Granted(t, e, drivertest.Request("closed", time.Minute))
 }
 
 func TestBrokenClock(t *testing.T) {
@@ -142,14 +143,14 @@ func TestBrokenClock(t *testing.T) {
 	h.mu.Lock()
 	h.fault = errors.New("no clock")
 	h.mu.Unlock()
-	_, err := e.Acquire(t.Context(), request("t", time.Minute))
+	_, err := e.Acquire(t.Context(), drivertest.Request("t", time.Minute))
 	wantIs(t, "acquire", err, driver.ErrUnavailable)
 	_, err = e.Inspect(t.Context(), "t")
 	wantIs(t, "inspect", err, driver.ErrUnavailable)
 	h.mu.Lock()
 	h.fault = nil
 	h.mu.Unlock()
-	granted(t, e, request("t", time.Minute)) // no transaction was left open
+	drivertest.Granted(t, e, drivertest.Request("t", time.Minute)) // no transaction was left open
 }
 
 // TestSystemClock: engines of one host read the same clock, which runs.
@@ -173,7 +174,7 @@ func TestSystemClock(t *testing.T) {
 	if a.bootID != b.bootID || len(a.bootID) != 36 {
 		t.Errorf("boot IDs %q and %q", a.bootID, b.bootID)
 	}
-	if d := time.Duration(second.boot - first.boot); d < 0 || d > patience {
+	if d := time.Duration(second.boot - first.boot); d < 0 || d > drivertest.Patience {
 		t.Errorf("%s between two readings", d)
 	}
 }

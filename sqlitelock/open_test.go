@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/internal/drivertest"
 )
 
 // plain returns a connection to a database that knows nothing of holdfast.
@@ -49,9 +50,9 @@ func number(t testing.TB, conn *sql.Conn, query string) (n int64) {
 func TestOpenCreates(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a ?#%&+;ü", "b", "locks.db")
 	e := open(t, path)
-	w := watchName(t, e, "t")
-	cycle(t, e, "t")
-	signalled(t, w)
+	w := drivertest.Watch(t, e, "t")
+	drivertest.Cycle(t, e, "t")
+	drivertest.Signalled(t, w)
 	for file, want := range map[string]os.FileMode{
 		"": 0o600, "-wal": 0o600, "-shm": 0o600, "-bell": 0o600, "/..": 0o700, "/../..": 0o700,
 	} {
@@ -66,8 +67,8 @@ func TestOpenCreates(t *testing.T) {
 	if err != nil || len(entries) != 4 {
 		t.Errorf("files: %v, %v; want 4", entries, err)
 	}
-	req := request("kept", time.Hour)
-	token := granted(t, e, req)
+	req := drivertest.Request("kept", time.Hour)
+	token := drivertest.Granted(t, e, req)
 	if err := e.Close(); err != nil {
 		t.Error(err)
 	}
@@ -105,7 +106,7 @@ func TestOpenTogether(t *testing.T) {
 					t.Errorf("round %d: %v", round, err)
 					return
 				}
-				if _, err := e.Acquire(t.Context(), request("t", time.Minute)); err != nil {
+				if _, err := e.Acquire(t.Context(), drivertest.Request("t", time.Minute)); err != nil {
 					t.Errorf("round %d: acquire: %v", round, err)
 				}
 				_ = e.Close()
@@ -233,7 +234,7 @@ func TestDamagedDatabase(t *testing.T) {
 	if err := os.WriteFile(path, content, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	_, err = open(t, path).Acquire(t.Context(), request("t", time.Minute))
+	_, err = open(t, path).Acquire(t.Context(), drivertest.Request("t", time.Minute))
 	wantIs(t, "acquire", err, driver.ErrUnavailable)
 	if err == nil || !strings.Contains(err.Error(), "damaged") {
 		t.Errorf("the damage is not in %v", err)
@@ -250,10 +251,10 @@ func TestDatabaseIsGone(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	_, err := e.Acquire(t.Context(), request("t", time.Minute))
+	_, err := e.Acquire(t.Context(), drivertest.Request("t", time.Minute))
 	wantIs(t, "acquire from a deleted file", err, driver.ErrUnavailable)
-	granted(t, open(t, path), request("t", time.Minute))
-	_, err = e.Acquire(t.Context(), request("t", time.Minute))
+	drivertest.Granted(t, open(t, path), drivertest.Request("t", time.Minute))
+	_, err = e.Acquire(t.Context(), drivertest.Request("t", time.Minute))
 	wantIs(t, "acquire from a replaced file", err, driver.ErrUnavailable)
 	_, err = e.Inspect(t.Context(), "t")
 	wantIs(t, "inspect of a replaced file", err, driver.ErrUnavailable)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/internal/drivertest"
 )
 
 // A child is another process on the same database.
@@ -94,7 +95,7 @@ func (c *child) hear(word string) (numbers []int64) {
 			numbers = append(numbers, n)
 		}
 		return numbers
-	case <-time.After(patience):
+	case <-time.After(drivertest.Patience):
 		c.t.Fatalf("the child did not say %q", word)
 		return nil
 	}
@@ -150,16 +151,16 @@ func TestProcessesExclude(t *testing.T) {
 // TestHandOffBetweenProcesses takes less than 10 ms in the median.
 func TestHandOffBetweenProcesses(t *testing.T) {
 	e := openNew(t)
-	req := request("t", time.Minute)
-	granted(t, e, req)
+	req := drivertest.Request("t", time.Minute)
+	drivertest.Granted(t, e, req)
 	c := sleeper(t, e.path, "t")
 	var took []time.Duration
 	for range 20 {
 		before := boot(t, e)
-		release(t, e, req)
+		drivertest.Release(t, e, req)
 		took = append(took, time.Duration(c.hear("granted")[0])-before)
-		req = request("t", time.Minute)
-		granted(t, e, req)
+		req = drivertest.Request("t", time.Minute)
+		drivertest.Granted(t, e, req)
 		c.fallAsleep("t")
 	}
 	slices.Sort(took)
@@ -168,7 +169,7 @@ func TestHandOffBetweenProcesses(t *testing.T) {
 	if median > 10*time.Millisecond {
 		t.Errorf("median hand-off %s, want 10 ms at most", median)
 	}
-	release(t, e, req)
+	drivertest.Release(t, e, req)
 	c.hear("granted")
 	c.end()
 }
@@ -179,8 +180,8 @@ func TestHandOffBetweenProcesses(t *testing.T) {
 // makes no more attempts either.
 func TestWaitingCostsNothing(t *testing.T) {
 	e := openNew(t)
-	req := request("t", time.Minute)
-	granted(t, e, req)
+	req := drivertest.Request("t", time.Minute)
+	drivertest.Granted(t, e, req)
 	for _, beside := range []struct {
 		what string
 		do   func()
@@ -191,7 +192,7 @@ func TestWaitingCostsNothing(t *testing.T) {
 				t.Fatal(err)
 			}
 		}, 0.02},
-		{"a busy file", func() { cycle(t, e, "other") }, 0.25},
+		{"a busy file", func() { drivertest.Cycle(t, e, "other") }, 0.25},
 	} {
 		c := sleeper(t, e.path, "t")
 		c.say("cost")
@@ -237,7 +238,7 @@ func TestKilledHolder(t *testing.T) {
 	c := spawn(t, "hold", e.path, ttl.String())
 	between := c.hear("")
 	c.kill()
-	held(t, e, request("held", time.Minute))
+	drivertest.Held(t, e, drivertest.Request("held", time.Minute))
 	lease, err := client.Acquire(t.Context(), "held", nil)
 	if err != nil {
 		t.Fatal(err)
@@ -270,19 +271,19 @@ func TestKilledWriters(t *testing.T) {
 			c.hear("cycling")
 		}
 		for range round * 20 { // another instant in each round
-			_, _ = e.Acquire(t.Context(), request("cycled", time.Millisecond))
+			_, _ = e.Acquire(t.Context(), drivertest.Request("cycled", time.Millisecond))
 		}
 		for _, c := range victims {
 			c.kill()
 		}
-		eventually(t, "the lock is free", func() bool {
-			req := request("cycled", time.Minute)
+		drivertest.Eventually(t, "the lock is free", func() bool {
+			req := drivertest.Request("cycled", time.Minute)
 			reply, err := e.Acquire(t.Context(), req)
 			if err != nil {
 				t.Fatal(err)
 			}
 			if reply.Outcome == driver.Granted {
-				release(t, e, req)
+				drivertest.Release(t, e, req)
 			}
 			return reply.Outcome == driver.Granted
 		})

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/internal/drivertest"
 )
 
 const (
@@ -18,7 +19,7 @@ const (
 func litter(t testing.TB, e *Engine, n int) {
 	t.Helper()
 	for i := range n {
-		granted(t, e, request(fmt.Sprint("litter", i), time.Hour))
+		drivertest.Granted(t, e, drivertest.Request(fmt.Sprint("litter", i), time.Hour))
 		_ = e.Release(t.Context(), driver.ReleaseRequest{Name: "t", LeaseID: driver.NewLeaseID(), Cancel: true})
 	}
 }
@@ -34,8 +35,8 @@ func TestSweep(t *testing.T) {
 	e := openOn(t, h)
 	conn := plain(t, e.path)
 	litter(t, e, many)
-	keep := request("kept", 60*24*time.Hour)
-	last := granted(t, e, keep)
+	keep := drivertest.Request("kept", 60*24*time.Hour)
+	last := drivertest.Granted(t, e, keep)
 	count := func(query string) int64 { return number(t, conn, query) }
 	if count(leases) != many+1 || count(tokens) != many+1 || count(tombstones) != many {
 		t.Fatalf("%d leases, %d tokens, %d tombstones before their end", count(leases), count(tokens), count(tombstones))
@@ -44,7 +45,7 @@ func TestSweep(t *testing.T) {
 	h.pass(2*time.Hour, 2*time.Hour)
 	before := count(leases)
 	for range 10 * sweepEvery {
-		cycle(t, e, "work")
+		drivertest.Cycle(t, e, "work")
 		if n := before - count(leases); n > atOnce {
 			t.Fatalf("one grant swept %d leases, want %d at most", n, atOnce)
 		}
@@ -57,14 +58,14 @@ func TestSweep(t *testing.T) {
 	// The tokens go TokenMemory after their instant, except of a live lease.
 	h.pass(0, driver.TokenMemory-2*time.Hour-time.Minute)
 	for range 10 * sweepEvery {
-		cycle(t, e, "work")
+		drivertest.Cycle(t, e, "work")
 	}
 	if n := count(tokens); n != many+2 {
 		t.Errorf("%d tokens before TokenMemory, want %d", n, many+2)
 	}
 	h.pass(0, 2*time.Minute)
 	for range 10 * sweepEvery {
-		cycle(t, e, "work")
+		drivertest.Cycle(t, e, "work")
 	}
 	if n := count(tokens); n != 2 {
 		t.Errorf("%d tokens after TokenMemory, want 2", n)
@@ -72,7 +73,7 @@ func TestSweep(t *testing.T) {
 	if lock, err := e.Inspect(t.Context(), "kept"); err != nil || lock.LastToken != last || len(lock.Holders) != 1 {
 		t.Errorf("the live lease: %+v, %v", lock, err)
 	}
-	release(t, e, keep)
+	drivertest.Release(t, e, keep)
 }
 
 // TestSweepAfterReboot: rows of another boot go as well.
@@ -82,13 +83,13 @@ func TestSweepAfterReboot(t *testing.T) {
 	for _, boot := range []string{"a", "z"} { // before and after it in the index
 		other := newHost(boot).open(t, e.path)
 		for range 2 * sweepEvery {
-			cycle(t, other, "work")
+			drivertest.Cycle(t, other, "work")
 		}
 		litter(t, e, 100)
 	}
 	other := newHost("z").open(t, e.path)
 	for range 10 * sweepEvery {
-		cycle(t, other, "work")
+		drivertest.Cycle(t, other, "work")
 	}
 	conn := plain(t, e.path)
 	if l, c := number(t, conn, leases), number(t, conn, tombstones); l != 0 || c != 0 {

@@ -11,6 +11,7 @@ import (
 	"modernc.org/sqlite"
 
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/internal/drivertest"
 )
 
 // briefly returns a context that ends after a wait that is long for a
@@ -26,8 +27,8 @@ func briefly(t testing.TB) context.Context {
 func TestClockIsReadUnderTheWriteLock(t *testing.T) {
 	h := newHost("boot")
 	e := openOn(t, h)
-	req := request("t", time.Minute)
-	granted(t, e, req)
+	req := drivertest.Request("t", time.Minute)
+	drivertest.Granted(t, e, req)
 	other := plain(t, e.path)
 	must(t, other, `BEGIN IMMEDIATE`)
 	h.mu.Lock()
@@ -47,12 +48,12 @@ func TestClockIsReadUnderTheWriteLock(t *testing.T) {
 // context ends.
 func TestBusyDatabase(t *testing.T) {
 	e := openNew(t)
-	req := request("t", time.Minute)
-	granted(t, e, req)
+	req := drivertest.Request("t", time.Minute)
+	drivertest.Granted(t, e, req)
 	other := plain(t, e.path)
 	must(t, other, `BEGIN IMMEDIATE`)
-	held(t, e, request("t", time.Minute))
-	free := request("free", time.Minute)
+	drivertest.Held(t, e, drivertest.Request("t", time.Minute))
+	free := drivertest.Request("free", time.Minute)
 	_, err := e.Acquire(briefly(t), free)
 	wantIs(t, "acquire", err, driver.ErrUnavailable)
 	wantIs(t, "acquire", err, context.DeadlineExceeded)
@@ -68,15 +69,15 @@ func TestBusyDatabase(t *testing.T) {
 		_, err := e.Acquire(t.Context(), free)
 		first <- err
 	}()
-	eventually(t, "the first request has its turn", func() bool { return len(e.turn) == 1 })
+	drivertest.Eventually(t, "the first request has its turn", func() bool { return len(e.turn) == 1 })
 	err = e.Release(briefly(t), driver.ReleaseRequest{Name: "t", LeaseID: req.LeaseID})
 	wantIs(t, "release behind another request", err, context.DeadlineExceeded)
 	must(t, other, `ROLLBACK`)
 	if err := <-first; err != nil {
 		t.Error(err)
 	}
-	held(t, e, request("free", time.Minute))
-	release(t, e, req)
+	drivertest.Held(t, e, drivertest.Request("free", time.Minute))
+	drivertest.Release(t, e, req)
 }
 
 // TestCancelOvertakes: a request that is called off after it was found to be
@@ -85,7 +86,7 @@ func TestCancelOvertakes(t *testing.T) {
 	e := openNew(t)
 	other := plain(t, e.path)
 	must(t, other, `BEGIN IMMEDIATE`)
-	req := request("t", time.Minute)
+	req := drivertest.Request("t", time.Minute)
 	replies := make(chan driver.AcquireReply)
 	go func() {
 		reply, err := e.Acquire(t.Context(), req)
@@ -94,7 +95,7 @@ func TestCancelOvertakes(t *testing.T) {
 		}
 		replies <- reply
 	}()
-	eventually(t, "the request has its turn", func() bool { return len(e.turn) == 1 })
+	drivertest.Eventually(t, "the request has its turn", func() bool { return len(e.turn) == 1 })
 	must(t, other, fmt.Sprintf(`INSERT INTO cancelled VALUES ('%s', '%s', %d); COMMIT`,
 		req.LeaseID, e.clock.bootID, math.MaxInt64))
 	if reply := <-replies; reply.Outcome != driver.Cancelled {
@@ -105,16 +106,16 @@ func TestCancelOvertakes(t *testing.T) {
 // TestCloseWhileBusy ends requests that wait for another process.
 func TestCloseWhileBusy(t *testing.T) {
 	e := openNew(t)
-	watchName(t, e, "t")
+	drivertest.Watch(t, e, "t")
 	must(t, plain(t, e.path), `BEGIN IMMEDIATE`)
 	failed := make(chan error)
 	for range 2 {
 		go func() {
-			_, err := e.Acquire(t.Context(), request("t", time.Minute))
+			_, err := e.Acquire(t.Context(), drivertest.Request("t", time.Minute))
 			failed <- err
 		}()
 	}
-	eventually(t, "a request waits", func() bool { return len(e.turn) == 1 })
+	drivertest.Eventually(t, "a request waits", func() bool { return len(e.turn) == 1 })
 	if err := e.Close(); err != nil {
 		t.Error(err)
 	}
@@ -135,7 +136,7 @@ func TestFailedCommit(t *testing.T) {
 		}
 	}
 	hook(func() int32 { return 1 })
-	_, err := e.Acquire(t.Context(), request("t", time.Minute))
+	_, err := e.Acquire(t.Context(), drivertest.Request("t", time.Minute))
 	if err == nil {
 		t.Fatal("a failed commit granted the lock")
 	}
@@ -148,24 +149,24 @@ func TestFailedCommit(t *testing.T) {
 		}
 	}
 	hook(nil)
-	granted(t, e, request("t", time.Minute))
+	drivertest.Granted(t, e, drivertest.Request("t", time.Minute))
 }
 
 // TestFullDatabase fails certainly.
 func TestFullDatabase(t *testing.T) {
 	e := openNew(t)
-	req := request("t", time.Minute)
+	req := drivertest.Request("t", time.Minute)
 	req.Holder.Reason = string(make([]byte, 64<<10))
 	must(t, e.conn, `PRAGMA max_page_count = 10`)
 	_, err := e.Acquire(t.Context(), req)
 	wantIs(t, "acquire", err, driver.ErrUnavailable)
-	granted(t, e, request("t", time.Minute))
+	drivertest.Granted(t, e, drivertest.Request("t", time.Minute))
 }
 
 // TestRefusedTokens change nothing.
 func TestRefusedTokens(t *testing.T) {
 	e := openNew(t)
-	req := request("t", time.Minute)
+	req := drivertest.Request("t", time.Minute)
 	for _, lift := range []uint64{^uint64(0), driver.MaxToken, uint64(time.Now().Add(2 * driver.MaxTokenLead).UnixMicro())} {
 		req.MinToken = lift
 		_, err := e.Acquire(t.Context(), req)

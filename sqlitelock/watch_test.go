@@ -10,66 +10,29 @@ import (
 	"github.com/fsnotify/fsnotify"
 
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/internal/drivertest"
 )
-
-// signalled fails t unless w is signalled.
-func signalled(t testing.TB, w driver.Watch) {
-	t.Helper()
-	select {
-	case <-w.C():
-	case <-time.After(patience):
-		t.Fatal("no signal")
-	}
-}
-
-// silent reports whether w has no signal now.
-func silent(w driver.Watch) bool {
-	select {
-	case <-w.C():
-		return false
-	default:
-		return true
-	}
-}
-
-func watchName(t testing.TB, e *Engine, name string) driver.Watch {
-	t.Helper()
-	w, err := e.Watch(t.Context(), name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(w.Stop)
-	return w
-}
-
-// cycle takes and releases a lock.
-func cycle(t testing.TB, e *Engine, name string) {
-	t.Helper()
-	req := request(name, time.Minute)
-	granted(t, e, req)
-	release(t, e, req)
-}
 
 // hears checks that listener hears releases of ringer, and that until a
 // release of its own name a watch is silent.
 func hears(t *testing.T, listener, ringer *Engine) {
 	t.Helper()
-	mine, other := request("mine", time.Minute), request("other", time.Minute)
-	granted(t, ringer, mine)
-	granted(t, ringer, other)
-	w, last := watchName(t, listener, "mine"), watchName(t, listener, "other")
+	mine, other := drivertest.Request("mine", time.Minute), drivertest.Request("other", time.Minute)
+	drivertest.Granted(t, ringer, mine)
+	drivertest.Granted(t, ringer, other)
+	w, last := drivertest.Watch(t, listener, "mine"), drivertest.Watch(t, listener, "other")
 	for _, err := range ringer.Extend(t.Context(), []driver.ExtendRequest{{Name: "mine", LeaseID: mine.LeaseID, TTL: time.Hour}}) {
 		if err != nil {
 			t.Fatal(err)
 		}
 	}
-	release(t, ringer, other)
-	signalled(t, last) // so the listener has looked at the bell
-	if !silent(w) {
+	drivertest.Release(t, ringer, other)
+	drivertest.Signalled(t, last) // so the listener has looked at the bell
+	if !drivertest.Silent(w) {
 		t.Error("a signal while the name is held")
 	}
-	release(t, ringer, mine)
-	signalled(t, w)
+	drivertest.Release(t, ringer, mine)
+	drivertest.Signalled(t, w)
 }
 
 func TestBell(t *testing.T) {
@@ -114,11 +77,11 @@ func TestBellIsMadeAnew(t *testing.T) {
 // TestExtendDoesNotRing, nor does anything else but a release.
 func TestExtendDoesNotRing(t *testing.T) {
 	e := openNew(t)
-	req := request("t", time.Minute)
-	granted(t, e, req)
+	req := drivertest.Request("t", time.Minute)
+	drivertest.Granted(t, e, req)
 	quiet := e.bell.read()
-	granted(t, e, req)
-	held(t, e, request("t", time.Minute))
+	drivertest.Granted(t, e, req)
+	drivertest.Held(t, e, drivertest.Request("t", time.Minute))
 	if err := e.Extend(t.Context(), []driver.ExtendRequest{{Name: "t", LeaseID: req.LeaseID, TTL: time.Hour}})[0]; err != nil {
 		t.Fatal(err)
 	}
@@ -127,7 +90,7 @@ func TestExtendDoesNotRing(t *testing.T) {
 	if e.bell.read() != quiet {
 		t.Error("the bell rang without a release")
 	}
-	release(t, e, req)
+	drivertest.Release(t, e, req)
 	if e.bell.read() == quiet {
 		t.Error("a release did not ring the bell")
 	}
@@ -137,16 +100,16 @@ func TestExtendDoesNotRing(t *testing.T) {
 // lease would have.
 func TestKeepForRings(t *testing.T) {
 	e := openNew(t)
-	w := watchName(t, e, "t")
+	w := drivertest.Watch(t, e, "t")
 	ringer := open(t, e.path)
-	req := request("t", time.Hour)
-	granted(t, ringer, req)
+	req := drivertest.Request("t", time.Hour)
+	drivertest.Granted(t, ringer, req)
 	err := ringer.Release(t.Context(), driver.ReleaseRequest{Name: "t", LeaseID: req.LeaseID, KeepFor: time.Minute})
 	if err != nil {
 		t.Fatal(err)
 	}
-	signalled(t, w)
-	if way := held(t, e, request("t", time.Minute)); way.ExpiresIn > time.Minute {
+	drivertest.Signalled(t, w)
+	if way := drivertest.Held(t, e, drivertest.Request("t", time.Minute)); way.ExpiresIn > time.Minute {
 		t.Errorf("kept closed for %s, want a minute", way.ExpiresIn)
 	}
 }
@@ -156,20 +119,20 @@ func TestKeepForRings(t *testing.T) {
 func TestBusyFile(t *testing.T) {
 	e := openNew(t)
 	ringer := open(t, e.path)
-	granted(t, ringer, request("quiet", time.Minute))
+	drivertest.Granted(t, ringer, drivertest.Request("quiet", time.Minute))
 	same := "quiet"
 	for i := 0; same == "quiet"; i++ {
 		if name := fmt.Sprint("n", i); slot(name) == slot("quiet") {
 			same = name
 		}
 	}
-	w, last := watchName(t, e, "quiet"), watchName(t, e, same)
+	w, last := drivertest.Watch(t, e, "quiet"), drivertest.Watch(t, e, same)
 	for range 200 {
-		cycle(t, ringer, same)
-		cycle(t, ringer, "other")
+		drivertest.Cycle(t, ringer, same)
+		drivertest.Cycle(t, ringer, "other")
 	}
-	signalled(t, last)
-	if !silent(w) {
+	drivertest.Signalled(t, last)
+	if !drivertest.Silent(w) {
 		t.Error("a signal for a name that is held")
 	}
 }
@@ -177,11 +140,11 @@ func TestBusyFile(t *testing.T) {
 // TestStoppedWatches leave nothing behind.
 func TestStoppedWatches(t *testing.T) {
 	e := openNew(t)
-	a, b := watchName(t, e, "t"), watchName(t, e, "t")
+	a, b := drivertest.Watch(t, e, "t"), drivertest.Watch(t, e, "t")
 	a.Stop()
-	cycle(t, e, "t")
-	signalled(t, b)
-	if !silent(a) {
+	drivertest.Cycle(t, e, "t")
+	drivertest.Signalled(t, b)
+	if !drivertest.Silent(a) {
 		t.Error("a signal after Stop")
 	}
 	b.Stop()

@@ -11,6 +11,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/internal/drivertest"
 	"github.com/holdfast-locks/holdfast/internal/faultproxy"
 	"github.com/holdfast-locks/holdfast/internal/testsvc"
 	"github.com/holdfast-locks/holdfast/redislock"
@@ -183,14 +184,7 @@ func closeClient(t testing.TB, client *holdfast.Client) {
 
 func openEngine(t *testing.T, url string) *redislock.Engine {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	defer cancel()
-	e, err := redislock.Open(ctx, url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { e.Close() })
-	return e
+	return drivertest.Open(t, redislock.Open, url)
 }
 
 // request returns an acquire request of a fresh lease ID.

@@ -28,6 +28,7 @@ var mayImport = map[string][]string{
 	"systest":             {},
 	"systest/fencetest":   {},
 	"internal/archtest":   {},
+	"internal/drivertest": {"driver"},
 	"internal/faultproxy": {},
 	"internal/testsvc":    {},
 
@@ -35,7 +36,7 @@ var mayImport = map[string][]string{
 	"examples/seats": {".", "driver", "fence", "redislock", "sqlitelock"},
 
 	"cmd/holdfast":                    {"cmd/holdfast/internal/cli"},
-	"cmd/holdfast/internal/cli":       {".", "driver", "cmd/holdfast/internal/exit", "cmd/holdfast/internal/outbox", "cmd/holdfast/internal/runner", "cmd/holdfast/internal/store"},
+	"cmd/holdfast/internal/cli":       {".", "driver", "cmd/holdfast/internal/exit", "cmd/holdfast/internal/outbox", "cmd/holdfast/internal/runner", "cmd/holdfast/internal/store", "cmd/holdfast/internal/supervise"},
 	"cmd/holdfast/internal/exit":      {"."},
 	"cmd/holdfast/internal/runner":    {".", "cmd/holdfast/internal/exit", "cmd/holdfast/internal/outbox", "cmd/holdfast/internal/supervise"},
 	"cmd/holdfast/internal/outbox":    {},
@@ -45,7 +46,7 @@ var mayImport = map[string][]string{
 
 // rootModule lists the packages that use the standard library only, because
 // whoever imports the library gets them.
-var rootModule = []string{".", "driver", "enginetest", "fence", "memlock", "internal/archtest", "internal/faultproxy", "internal/testsvc"}
+var rootModule = []string{".", "driver", "enginetest", "fence", "memlock", "internal/archtest", "internal/drivertest", "internal/faultproxy", "internal/testsvc"}
 
 // A pkg is what go list says of a package.
 type pkg struct {

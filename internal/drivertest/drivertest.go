@@ -1,0 +1,117 @@
+// Package drivertest holds the steps that the tests of every engine are made
+// of: take a lock, release it, wait for a signal. A step that does not go as
+// its name says fails the test at once.
+//
+// It is for tests of one engine's own mechanism. What every engine must do is
+// checked by package enginetest.
+package drivertest
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/driver"
+)
+
+// Patience bounds what a test waits for on a loaded machine.
+const Patience = 20 * time.Second
+
+// Open returns the engine that open makes of address, a path or a URL. It is
+// closed with the test.
+func Open[E driver.Engine](t testing.TB, open func(ctx context.Context, address string) (E, error), address string) E {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), Patience)
+	defer cancel()
+	e, err := open(ctx, address)
+	if err != nil {
+		t.Fatalf("open: %v", err)
+	}
+	t.Cleanup(func() { _ = e.Close() })
+	return e
+}
+
+// Request returns an acquire request of a fresh lease ID.
+func Request(name string, ttl time.Duration) driver.AcquireRequest {
+	return driver.AcquireRequest{
+		Name: name, LeaseID: driver.NewLeaseID(), TTL: ttl,
+		Holder: driver.Holder{Host: "web-3", PID: 812, Label: "nightly job"},
+	}
+}
+
+// Granted acquires a lock that must be free, and returns the token.
+func Granted(t testing.TB, e driver.Engine, req driver.AcquireRequest) uint64 {
+	t.Helper()
+	reply, err := e.Acquire(t.Context(), req)
+	if err != nil || reply.Outcome != driver.Granted {
+		t.Fatalf("acquire: %+v, %v; want a grant", reply, err)
+	}
+	return reply.Token
+}
+
+// Held fails to acquire a lock, and returns what is in the way.
+func Held(t testing.TB, e driver.Engine, req driver.AcquireRequest) driver.InTheWay {
+	t.Helper()
+	reply, err := e.Acquire(t.Context(), req)
+	if err != nil || reply.Outcome != driver.Held {
+		t.Fatalf("acquire: %+v, %v; want held", reply, err)
+	}
+	return reply.InTheWay
+}
+
+// Release gives up the lease of req, which must be live.
+func Release(t testing.TB, e driver.Engine, req driver.AcquireRequest) {
+	t.Helper()
+	if err := e.Release(t.Context(), driver.ReleaseRequest{Name: req.Name, LeaseID: req.LeaseID}); err != nil {
+		t.Fatalf("release: %v", err)
+	}
+}
+
+// Cycle takes and releases a lock.
+func Cycle(t testing.TB, e driver.Engine, name string) {
+	t.Helper()
+	req := Request(name, time.Minute)
+	Granted(t, e, req)
+	Release(t, e, req)
+}
+
+// Watch starts a watch of name, which is stopped with the test.
+func Watch(t testing.TB, n driver.Notifier, name string) driver.Watch {
+	t.Helper()
+	w, err := n.Watch(t.Context(), name)
+	if err != nil {
+		t.Fatalf("watch: %v", err)
+	}
+	t.Cleanup(w.Stop)
+	return w
+}
+
+// Signalled waits until w is signalled.
+func Signalled(t testing.TB, w driver.Watch) {
+	t.Helper()
+	select {
+	case <-w.C():
+	case <-time.After(Patience):
+		t.Fatal("no signal")
+	}
+}
+
+// Silent reports whether w has no signal now. A signal it finds is received.
+func Silent(w driver.Watch) bool {
+	select {
+	case <-w.C():
+		return false
+	default:
+		return true
+	}
+}
+
+// Eventually polls until ok holds.
+func Eventually(t testing.TB, what string, ok func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(Patience); !ok(); time.Sleep(2 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("not within %s: %s", Patience, what)
+		}
+	}
+}
