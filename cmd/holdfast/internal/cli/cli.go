@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"strings"
 	"time"
 
@@ -18,6 +19,7 @@ import (
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/exit"
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/outbox"
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/store"
+	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/supervise"
 	"github.com/holdfast-locks/holdfast/driver"
 )
 
@@ -81,8 +83,18 @@ Stores (--store, or HOLDFAST_STORE in the environment):
 		},
 	}
 	root.PersistentFlags().StringVar(&a.storeURL, "store", "", "`URL` of the store (default: $HOLDFAST_STORE, or a file of yours)")
-	root.AddCommand(a.runCommand(), a.checkCommand(), a.showCommand(), a.listCommand(), a.versionCommand())
+	root.AddCommand(wardenCommand(), a.runCommand(), a.checkCommand(), a.showCommand(), a.listCommand(), a.versionCommand())
 	return root
+}
+
+// wardenCommand is what run starts beside itself.
+func wardenCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:    supervise.WardenCommand,
+		Hidden: true,
+		Args:   cobra.NoArgs,
+		Run:    func(*cobra.Command, []string) { supervise.Warden(os.Stdin) },
+	}
 }
 
 // usage returns an error for wrong arguments.

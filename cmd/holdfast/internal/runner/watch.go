@@ -89,9 +89,13 @@ func (w *watch) tick() {
 	if w.OnLost != Kill {
 		lead += w.KillAfter
 	}
-	left := time.Until(w.lease.Deadline()) - lead
-	if left > 0 {
-		w.timer.Reset(left)
+	deadline := w.lease.Deadline()
+	if left := time.Until(deadline) - lead; left > 0 {
+		if w.OnLost != Ignore {
+			w.group.Until(deadline.Add(-w.margin() / 2))
+		}
+		// Often enough for the warden to know of each renewal in good time.
+		w.timer.Reset(min(left, TTL(w.Opts)/4))
 		return
 	}
 	verdict := w.lostVerdict()

@@ -40,6 +40,7 @@ type Command struct {
 type Group struct {
 	pgid    int
 	tty     terminal
+	warden  *warden
 	signals chan<- os.Signal
 
 	status  int // guarded by exited
@@ -48,8 +49,8 @@ type Group struct {
 	stopped chan struct{}
 }
 
-// Start runs the command. On Linux the command is killed when this process
-// ends, however that comes about. If this process is in the foreground of the
+// Start runs the command. Its group is killed when this process ends before
+// Close, however that comes about. If this process is in the foreground of the
 // terminal on its standard input, the group takes over the foreground.
 //
 // The error is that of fork or exec; nothing runs then.
@@ -62,11 +63,17 @@ func Start(c Command) (*Group, error) {
 		stopped: make(chan struct{}, 1),
 	}
 	adoptOrphans()
+	var err error
+	if g.warden, err = startWarden(); err != nil {
+		return nil, err
+	}
 	started := make(chan error)
 	go g.run(c, started) // ends when the group is gone; Gone tells
 	if err := <-started; err != nil {
+		g.warden.dismiss()
 		return nil, err
 	}
+	g.warden.guard(g.pgid)
 	g.catchStop()
 	return g, nil
 }
@@ -181,8 +188,14 @@ func (g *Group) Signal(sig syscall.Signal) error {
 	return err
 }
 
-// Close gives the terminal back. The group must be gone.
+// Until has the group killed at t even if this process is stopped then. A
+// later call replaces t.
+func (g *Group) Until(t time.Time) { g.warden.until(t) }
+
+// Close gives the terminal back. The command must have ended; what it left
+// behind lives on.
 func (g *Group) Close() {
+	g.warden.dismiss()
 	signal.Reset(unix.SIGTSTP)
 	g.tty.takeBack(g.pgid)
 }
