@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"time"
 
 	"github.com/holdfast-locks/holdfast/driver"
@@ -74,7 +75,7 @@ func (c *Client) newAcquisition(ctx context.Context, name string, opts *AcquireO
 		return nil, err
 	}
 	holder := c.opts.Holder
-	holder.Reason, holder.Labels = o.Reason, o.Labels
+	holder.Reason, holder.Labels = o.Reason, maps.Clone(o.Labels)
 	if err := checkHolder(holder); err != nil {
 		return nil, err
 	}
