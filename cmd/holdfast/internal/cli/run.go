@@ -45,9 +45,10 @@ func (a *app) runCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "run [flags] NAME [--] COMMAND [ARGUMENT...]",
 		Short: "Run a command under a lock",
-		Long: `Run takes the lock NAME, runs COMMAND, and gives the lock back. If the lock is
-lost meanwhile, the command and its children are stopped before anybody else
-can have it.
+		Long: `Run takes the lock NAME, runs COMMAND, and gives the lock back. If the store
+cannot be reached any more, the command and its children are stopped before the
+lock can be anybody else's; if somebody deletes the lock in the store, within a
+third of the TTL.
 
 The exit status is the command's own, or 128 + n if signal n ended it, or
   64  wrong arguments                  79   the lock was lost; the command was stopped
