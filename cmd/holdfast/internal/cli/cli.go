@@ -82,6 +82,8 @@ Stores (--store, or HOLDFAST_STORE in the environment):
 			return usage("no command given: try holdfast run NAME -- COMMAND")
 		},
 	}
+	root.Version = currentVersion().String()
+	root.SetVersionTemplate("{{.Version}}\n")
 	root.PersistentFlags().StringVar(&a.storeURL, "store", "", "`URL` of the store (default: $HOLDFAST_STORE, or a file of yours)")
 	root.AddCommand(wardenCommand(), a.runCommand(), a.checkCommand(), a.showCommand(), a.listCommand(), a.versionCommand())
 	return root

@@ -47,6 +47,10 @@ type versionView struct {
 	Platform string `json:"platform"`
 }
 
+func (v versionView) String() string {
+	return fmt.Sprintf("holdfast %s (%s, %s)", v.Version, v.Go, v.Platform)
+}
+
 func viewOf(lock driver.Lock) lockView {
 	v := lockView{
 		Name: lock.Name, Mode: lock.Mode.String(), Holders: []holderView{},

@@ -96,19 +96,25 @@ func (a *app) versionCommand() *cobra.Command {
 		Short: "Print the version",
 		Args:  cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			v := versionView{Version: "devel", Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
-			if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
-				v.Version = strings.Trim(info.Main.Version, "()")
-			}
+			v := currentVersion()
 			if a.json {
 				return printJSON(a.stdout, v)
 			}
-			_, err := fmt.Fprintf(a.stdout, "holdfast %s (%s, %s)\n", v.Version, v.Go, v.Platform)
+			_, err := fmt.Fprintln(a.stdout, v)
 			return err
 		},
 	}
 	a.addJSONFlag(cmd)
 	return cmd
+}
+
+// currentVersion returns the version that the go command has built.
+func currentVersion() versionView {
+	v := versionView{Version: "devel", Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
+	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
+		v.Version = strings.Trim(info.Main.Version, "()")
+	}
+	return v
 }
 
 func (a *app) addJSONFlag(cmd *cobra.Command) {
