@@ -2,7 +2,6 @@ package memlock
 
 import (
 	"context"
-	"fmt"
 	"maps"
 	"time"
 
@@ -48,11 +47,10 @@ func (e *Engine) Acquire(ctx context.Context, req driver.AcquireRequest) (driver
 // nextTokenLocked returns a token above every earlier one of the name,
 // whatever the clock does. INVARIANT I2.
 func (e *Engine) nextTokenLocked(req driver.AcquireRequest, now time.Time) (uint64, error) {
-	clock := uint64(now.UnixMicro())
-	if lead := uint64(driver.MaxTokenLead.Microseconds()); req.MinToken > clock+lead {
-		return 0, fmt.Errorf("%w MinToken %d: it is more than %s ahead of the store's clock", driver.ErrInvalid, req.MinToken, driver.MaxTokenLead)
+	token, err := driver.LeastToken(uint64(now.UnixMicro()), req.MinToken)
+	if err != nil {
+		return 0, err
 	}
-	token := max(clock, req.MinToken+1)
 	if l := e.locks[req.Name]; l != nil {
 		token = max(token, l.lastToken+1)
 	}

@@ -147,12 +147,9 @@ func (e *Engine) acquire(req driver.AcquireRequest, now instant) (driver.Acquire
 // nextToken draws and records a token above every earlier one of the name,
 // whatever the clock does. INVARIANT I2.
 func (e *Engine) nextToken(req driver.AcquireRequest, now instant) (uint64, error) {
-	if lead := uint64(driver.MaxTokenLead.Microseconds()); req.MinToken > now.micros+lead {
-		return 0, fmt.Errorf("%w MinToken %d: it is more than %s ahead of the store's clock", driver.ErrInvalid, req.MinToken, driver.MaxTokenLead)
-	}
-	least := max(now.micros, req.MinToken+1)
-	if least > driver.MaxToken {
-		return 0, fmt.Errorf("%w: the wall clock is past the last fencing token, in 2255: set it", driver.ErrUnavailable)
+	least, err := driver.LeastToken(now.micros, req.MinToken)
+	if err != nil {
+		return 0, err
 	}
 	var token uint64
 	if _, err := one(e.write.nextToken, []any{req.Name, int64(least)}, &token); err != nil {

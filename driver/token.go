@@ -1,0 +1,22 @@
+package driver
+
+import "fmt"
+
+// LeastToken returns the smallest token that a store whose clock shows clock,
+// in microseconds since 1970, may give to a request with minToken: at least
+// the clock, and above minToken. An engine that counts tokens itself grants
+// it, or the last token of the name plus 1 if that is greater (INVARIANT I2).
+//
+// It returns an error that wraps ErrInvalid if minToken is more than
+// MaxTokenLead ahead of the clock, and ErrUnavailable if the clock is past
+// MaxToken.
+func LeastToken(clock, minToken uint64) (uint64, error) {
+	if minToken > clock+uint64(MaxTokenLead.Microseconds()) {
+		return 0, fmt.Errorf("%w MinToken %d: it is more than %s ahead of the store's clock", ErrInvalid, minToken, MaxTokenLead)
+	}
+	least := max(clock, minToken+1)
+	if least > MaxToken {
+		return 0, fmt.Errorf("%w: the wall clock is past the last fencing token, in 2255: set it", ErrUnavailable)
+	}
+	return least, nil
+}
