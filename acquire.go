@@ -36,16 +36,16 @@ func (c *Client) TryAcquire(ctx context.Context, name string, opts *AcquireOptio
 
 func (c *Client) acquire(ctx context.Context, name string, opts *AcquireOptions, wait bool) (*Lease, error) {
 	a, err := c.newAcquisition(ctx, name, opts)
+	if err == nil {
+		err = a.checkNesting(wait)
+	}
 	if err != nil {
 		return nil, opError("acquire", name, err)
 	}
 	lease, err := a.run(ctx, wait)
 	if err != nil {
-		a.abandon()
-		c.opts.Observer(Event{Kind: Refused, Name: name, LeaseID: a.req.LeaseID, Took: time.Since(a.began), Err: err})
 		return nil, opError("acquire", name, err)
 	}
-	c.opts.Observer(Event{Kind: Acquired, Name: name, LeaseID: lease.id, Token: lease.token, Took: time.Since(a.began)})
 	return lease, nil
 }
 
@@ -59,10 +59,15 @@ type acquisition struct {
 	outer  *Lease          // innermost lease of the caller's context, or nil
 	began  time.Time
 
-	uncertain    bool             // a request of the present lease ID may have been carried out unseen
-	inTheWay     *driver.InTheWay // the store's last answer of Held, or nil
-	failures     int              // requests without a useful answer since the last useful one
-	failingSince time.Time        // when the first of them was sent
+	uncertain bool             // a request of the present lease ID may have been carried out unseen
+	inTheWay  *driver.InTheWay // the store's last answer of Held, or nil
+	queued    instant          // before the last request that was answered with a place was sent
+	record    []byte           // with errRecorded
+
+	// suits, unless nil, refuses a holder that there is no sense in waiting for.
+	suits        func(Holder) error
+	failures     int       // requests without a useful answer since the last useful one
+	failingSince time.Time // when the first of them was sent
 }
 
 // newAcquisition checks the arguments. It sends nothing.
@@ -80,27 +85,49 @@ func (c *Client) newAcquisition(ctx context.Context, name string, opts *AcquireO
 		return nil, err
 	}
 	a := &acquisition{client: c, opts: o, values: context.WithoutCancel(ctx), outer: heldUnder(ctx), began: time.Now()}
-	if a.outer.holds(c.engine, name, o.Mode) {
-		return nil, ErrDeadlock
-	}
 	a.req = driver.AcquireRequest{
-		Name: name, LeaseID: driver.NewLeaseID(), Mode: o.Mode, Limit: o.Limit,
-		TTL: o.TTL + o.LockDelay, Holder: holder, MinToken: o.MinToken,
+		Name: name, LeaseID: driver.NewLeaseID(), Mode: o.Mode, Limit: o.Limit, Permits: o.Permits,
+		TTL: o.TTL + o.LockDelay, Holder: holder, MinToken: o.MinToken, Replicas: o.Replicas,
 	}
 	return a, driver.CheckSupport(c.engine.Capabilities(), a.req)
 }
 
-// run makes attempts until one is decisive.
+// run makes attempts until one is decisive. Without a lease it leaves nothing
+// behind.
 func (a *acquisition) run(ctx context.Context, wait bool) (*Lease, error) {
+	a.client.started() // Close ends us, and waits for what we clean up
+	defer a.client.finished()
 	if wait && a.opts.Wait > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeoutCause(ctx, a.opts.Wait, errWaitOver)
 		defer cancel()
 	}
+	lease, err := a.attempts(ctx, wait)
+	if err != nil {
+		a.abandon()
+		a.tellRefused(err)
+		return nil, err
+	}
+	a.tellAcquired(lease)
+	return lease, nil
+}
+
+func (a *acquisition) tellRefused(err error) {
+	a.client.opts.Observer(Event{Kind: Refused, Name: a.req.Name, LeaseID: a.req.LeaseID, Took: time.Since(a.began), Err: err})
+}
+
+func (a *acquisition) tellAcquired(l *Lease) {
+	a.client.opts.Observer(Event{Kind: Acquired, Name: l.name, LeaseID: l.id, Token: l.token, Took: time.Since(a.began)})
+}
+
+func (a *acquisition) attempts(ctx context.Context, wait bool) (*Lease, error) {
 	w := waiter{acquisition: a}
-	defer w.stop()
+	if wait {
+		w.ask()
+		defer w.stop()
+	}
 	for {
-		lease, err := a.attempt(ctx)
+		lease, err := w.attempt(ctx)
 		switch {
 		case lease != nil:
 			return lease, nil
@@ -113,47 +140,78 @@ func (a *acquisition) run(ctx context.Context, wait bool) (*Lease, error) {
 		case permanent(err), !a.mayRetry(err, wait):
 			return nil, err
 		}
-		if err := w.pause(ctx); err != nil {
+		lease, err = w.pause(ctx)
+		switch {
+		case lease != nil:
+			return lease, nil
+		case err != nil:
 			return nil, a.ended(ctx)
 		}
 	}
 }
 
 // attempt sends one request.
-func (a *acquisition) attempt(ctx context.Context) (*Lease, error) {
-	if a.client.isClosed() {
+func (w *waiter) attempt(ctx context.Context) (*Lease, error) {
+	if w.client.isClosed() {
 		return nil, ErrClosed
 	}
-	ctx, cancel := a.client.requestContext(ctx)
+	ctx, cancel := w.client.requestContext(ctx)
 	defer cancel()
 	// INVARIANT I3: the clock starts before the first byte is written.
-	sent := a.client.now()
-	reply, err := a.client.engine.Acquire(ctx, a.req)
+	sent := w.client.now()
+	w.tried = sent.mono
+	reply, err := w.client.engine.Acquire(ctx, w.req)
 	if err != nil {
-		return nil, a.failed(sent.mono, ctx, err)
+		return nil, w.failed(sent.mono, ctx, err)
 	}
 	switch reply.Outcome {
 	case driver.Granted:
-		return a.granted(sent, reply.Token)
+		return w.granted(sent, reply)
 	case driver.Held:
-		a.inTheWay, a.failures = &reply.InTheWay, 0
-		return nil, a.heldError(0)
+		w.inTheWay, w.failures = &reply.InTheWay, 0
+		if reply.Place > 0 {
+			w.queued = sent
+		}
+		if w.suits != nil {
+			if err := w.suits(reply.Holder); err != nil {
+				return nil, err
+			}
+		}
+		return nil, w.heldError(0)
+	case driver.Recorded:
+		w.record = reply.Record
+		return nil, errRecorded
 	}
 	return nil, fmt.Errorf("%w: the request was called off", ErrLost)
 }
 
+// errRecorded: the request asked for Once, and the name has a record.
+var errRecorded = errors.New("the name has a record")
+
+// A grant is what a lease begins with.
+type grant struct {
+	token    uint64
+	acked    int     // replicas
+	began    instant // before the granting request was sent, or when we heard of the grant
+	deadline instant
+	brief    bool // the deadline is nearer than the TTL: to be lengthened soon
+}
+
 // granted makes the lease, unless the answer came too late to be of use.
-func (a *acquisition) granted(sent instant, token uint64) (*Lease, error) {
-	now := a.client.now()
-	if now.reached(sent.add(trusted(a.opts.TTL))) {
-		took := now.mono.Sub(sent.mono)
-		a.uncertain = true // the store may still hold the lease for us
-		a.callOff()
-		a.req.LeaseID = driver.NewLeaseID()
-		a.countFailure(sent.mono)
-		return nil, fmt.Errorf("%w: it answered after %s, too late for a TTL of %s", ErrUnavailable, round(took), a.opts.TTL)
+func (w *waiter) granted(sent instant, reply driver.AcquireReply) (*Lease, error) {
+	if reply.Acked < w.req.Replicas {
+		w.uncertain = true // it was granted, and is to be called off
+		return nil, fmt.Errorf("%w: %d of %d replicas have acknowledged the lease", ErrNotReplicated, reply.Acked, w.req.Replicas)
 	}
-	return a.client.newLease(a, sent, token), nil
+	now := w.client.now()
+	end := sent.add(trusted(w.opts.TTL))
+	if now.reached(end) {
+		took := now.mono.Sub(sent.mono)
+		w.startOver() // the store may still hold the lock for us
+		w.countFailure(sent.mono)
+		return nil, fmt.Errorf("%w: it answered after %s, too late for a TTL of %s", ErrUnavailable, round(took), w.opts.TTL)
+	}
+	return w.client.newLease(w.acquisition, grant{token: reply.Token, acked: reply.Acked, began: sent, deadline: end}), nil
 }
 
 // failed notes a request without an answer and classifies its error.
@@ -203,9 +261,11 @@ func (a *acquisition) heldError(waited time.Duration) error {
 	return &HeldError{Holder: a.inTheWay.Holder, ExpiresIn: a.inTheWay.ExpiresIn, Waited: waited}
 }
 
-// abandon leaves nothing behind in the store.
+// abandon leaves nothing behind in the store: neither a lease that was granted
+// unseen nor a place.
 func (a *acquisition) abandon() {
-	if a.uncertain || a.req.Queue {
+	if a.uncertain || !a.queued.mono.IsZero() {
 		a.callOff()
+		a.uncertain, a.queued = false, instant{}
 	}
 }

@@ -24,19 +24,12 @@ func (b *backoff) next(longest time.Duration) time.Duration {
 
 // sleep pauses; it reports false at once when ctx ends.
 func (b *backoff) sleep(ctx context.Context) bool {
-	return sleep(ctx, b.next(backoffLast), nil) == nil
-}
-
-// sleep returns nil after d or when wake delivers, or ctx's error.
-func sleep(ctx context.Context, d time.Duration, wake <-chan struct{}) error {
-	timer := time.NewTimer(d)
+	timer := time.NewTimer(b.next(backoffLast))
 	defer timer.Stop()
 	select {
 	case <-timer.C:
-		return nil
-	case <-wake:
-		return nil
+		return true
 	case <-ctx.Done():
-		return ctx.Err()
+		return false
 	}
 }

@@ -17,6 +17,8 @@ type Client struct {
 	opts      Options
 	bootClock func() time.Duration
 	keeper    keeper
+	usher     usher
+	closing   chan struct{} // closed by Close: waiting ends
 
 	// background ends when Close gives up waiting; clean-ups run on it.
 	background context.Context
@@ -24,7 +26,7 @@ type Client struct {
 
 	mu      sync.Mutex // guards the rest
 	closed  bool
-	pending int           // goroutines started by spawn that still run
+	pending int           // goroutines started by spawn and acquisitions that still run
 	idle    chan struct{} // closed when closed and pending is 0
 }
 
@@ -40,11 +42,16 @@ func New(engine driver.Engine, opts *Options) (*Client, error) {
 	c := &Client{
 		engine: engine, opts: o, bootClock: systemBootClock(),
 		background: background, abandon: abandon,
-		idle: make(chan struct{}),
+		closing: make(chan struct{}), idle: make(chan struct{}),
 	}
 	c.keeper.init(c)
+	c.usher.init(c)
 	return c, nil
 }
+
+// Engine returns the engine that New was given, for packages that use more of
+// it than locks. What they do with it, the client does not see.
+func (c *Client) Engine() driver.Engine { return c.engine }
 
 // Inspect reports what the store knows of a name. It is a snapshot: what it
 // says may be over when it returns.
@@ -109,7 +116,10 @@ func (c *Client) Close(ctx context.Context) error {
 // until finished is called.
 func (c *Client) shut() []*Lease {
 	c.mu.Lock()
-	c.closed = true
+	if !c.closed {
+		c.closed = true
+		close(c.closing)
+	}
 	c.pending++
 	c.mu.Unlock()
 	return c.keeper.leases()
@@ -118,16 +128,21 @@ func (c *Client) shut() []*Lease {
 // spawn runs f on a goroutine that Close waits for. The context of f ends
 // when Close gives up.
 func (c *Client) spawn(f func(background context.Context)) {
-	c.mu.Lock()
-	c.pending++
-	c.mu.Unlock()
+	c.started()
 	go func() {
 		defer c.finished()
 		f(c.background)
 	}()
 }
 
-// finished takes one goroutine off the count.
+// started makes Close wait until finished is called.
+func (c *Client) started() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.pending++
+}
+
+// finished takes back one call of started.
 func (c *Client) finished() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -32,7 +32,7 @@ func Call[T any](ctx context.Context, c *Client, name string, opts *AcquireOptio
 	defer func() {
 		stop()
 		if isLost(lease.Release(ctx)) {
-			err = lostDuring(name, err)
+			err = lostDuring("do", name, err)
 		}
 	}()
 	return work(workCtx, lease)
@@ -50,12 +50,12 @@ func (l *Lease) attach(ctx context.Context) (attached context.Context, stop func
 }
 
 // lostDuring adds the loss of the lease to the error of the work.
-func lostDuring(name string, err error) error {
+func lostDuring(op, name string, err error) error {
 	switch {
 	case err == nil:
-		return opError("do", name, fmt.Errorf("%w while the work ran", ErrLost))
+		return opError(op, name, fmt.Errorf("%w while the work ran", ErrLost))
 	case isLost(err):
 		return err
 	}
-	return opError("do", name, errors.Join(fmt.Errorf("%w while the work ran", ErrLost), err))
+	return opError(op, name, errors.Join(fmt.Errorf("%w while the work ran", ErrLost), err))
 }

@@ -43,6 +43,17 @@ var (
 	// ErrDeadlock: the context already holds the lock that it would wait for.
 	ErrDeadlock = errors.New("already held under this context")
 
+	// ErrNotReplicated: fewer replicas acknowledged the acquire than
+	// AcquireOptions.Replicas. It is released again.
+	ErrNotReplicated = errors.New("not replicated")
+
+	// ErrInProgress: somebody else runs the do-once work. The error is an
+	// *InProgressError.
+	ErrInProgress = errors.New("in progress")
+
+	// ErrFingerprint: the do-once key was used for another request.
+	ErrFingerprint = errors.New("the key was used for another request")
+
 	// ErrClosed: the client or its engine was closed.
 	ErrClosed = driver.ErrClosed
 )
@@ -88,6 +99,21 @@ func (e *HeldError) Error() string {
 // Is makes errors.Is(err, ErrHeld) true.
 func (e *HeldError) Is(target error) bool { return target == ErrHeld }
 
+// An InProgressError says who runs the do-once work. It is ErrInProgress.
+type InProgressError struct {
+	Holder    Holder        // see HeldError
+	ExpiresIn time.Duration // until the key is free again if its holder died
+	Waited    time.Duration // how long Once waited in vain
+}
+
+func (e *InProgressError) Error() string {
+	held := HeldError(*e)
+	return strings.Replace(held.Error(), "held by", "in progress by", 1)
+}
+
+// Is makes errors.Is(err, ErrInProgress) true.
+func (e *InProgressError) Is(target error) bool { return target == ErrInProgress }
+
 // round shortens a duration to what people read.
 func round(d time.Duration) time.Duration {
 	switch {
@@ -103,4 +129,12 @@ func round(d time.Duration) time.Duration {
 // `holdfast: acquire "orders/42": held by web-3 (pid 812) for another 12s`.
 func opError(op, name string, err error) error {
 	return fmt.Errorf("holdfast: %s %q: %w", op, name, err)
+}
+
+// wrapOp is opError for an error that may be nil.
+func wrapOp(op, name string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return opError(op, name, err)
 }

@@ -17,17 +17,19 @@ import (
 // stays lost. ErrOutcomeUnknown leaves Deadline unchanged: the lease may or
 // may not have been extended. On any other error it certainly was not.
 func (l *Lease) Extend(ctx context.Context, ttl time.Duration) error {
-	err := checkTTL("ttl", ttl)
-	if err == nil {
-		err = checkTTL("ttl with LockDelay", ttl+l.opts.LockDelay)
-	}
-	if err == nil {
-		err = l.extend(ctx, ceilMS(ttl))
-	}
-	if err != nil {
+	if err := l.checkExtend(ttl); err != nil {
 		return opError("extend", l.name, err)
 	}
-	return nil
+	return extendAll(ctx, []*Lease{l}, ceilMS(ttl))
+}
+
+// checkExtend returns an error that wraps ErrInvalid unless the lease could
+// have the TTL.
+func (l *Lease) checkExtend(ttl time.Duration) error {
+	if err := checkTTL("ttl", ttl); err != nil {
+		return err
+	}
+	return checkTTL("ttl with LockDelay", ttl+l.opts.LockDelay)
 }
 
 // ExtendBy pushes Deadline out by d, which may be called between the steps of
@@ -40,27 +42,13 @@ func (l *Lease) ExtendBy(ctx context.Context, d time.Duration) error {
 	return l.Extend(ctx, max(MinTTL, ttlFor(time.Until(l.Deadline())+d)))
 }
 
-func (l *Lease) extend(ctx context.Context, ttl time.Duration) error {
-	now := l.client.now()
+// beginExtend returns the renewal to send, or false if the lease is over, or
+// lasts as long as MaxHold allows already.
+func (l *Lease) beginExtend(ttl time.Duration, now instant) (renewal, bool) {
 	l.mu.Lock()
+	defer l.mu.Unlock()
 	ttl, final := l.boundLocked(ttl, now.mono)
-	sending := ttl >= MinTTL && l.beginLocked(now)
-	l.mu.Unlock()
-	if !sending {
-		if l.Valid() {
-			return nil // as late as MaxHold allows already
-		}
-		return l.lostError()
-	}
-	ctx, cancel := l.client.requestContext(ctx)
-	defer cancel()
-	r := renewal{lease: l, ttl: ttl, final: final}
-	errs := l.client.engine.Extend(ctx, []driver.ExtendRequest{r.request()})
-	err := errs[0]
-	if err != nil {
-		err = effective(ctx, err)
-	}
-	return r.done(now, err)
+	return renewal{l, ttl, final}, ttl >= MinTTL && l.beginLocked(now)
 }
 
 // boundLocked shortens ttl to what MaxHold leaves, and reports whether it did.
@@ -104,10 +92,11 @@ func (r renewal) done(sent instant, err error) error {
 	live := l.state == stateHeld && !now.reached(l.deadline)
 	switch {
 	case live && err == nil:
+		l.brief = l.brief && r.ttl < l.opts.TTL && !r.final
 		l.raiseLocked(sent.add(trusted(r.ttl)), r.final)
 	case live && !isLost(err):
 		// INVARIANT I9: a failed renewal is retried until the deadline.
-		l.renewAt = earlier(l.renewAt, now.mono.Add(l.opts.TTL/retryDivisor))
+		l.renewAt = earlier(l.renewAt, now.mono.Add(l.presentTTLLocked()/retryDivisor))
 	}
 	l.mu.Unlock()
 

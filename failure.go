@@ -17,7 +17,7 @@ func certain(err error) bool {
 
 // permanent reports whether the same request would fail in the same way.
 func permanent(err error) bool {
-	for _, e := range []error{ErrLost, ErrInvalid, ErrUnsupported, ErrPermission, ErrKindMismatch, ErrClosed} {
+	for _, e := range []error{ErrLost, ErrInvalid, ErrUnsupported, ErrPermission, ErrKindMismatch, ErrClosed, ErrFingerprint, ErrNotReplicated, errRecorded} {
 		if errors.Is(err, e) {
 			return true
 		}

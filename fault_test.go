@@ -5,6 +5,7 @@ import (
 	"errors"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
@@ -24,13 +25,23 @@ type faulty struct {
 	calls  map[string]int
 	sizes  []int     // of the batches of Extend
 	last   time.Time // of the last Extend
+
+	deaf     bool                    // new watches deliver only what tell says
+	taps     map[driver.LeaseID]*tap // of the watches that are deaf
+	watching int                     // watches that are not stopped
 }
 
 var errLink = errors.New("connection reset")
 
-func newFaulty() *faulty {
+func newFaulty() *faulty { return newFaultyOn(memlock.New()) }
+
+// newFaultyOn returns another process's engine on the same store.
+func newFaultyOn(store *memlock.Engine) *faulty {
 	none := func(context.Context, string) error { return nil }
-	return &faulty{Engine: memlock.New(), before: none, after: none, calls: map[string]int{}}
+	return &faulty{
+		Engine: store, before: none, after: none,
+		calls: map[string]int{}, taps: map[driver.LeaseID]*tap{},
+	}
 }
 
 // set replaces the hooks; nil leaves one as it is.
@@ -101,6 +112,88 @@ func (f *faulty) Release(ctx context.Context, req driver.ReleaseRequest) error {
 	return f.do(ctx, "release", func() error { return f.Engine.Release(ctx, req) })
 }
 
+func (f *faulty) Refresh(ctx context.Context, reqs []driver.RefreshRequest) (replies []driver.RefreshReply) {
+	err := f.do(ctx, "refresh", func() error {
+		replies = f.Engine.Refresh(ctx, reqs)
+		return nil
+	})
+	if err != nil {
+		replies = make([]driver.RefreshReply, len(reqs))
+		for i := range replies {
+			replies[i].Err = err
+		}
+	}
+	return replies
+}
+
+// A tap is the client's watch. If c is not nil all news is lost but what the
+// test tells.
+type tap struct {
+	driver.Watch
+	engine *faulty
+	id     driver.LeaseID
+	c      chan driver.News
+	stop   sync.Once
+}
+
+func (f *faulty) Watch(id driver.LeaseID) driver.Watch {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.watching++
+	w := &tap{Watch: f.Engine.Watch(id), engine: f, id: id}
+	if f.deaf {
+		w.c = make(chan driver.News, 1)
+		f.taps[id] = w
+	}
+	return w
+}
+
+func (w *tap) C() <-chan driver.News {
+	if w.c != nil {
+		return w.c
+	}
+	return w.Watch.C()
+}
+
+func (w *tap) Stop() {
+	w.stop.Do(func() {
+		w.engine.mu.Lock()
+		defer w.engine.mu.Unlock()
+		w.engine.watching--
+		delete(w.engine.taps, w.id)
+	})
+	w.Watch.Stop()
+}
+
+// tell sends news to those who watch; the unread gives way.
+func (f *faulty) tell(news driver.News) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, w := range f.taps {
+		select {
+		case <-w.c:
+		default:
+		}
+		w.c <- news
+	}
+}
+
+func (f *faulty) Downgrade(ctx context.Context, req driver.DowngradeRequest) error {
+	return f.do(ctx, "downgrade", func() error { return f.Engine.Downgrade(ctx, req) })
+}
+
+func (f *faulty) AcquireAll(ctx context.Context, reqs []driver.AcquireRequest) (reply driver.GatherReply, err error) {
+	err = f.do(ctx, "acquire-all", func() (err error) {
+		reply, err = f.Engine.AcquireAll(ctx, reqs)
+		return err
+	})
+	return reply, err
+}
+
+func (f *faulty) Complete(ctx context.Context, req driver.CompleteRequest) error {
+	return f.do(ctx, "complete", func() error { return f.Engine.Complete(ctx, req) })
+}
+
 func (f *faulty) Inspect(ctx context.Context, name string) (lock driver.Lock, err error) {
 	err = f.do(ctx, "inspect", func() (err error) {
 		lock, err = f.Engine.Inspect(ctx, name)
@@ -108,6 +201,12 @@ func (f *faulty) Inspect(ctx context.Context, name string) (lock driver.Lock, er
 	})
 	return lock, err
 }
+
+// A plain is an engine with the methods of driver.Engine only, and without
+// capabilities.
+type plain struct{ driver.Engine }
+
+func (plain) Capabilities() driver.Capabilities { return driver.Capabilities{} }
 
 // fail makes a hook that fails the operations named.
 func fail(err error, ops ...string) func(context.Context, string) error {
@@ -153,6 +252,13 @@ func newClient(t testing.TB, engine driver.Engine, opts *holdfast.Options) *hold
 		if err := c.Close(ctx); err != nil {
 			t.Errorf("Close: %v", err)
 		}
+		if f, ok := engine.(*faulty); ok {
+			f.mu.Lock()
+			defer f.mu.Unlock()
+			if f.watching != 0 {
+				t.Errorf("%d watches stayed behind", f.watching)
+			}
+		}
 	})
 	return c
 }
@@ -164,6 +270,93 @@ func mustAcquire(t testing.TB, c *holdfast.Client, name string, opts *holdfast.A
 		t.Fatal(err)
 	}
 	return l
+}
+
+// shared and semaphore are the options of those modes.
+var shared = &holdfast.AcquireOptions{Mode: holdfast.Shared}
+
+func semaphore(limit, permits int) *holdfast.AcquireOptions {
+	return &holdfast.AcquireOptions{Mode: holdfast.Semaphore, Limit: limit, Permits: permits}
+}
+
+// An outcome is what an Acquire returned, and when.
+type outcome struct {
+	lease *holdfast.Lease
+	err   error
+	at    time.Time
+}
+
+// enqueue starts an Acquire and returns once it waits, or is over.
+func enqueue(ctx context.Context, c *holdfast.Client, name string, opts *holdfast.AcquireOptions) <-chan outcome {
+	done := make(chan outcome, 1)
+	go func() {
+		l, err := c.Acquire(ctx, name, opts)
+		done <- outcome{l, err, time.Now()}
+	}()
+	synctest.Wait()
+	return done
+}
+
+// granted waits for the outcome, which must be a lease.
+func granted(t testing.TB, done <-chan outcome) outcome {
+	t.Helper()
+	o := <-done
+	if o.err != nil {
+		t.Fatal(o.err)
+	}
+	return o
+}
+
+// foreign takes the lock past the client's engine, for ttl, without
+// keep-alive, and returns what releases it.
+func foreign(t testing.TB, f *faulty, name string, ttl time.Duration) (release func()) {
+	t.Helper()
+	id := driver.NewLeaseID()
+	reply, err := f.Engine.Acquire(t.Context(), driver.AcquireRequest{Name: name, LeaseID: id, TTL: ttl})
+	if err != nil || reply.Outcome != driver.Granted {
+		t.Fatalf("Acquire = %+v, %v; want a grant", reply, err)
+	}
+	return func() { _ = f.Engine.Release(context.Background(), driver.ReleaseRequest{Name: name, LeaseID: id}) }
+}
+
+// nothingLeft fails t if the store has a lease or a place of one of the names.
+func nothingLeft(t testing.TB, f *faulty, names ...string) {
+	t.Helper()
+	for _, name := range names {
+		lock, err := f.Engine.Inspect(context.Background(), name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(lock.Holders)+len(lock.Queue) > 0 {
+			t.Errorf("%q: %d leases and %d places stayed behind", name, len(lock.Holders), len(lock.Queue))
+		}
+	}
+}
+
+// trusted fails t if the store may end the lease while its holder trusts it,
+// looking every step for the time of span, or until the lease ends.
+func trusted(t testing.TB, f *faulty, l *holdfast.Lease, step, span time.Duration) {
+	t.Helper()
+	for range span / step {
+		if !l.Valid() {
+			return
+		}
+		deadline := l.Deadline() // before the store is asked: both only grow
+		lock, err := f.Engine.Inspect(context.Background(), l.Name())
+		if err != nil {
+			t.Fatal(err)
+		}
+		left := time.Duration(-1)
+		for _, h := range lock.Holders {
+			if h.LeaseID == l.ID() && h.Token == l.Token() && !h.Released {
+				left = h.ExpiresIn
+			}
+		}
+		if expiry := time.Now().Add(left); deadline.After(expiry) {
+			t.Fatalf("trusted for %s, but the store keeps it for %s (-1: not at all)", time.Until(deadline), left)
+		}
+		time.Sleep(step)
+	}
 }
 
 // holders returns how many leases the store has for name.

@@ -26,7 +26,7 @@ func checkHolder(h Holder) error {
 		texts = append(texts, k, v)
 	}
 	for _, s := range texts {
-		if !utf8.ValidString(s) || strings.ContainsFunc(s, unicode.IsControl) {
+		if !isText(s) {
 			return fmt.Errorf("%w holder text %q: want UTF-8 without control characters", ErrInvalid, s)
 		}
 	}
@@ -38,4 +38,9 @@ func checkHolder(h Holder) error {
 		return fmt.Errorf("%w holder: reason and labels take %d bytes, the limit is %d", ErrInvalid, len(encoded), maxHolderText)
 	}
 	return nil
+}
+
+// isText reports whether s can be shown on a terminal.
+func isText(s string) bool {
+	return utf8.ValidString(s) && !strings.ContainsFunc(s, unicode.IsControl)
 }

@@ -1,8 +1,8 @@
 package holdfast
 
 import (
-	"container/heap"
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -18,7 +18,15 @@ const (
 	unansweredPart   = 6       // 1/6 after a renewal without an answer, the next
 	retryDivisor     = 20      // 1/20 after a renewal that failed, the next
 	batchingPart     = 10      // a renewal due within 1/10 joins a batch that goes out now
+
+	// A lease that was handed over has used up part of its time, but not
+	// more than a half unless refreshes of its place failed.
+	confirmRemaining = 1.0 / 2
 )
+
+// confirmAfter is when a lease that was handed over asks for its whole TTL:
+// after long enough for short work to be done without that request.
+const confirmAfter = 100 * time.Millisecond
 
 // A keeper is the scheduler of one client: it renews leases, and ends those
 // that have reached their deadline. It has one timer, and a goroutine only
@@ -27,15 +35,11 @@ type keeper struct {
 	client *Client
 
 	mu    sync.Mutex // guards the rest, and the slot of every lease
-	heap  leaseHeap
+	table timetable[*Lease]
 	timer *time.Timer
 }
 
-// A slot is a lease's place in the heap.
-type slot struct {
-	index int       // in the heap, counted from 1; 0 if it is not there
-	at    time.Time // when the lease needs attention
-}
+func (l *Lease) timeslot() *slot { return &l.slot }
 
 func (k *keeper) init(c *Client) {
 	k.client = c
@@ -48,17 +52,8 @@ func (k *keeper) update(l *Lease) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	at, live := l.attention()
-	switch {
-	case !live:
-		return // remove comes, or has come
-	case l.slot.index == 0:
-		l.slot.at = at
-		heap.Push(&k.heap, l)
-	default:
-		l.slot.at = at
-		heap.Fix(&k.heap, l.slot.index-1)
-	}
-	if k.heap[0] == l {
+	// If it is not live, remove comes, or has come.
+	if live && k.table.put(l, at) {
 		k.armLocked()
 	}
 }
@@ -67,22 +62,20 @@ func (k *keeper) update(l *Lease) {
 func (k *keeper) remove(l *Lease) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if l.slot.index > 0 {
-		heap.Remove(&k.heap, l.slot.index-1)
-	}
+	k.table.remove(l)
 }
 
 // leases returns the leases that are held.
 func (k *keeper) leases() []*Lease {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	return append([]*Lease(nil), k.heap...)
+	return slices.Clone(k.table.items)
 }
 
 // armLocked sets the timer to the first lease's time.
 func (k *keeper) armLocked() {
-	if len(k.heap) > 0 {
-		k.timer.Reset(time.Until(k.heap[0].slot.at))
+	if k.table.Len() > 0 {
+		k.timer.Reset(time.Until(k.table.items[0].slot.at))
 	}
 }
 
@@ -101,17 +94,17 @@ func (k *keeper) tick() {
 }
 
 // due returns the leases that need attention now and arms the timer for the
-// next. As long as the first lease of the heap is due for renewal soon, it
+// next. As long as the first lease of the table is due for renewal soon, it
 // joins the batch: leases with the same TTL thus come to be renewed together.
 func (k *keeper) due(now instant) (expired []*Lease, renewals []renewal) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	for len(k.heap) > 0 {
-		l := k.heap[0]
+	for k.table.Len() > 0 {
+		l := k.table.items[0]
 		s := l.step(now, len(renewals) > 0)
 		switch {
 		case s.over:
-			heap.Pop(&k.heap)
+			k.table.remove(l)
 			expired = append(expired, l)
 			continue
 		case s.renewal.lease != nil:
@@ -120,8 +113,7 @@ func (k *keeper) due(now instant) (expired []*Lease, renewals []renewal) {
 			k.armLocked()
 			return expired, renewals
 		}
-		l.slot.at = s.next
-		heap.Fix(&k.heap, 0)
+		k.table.put(l, s.next)
 	}
 	return expired, renewals
 }
@@ -167,7 +159,7 @@ func (l *Lease) step(now instant, joining bool) step {
 	}
 	due := l.renewAt
 	if joining {
-		due = due.Add(-l.opts.TTL / batchingPart)
+		due = due.Add(-l.presentTTLLocked() / batchingPart)
 	}
 	s := step{}
 	if l.renewsLocked() && !now.mono.Before(due) {
@@ -192,13 +184,14 @@ func (l *Lease) beginRenewalLocked(now instant) renewal {
 	if !l.beginLocked(now) {
 		return renewal{}
 	}
-	l.renewAt = now.mono.Add(l.opts.TTL / unansweredPart)
+	l.renewAt = now.mono.Add(l.presentTTLLocked() / unansweredPart)
 	return renewal{l, ttl, final}
 }
 
-// renewsLocked reports whether the keep-alive renews l, at present.
+// renewsLocked reports whether the keep-alive renews l, at present: even if it
+// is off, until a lease that was handed over has its TTL.
 func (l *Lease) renewsLocked() bool {
-	return l.opts.KeepAlive == KeepAliveOn && !l.final && !l.stalled
+	return (l.opts.KeepAlive == KeepAliveOn || l.brief) && !l.final && !l.stalled
 }
 
 // raiseLocked moves the deadline to end unless it is later already.
@@ -211,8 +204,22 @@ func (l *Lease) raiseLocked(end instant, final bool) {
 	l.renewAt = l.renewalDueLocked()
 }
 
+// renewalDueLocked returns when so little is left that l has to be renewed.
 func (l *Lease) renewalDueLocked() time.Time {
-	return l.deadline.mono.Add(-time.Duration(float64(l.opts.TTL) * renewalRemaining))
+	part := renewalRemaining
+	if l.brief {
+		part = confirmRemaining
+	}
+	return l.deadline.mono.Add(-time.Duration(float64(l.presentTTLLocked()) * part))
+}
+
+// presentTTLLocked returns what l's renewals are timed by: its TTL, but until
+// it has that no more than a waiter TTL.
+func (l *Lease) presentTTLLocked() time.Duration {
+	if l.brief {
+		return min(l.opts.TTL, waiterTTLLongest)
+	}
+	return l.opts.TTL
 }
 
 // attention returns when the keeper must look at l next, and whether l is

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"sync"
 	"time"
-
-	"github.com/holdfast-locks/holdfast/driver"
 )
 
 // A Lease is possession of a lock for a time. Its holder must call Release,
@@ -19,6 +17,7 @@ type Lease struct {
 	name   string
 	id     LeaseID
 	token  uint64
+	acked  int
 	holder Holder
 	opts   AcquireOptions // resolved
 	began  instant        // before the granting request was sent
@@ -28,14 +27,16 @@ type Lease struct {
 	ctx context.Context // ends with the lease
 	end context.CancelCauseFunc
 
-	// slot is the lease's place in the keeper's heap. keeper.mu guards it.
+	// slot is the lease's place in the keeper's timetable. keeper.mu guards it.
 	slot slot
 
 	mu       sync.Mutex // guards the rest; taken after keeper.mu where both are
 	state    state
-	lost     error         // why, if it was lost
-	deadline instant       // only ever moves later
+	lost     error   // why, if it was lost
+	deadline instant // only ever moves later
+	mode     Mode
 	renewAt  time.Time     // when the keep-alive sends the next renewal
+	brief    bool          // it was handed over, and does not have its whole TTL yet
 	progress time.Time     // of the last call of Progress
 	stalled  bool          // a renewal was due but Progress was overdue
 	final    bool          // the deadline is as late as MaxHold allows
@@ -55,17 +56,20 @@ const (
 )
 
 // newLease makes the lease that was granted to a.
-func (c *Client) newLease(a *acquisition, sent instant, token uint64) *Lease {
+func (c *Client) newLease(a *acquisition, g grant) *Lease {
 	l := &Lease{
-		client: c, name: a.req.Name, id: a.req.LeaseID, token: token, holder: a.req.Holder,
-		opts: a.opts, began: sent, outer: a.outer, cancel: a.uncertain,
-		deadline: sent.add(trusted(a.opts.TTL)),
-		progress: sent.mono,
-		final:    a.opts.MaxHold == a.opts.TTL,
+		client: c, name: a.req.Name, id: a.req.LeaseID, token: g.token, acked: g.acked, holder: a.req.Holder,
+		opts: a.opts, began: g.began, outer: a.outer, cancel: a.uncertain,
+		mode: a.opts.Mode, deadline: g.deadline, brief: g.brief,
+		progress: g.began.mono,
+		final:    a.opts.MaxHold == a.opts.TTL && !g.brief,
 		landed:   make(chan struct{}),
 		released: make(chan struct{}),
 	}
 	l.renewAt = l.renewalDueLocked()
+	if l.brief {
+		l.renewAt = earlier(g.began.mono.Add(confirmAfter), l.renewAt)
+	}
 	l.ctx, l.end = context.WithCancelCause(context.WithValue(a.values, heldKey{}, l))
 	c.keeper.update(l)
 	return l
@@ -81,6 +85,25 @@ func (l *Lease) ID() LeaseID { return l.id }
 // the name, and the same for the life of this one. Hand it to the resource,
 // which must refuse every token smaller than the greatest it has seen.
 func (l *Lease) Token() uint64 { return l.token }
+
+// Acked returns how many replicas of the store had acknowledged the acquire when
+// it was answered; 0 unless AcquireOptions.Replicas asked for some.
+func (l *Lease) Acked() int { return l.acked }
+
+// Mode returns the mode in which the lock is held: as it was acquired, or
+// Shared after Downgrade.
+func (l *Lease) Mode() Mode {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.mode
+}
+
+// Limit and Permits return those that a Semaphore was acquired with, and 0 in
+// other modes.
+func (l *Lease) Limit() int { return l.opts.Limit }
+
+// Permits: see Limit.
+func (l *Lease) Permits() int { return l.opts.Permits }
 
 // Holder returns what the store tells others about this lease.
 func (l *Lease) Holder() Holder { return l.holder }
@@ -211,9 +234,6 @@ func (l *Lease) lostError() error {
 	return errReleased
 }
 
-// A heldKey is the key of the innermost *Lease of a context.
-type heldKey struct{}
-
 // LeaseFromContext returns the lease that ctx belongs to: the context of a
 // lease, of the work in Do and Call, or one derived from either.
 func LeaseFromContext(ctx context.Context) (*Lease, bool) {
@@ -224,18 +244,6 @@ func LeaseFromContext(ctx context.Context) (*Lease, bool) {
 func heldUnder(ctx context.Context) *Lease {
 	l, _ := ctx.Value(heldKey{}).(*Lease)
 	return l
-}
-
-// holds reports whether l, or a lease that it was acquired under, is live and
-// would block the same caller's acquire of name for ever. l may be nil.
-func (l *Lease) holds(engine driver.Engine, name string, mode Mode) bool {
-	for ; l != nil; l = l.outer {
-		compatible := mode != Exclusive && mode == l.opts.Mode
-		if l.name == name && l.client.engine == engine && !compatible && l.Valid() {
-			return true
-		}
-	}
-	return false
 }
 
 // isLost reports whether err is, among others, the loss of a lease.

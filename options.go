@@ -14,6 +14,7 @@ const (
 	MaxTTL = 30 * 24 * time.Hour // also of LockDelay, MinHold, MaxHold, Progress
 
 	maxHolderText = 4096 // bytes of Reason, Label and Labels together
+	maxReplicas   = 100
 )
 
 const (
@@ -44,9 +45,12 @@ type Options struct {
 // field is default.
 type AcquireOptions struct {
 	// Mode is Exclusive by default. Other modes are ErrUnsupported unless the
-	// engine has them. Limit is the number of permits of a Semaphore.
-	Mode  Mode
-	Limit int
+	// engine has them. Limit is the number of permits of a Semaphore, up to
+	// driver.MaxLimit: all who use it at a time must say the same. Permits is
+	// how many of them this acquisition takes; zero is 1.
+	Mode    Mode
+	Limit   int
+	Permits int
 
 	// TTL overrides Options.TTL; 10 ms to 30 days.
 	TTL time.Duration
@@ -82,6 +86,15 @@ type AcquireOptions struct {
 	// for so much longer than the lease, for resources that cannot check
 	// tokens. Release still frees it at once.
 	LockDelay time.Duration
+
+	// Replicas makes an acquire count only when so many replicas of the store
+	// have acknowledged it; otherwise it is released again, and the error is
+	// ErrNotReplicated. It narrows the gap in which a failover loses the lease,
+	// and does not close it: renewals are not waited for, a replica that has
+	// acknowledged may still not be the one that takes over, and one whose
+	// clock is ahead may end the lease early. Only the token is safe then. An
+	// acquire takes a round trip to the replicas longer.
+	Replicas int
 
 	// Reason and Labels tell people why the lock is held.
 	Reason string
@@ -158,6 +171,9 @@ func (o *AcquireOptions) resolve(client *Options) (AcquireOptions, error) {
 		c.MaxHold = c.MaxHold.Truncate(time.Millisecond)
 		c.TTL = min(c.TTL, c.MaxHold)
 	}
+	if c.Mode == Semaphore {
+		c.Permits = max(c.Permits, 1)
+	}
 	c.TTL, c.LockDelay, c.MinHold = ceilMS(c.TTL), ceilMS(c.LockDelay), ceilMS(c.MinHold)
 	return c, nil
 }
@@ -191,6 +207,8 @@ func (o *AcquireOptions) Check() error {
 		return fmt.Errorf("%w KeepAlive %d", ErrInvalid, o.KeepAlive)
 	case o.KeepAlive == KeepAliveOff && o.Progress > 0:
 		return fmt.Errorf("%w Progress %s: it needs the keep-alive, which is off", ErrInvalid, o.Progress)
+	case o.Replicas < 0 || o.Replicas > maxReplicas:
+		return fmt.Errorf("%w Replicas %d: want 0 to %d", ErrInvalid, o.Replicas, maxReplicas)
 	case o.MinToken >= driver.MaxToken:
 		return fmt.Errorf("%w MinToken %d: no token is greater", ErrInvalid, o.MinToken)
 	}
@@ -200,12 +218,15 @@ func (o *AcquireOptions) Check() error {
 func (o *AcquireOptions) checkMode() error {
 	switch o.Mode {
 	case Exclusive, Shared:
-		if o.Limit != 0 {
-			return fmt.Errorf("%w Limit %d: only a Semaphore has one", ErrInvalid, o.Limit)
+		if o.Limit != 0 || o.Permits != 0 {
+			return fmt.Errorf("%w Limit %d, Permits %d: only a Semaphore has them", ErrInvalid, o.Limit, o.Permits)
 		}
 	case Semaphore:
-		if o.Limit < 1 {
-			return fmt.Errorf("%w Limit %d: a Semaphore needs at least 1", ErrInvalid, o.Limit)
+		if o.Limit < 1 || o.Limit > driver.MaxLimit {
+			return fmt.Errorf("%w Limit %d: want 1 to %d", ErrInvalid, o.Limit, driver.MaxLimit)
+		}
+		if o.Permits < 0 || o.Permits > o.Limit {
+			return fmt.Errorf("%w Permits %d: want 1 to the Limit, %d, or zero for 1", ErrInvalid, o.Permits, o.Limit)
 		}
 	default:
 		return fmt.Errorf("%w mode: %s", ErrInvalid, o.Mode)

@@ -82,11 +82,8 @@ func (l *Lease) release(ctx context.Context) error {
 	if err != nil && !permanent(err) {
 		l.client.releaseInBackground(req, l.opts.TTL+l.opts.LockDelay)
 	}
-	l.mu.Lock()
-	lostBefore := l.lost
-	l.mu.Unlock()
-	if lostBefore != nil {
-		return lostBefore
+	if lost := l.lostBefore(); lost != nil {
+		return lost
 	}
 	l.observeRelease(err)
 	return err
@@ -108,4 +105,11 @@ func (l *Lease) observeRelease(err error) {
 // keepFor returns what is left of MinHold.
 func (l *Lease) keepFor() time.Duration {
 	return max(0, ceilMS(l.opts.MinHold-time.Since(l.began.mono)))
+}
+
+// lostBefore returns why the lease was lost before Release, or nil.
+func (l *Lease) lostBefore() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.lost
 }

@@ -8,96 +8,181 @@ import (
 	"github.com/holdfast-locks/holdfast/driver"
 )
 
-// How long a waiter sleeps at most.
 const (
-	// refresh is for engines that notify: it bounds how long a lost message,
-	// or a foreign client that deleted its key, goes unnoticed.
-	refresh = 2 * time.Second
-	// pollLongest is for engines that do not.
-	pollLongest = 250 * time.Millisecond
-	// expirySlack is waited beyond the holder's expiry, which stores report
-	// in whole milliseconds, and expiryJitter spreads those who wait for it.
-	expirySlack  = 2 * time.Millisecond
+	// The waiter TTL is how long a dead waiter may delay the queue, and how
+	// long a lease lasts at first that was handed to a waiter: as long as the
+	// TTL, within these bounds. INVARIANT I7.
+	waiterTTLShortest = 500 * time.Millisecond
+	waiterTTLLongest  = 5 * time.Second
+
+	// pollLongest is for engines without a queue: how long a release may go
+	// unnoticed. expiryJitter spreads those who wait for the same expiry.
+	pollLongest  = 250 * time.Millisecond
 	expiryJitter = 20 * time.Millisecond
-	// waiterTTL is how long a dead waiter may delay the queue. INVARIANT I7.
-	waiterTTL = 5 * time.Second
 )
 
-// A waiter is the sleeping side of an acquisition that met another holder.
+// A waiter is the sleeping side of an acquisition.
 type waiter struct {
 	*acquisition
-	watch   driver.Watch // nil until the first pause, and if the engine has none
-	polling backoff      // without a watch
+	watch   driver.Watch // nil if the engine has no queue
+	polling backoff      // without a queue
 	failing backoff      // while the store does not answer
+	tried   time.Time    // when the last attempt was sent
 	told    bool         // the Observer knows that we wait
 }
 
-// pause returns nil when it is time for the next attempt, or ctx's error.
-//
-// The first pause is none: it starts the watch and then lets the next attempt
-// look again, because a release before the watch would go unseen. (Watch,
-// try, wait: in this order no release is lost.) INVARIANT I7: no path leads
-// from here to an attempt without a pause twice in a row.
-func (w *waiter) pause(ctx context.Context) error {
-	if w.failures > 0 {
-		return sleep(ctx, w.failing.next(backoffLast), nil)
+// ask makes the request one for a place, if the engine has a queue. The watch
+// comes first, so that no news is missed.
+func (w *waiter) ask() {
+	queuer := w.client.usher.queuer
+	if queuer == nil {
+		return
 	}
-	w.failing = backoff{}
-	if !w.told {
-		w.told = true
-		w.req.Queue = w.client.engine.Capabilities().Queue
-		if w.req.Queue {
-			w.req.WaiterTTL = waiterTTL
-		}
-		w.client.opts.Observer(Event{Kind: Waiting, Name: w.req.Name, LeaseID: w.req.LeaseID, Err: w.heldError(0)})
-		if w.startWatch(ctx) {
-			return nil
-		}
-	}
-	var wake <-chan struct{}
-	if w.watch != nil {
-		wake = w.watch.C()
-	}
-	return sleep(ctx, w.pauseLength(), wake)
-}
-
-// pauseLength returns how long to sleep if no message comes: until the
-// holder's lease ends by itself, or the next look.
-func (w *waiter) pauseLength() time.Duration {
-	longest := refresh
-	if w.watch == nil {
-		longest = w.polling.next(pollLongest)
-	}
-	if w.req.Queue {
-		longest = min(longest, w.req.WaiterTTL/3)
-	}
-	longest -= rand.N(longest / 10)
-	if left := w.inTheWay.ExpiresIn; left != driver.Never {
-		return min(longest, max(left, 0)+expirySlack+rand.N(expiryJitter))
-	}
-	return longest
-}
-
-// startWatch asks the engine for messages. Where it has none, or they cannot
-// be had now, the waiter polls.
-func (w *waiter) startWatch(ctx context.Context) bool {
-	n, ok := w.client.engine.(driver.Notifier)
-	if !ok {
-		return false
-	}
-	ctx, cancel := w.client.requestContext(ctx)
-	defer cancel()
-	watch, err := n.Watch(ctx, w.req.Name)
-	if err != nil {
-		return false
-	}
-	w.watch = watch
-	return true
+	w.stop()
+	w.watch = queuer.Watch(w.req.LeaseID)
+	w.req.Queue = true
+	w.req.WaiterTTL = min(max(w.opts.TTL, waiterTTLShortest), waiterTTLLongest)
 }
 
 // stop ends the watch.
 func (w *waiter) stop() {
 	if w.watch != nil {
 		w.watch.Stop()
+	}
+}
+
+// pause sleeps after an attempt that got no lease. It returns the lease if the
+// store handed it over, nothing when it is time for the next attempt, or ctx's
+// error. INVARIANT I7: what the store says may lead to an attempt, but never
+// sooner than lookAgain after the one before.
+func (w *waiter) pause(ctx context.Context) (*Lease, error) {
+	if w.failures > 0 {
+		return nil, w.sleep(ctx, w.failing.next(backoffLast))
+	}
+	w.failing = backoff{}
+	if !w.told {
+		w.told = true
+		w.client.opts.Observer(Event{Kind: Waiting, Name: w.req.Name, LeaseID: w.req.LeaseID, Err: w.heldError(0)})
+	}
+	if w.inTheWay.Place == 0 {
+		return nil, w.sleep(ctx, w.pollPause())
+	}
+	lease, err := w.await(ctx)
+	if lease == nil && err == nil {
+		err = w.sleep(ctx, w.tooSoon())
+	}
+	return lease, err
+}
+
+// tooSoon returns how long there must be no attempt yet; 0 or less if there may
+// be one.
+func (w *waiter) tooSoon() time.Duration { return time.Until(w.tried.Add(lookAgain)) }
+
+// sleep returns nil after d, or at news, which the next attempt will find out
+// about, or ctx's error.
+func (w *waiter) sleep(ctx context.Context, d time.Duration) error {
+	if d <= 0 {
+		return nil
+	}
+	var news <-chan driver.News
+	if w.watch != nil {
+		news = w.watch.C()
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	for {
+		select {
+		case <-timer.C:
+			return nil
+		case <-news:
+			left := w.tooSoon()
+			if left <= 0 {
+				return nil
+			}
+			news = nil
+			timer.Reset(left)
+		case <-w.client.closing:
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// pollPause returns how long to sleep where there is no queue.
+func (w *waiter) pollPause() time.Duration {
+	pause := w.polling.next(pollLongest)
+	if left := w.inTheWay.ExpiresIn; left != driver.Never {
+		pause = min(pause, max(left, 0)+expirySlack+rand.N(expiryJitter))
+	}
+	return pause
+}
+
+// await waits in the queue, where the usher renews the place.
+func (w *waiter) await(ctx context.Context) (*Lease, error) {
+	usher := &w.client.usher
+	p := usher.join(driver.RefreshRequest{Name: w.req.Name, LeaseID: w.req.LeaseID, WaiterTTL: w.req.WaiterTTL}, *w.inTheWay)
+	defer usher.leave(p)
+	for {
+		select {
+		case news := <-w.watch.C():
+			// After a lost reply this may be news of an earlier place of the
+			// same lease ID: then only the store can tell.
+			if news.Token != 0 && !w.uncertain {
+				return w.handedOver(news.Token), nil
+			}
+			usher.hurry(p)
+		case r := <-p.answers:
+			switch {
+			case r.reply.Err == nil && r.reply.Outcome == driver.Granted:
+				w.queued = r.sent // the answer has renewed what was handed over
+				return w.handedOver(r.reply.Token), nil
+			case r.reply.Err == nil:
+				w.queued, w.inTheWay = r.sent, &r.reply.InTheWay
+			case permanent(r.reply.Err):
+				w.startOver() // the next attempt asks for another place, or says why not
+				return nil, nil
+			}
+		case <-w.client.closing:
+			return nil, nil
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}
+
+// handedOver returns the lease that the store has handed over, or nil if there
+// has to be another attempt.
+//
+// INVARIANT I3: the lease ends with the place, which lasts WaiterTTL from when
+// the store saw a request of ours: no earlier than from when we sent the last
+// one that it answered. The keep-alive soon asks for the whole TTL.
+func (w *waiter) handedOver(token uint64) *Lease {
+	now := w.client.now()
+	end := w.queued.add(trusted(w.req.WaiterTTL))
+	switch {
+	case w.opts.LockDelay > 0 || w.req.Replicas > 0:
+		// The delay must follow the lease even if we die at once, and the
+		// replicas must know of it: ask for both.
+		return nil
+	case now.reached(end):
+		w.startOver() // the store may still hold the lock for us
+		return nil
+	}
+	g := grant{token: token, began: now, deadline: end, brief: true}
+	if whole := now.add(trusted(w.opts.TTL)); !end.mono.Before(whole.mono) {
+		g.deadline, g.brief = whole, false
+	}
+	return w.client.newLease(w.acquisition, g)
+}
+
+// startOver abandons the present lease ID and draws another for the next
+// attempt, so that news of the one, which may still come, is not taken for news
+// of the other.
+func (w *waiter) startOver() {
+	w.callOff()
+	w.req.LeaseID, w.uncertain, w.queued = driver.NewLeaseID(), false, instant{}
+	if w.watch != nil {
+		w.ask()
 	}
 }

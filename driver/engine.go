@@ -28,8 +28,16 @@ type Engine interface {
 	// Cancelled and leave no lease (INVARIANT I5).
 	//
 	// Otherwise it must answer Held, say by whom and for how long, and leave
-	// the lease in the way unchanged. If req.Queue is set it must also keep a
-	// place in the queue; see AcquireRequest.
+	// the lease in the way unchanged. A request is in the way of others as
+	// soon as it has a place in the queue: while anybody has one, a request
+	// without, or behind, must be answered Held even if the live leases would
+	// allow it (INVARIANT I7). If req.Queue is set and the answer is Held, the
+	// engine must keep a place; see AcquireRequest.
+	//
+	// A name with live leases or places must refuse with ErrKindMismatch a
+	// request of another kind (INVARIANT I12). Exclusive and Shared are one
+	// kind, Semaphore is one for each Limit, and a lock of a foreign client is
+	// of every kind.
 	Acquire(ctx context.Context, req AcquireRequest) (AcquireReply, error)
 
 	// Extend makes each lease last at least until its TTL after the store
@@ -72,7 +80,8 @@ type AcquireRequest struct {
 	Name    string  // guaranteed valid by CheckName
 	LeaseID LeaseID // guaranteed unique to one acquisition, equal in its repeats
 	Mode    Mode
-	Limit   int           // permits of a Semaphore, at least 1; else 0
+	Limit   int           // permits of a Semaphore, 1 to MaxLimit; else 0
+	Permits int           // of them, how many this request takes: 1 to Limit; else 0
 	TTL     time.Duration // 10 ms to 30 days
 	Holder  Holder        // who asks, for people; the engine stores it with the lease
 
@@ -82,10 +91,23 @@ type AcquireRequest struct {
 	// store's clock, because it would drag every later token with it.
 	MinToken uint64
 
+	// Replicas asks to wait, after a grant, until so many replicas of the store
+	// have acknowledged it. AcquireReply.Acked must say how many have when the
+	// engine gives up: shortly before ctx ends, or when there are enough. It
+	// must not hold up other requests. Only for engines with
+	// Capabilities.Replicas.
+	Replicas int
+
+	// Once asks not to be granted a name that has a record: the answer must
+	// then be Recorded, with the record, and no place. Only for engines that
+	// implement Recorder.
+	Once bool
+
 	// Queue asks for a place in the queue when the answer is Held. The place
-	// must be that of the first such request of the lease ID, must be given
-	// up WaiterTTL after the last one, and must be served in order
-	// (INVARIANT I7). Only for engines with Capabilities.Queue.
+	// must be that of the first such request of the lease ID, in the order in
+	// which the store saw them (INVARIANT I7), and must be given up WaiterTTL
+	// after the last request or Refresh for it. Only for engines with
+	// Capabilities.Queue.
 	Queue     bool
 	WaiterTTL time.Duration // 10 ms to 30 days if Queue is set, else 0
 }
@@ -97,20 +119,24 @@ const MaxTokenLead = time.Hour
 type Outcome int
 
 const (
-	Held      Outcome = iota // another lease is in the way; nothing was granted
+	Held      Outcome = iota // another lease or place is in the way; nothing was granted
 	Granted                  // the lease is recorded, now or by an earlier copy of the request
 	Cancelled                // Release with Cancel came first; nothing was or will be granted
+	Recorded                 // the name has a record and the request asked for Once; nothing was granted
 )
 
 // An AcquireReply is the store's answer to an AcquireRequest.
 type AcquireReply struct {
 	Outcome  Outcome
 	Token    uint64 // if Granted: the fencing token, 1 to MaxToken
+	Acked    int    // if Granted, and Replicas were asked for: how many acknowledged
+	Record   []byte // if Recorded
 	InTheWay        // if Held
 }
 
-// InTheWay describes the lease that keeps a request from being granted. It
-// must not carry that lease's token or ID (INVARIANT I4).
+// InTheWay describes the lease that keeps a request from being granted: of
+// several, the one that ends first. It must not carry that lease's token or
+// ID (INVARIANT I4).
 type InTheWay struct {
 	Holder    Holder        // zero if a client that is not holdfast holds the lock
 	ExpiresIn time.Duration // until the lease ends unless extended; Never if it has no end
@@ -145,10 +171,11 @@ type ReleaseRequest struct {
 	LeaseID LeaseID
 
 	// KeepFor, if positive, keeps the name closed for so long after the
-	// release: the lease is over (Extend answers ErrLost), but nobody, its
-	// own lease ID included, is granted the name before. A repeat must not
-	// lengthen it. No message announces its end: waiters learn it from
-	// InTheWay.ExpiresIn.
+	// release: the lease is over (Extend answers ErrLost), but it stays in
+	// the way of others, its own lease ID included, as it was before: a
+	// shared lease of exclusive requests, a permit of those who find no other.
+	// A repeat must not lengthen it. No message announces its end: waiters
+	// learn it from InTheWay.ExpiresIn.
 	KeepFor time.Duration
 
 	// Cancel says that an AcquireRequest of this lease ID may still be under
@@ -157,6 +184,9 @@ type ReleaseRequest struct {
 	// (INVARIANT I5).
 	Cancel bool
 }
+
+// MaxLimit is the greatest Limit of a Semaphore.
+const MaxLimit = 1_000_000
 
 // TombstoneTTL is how long a store remembers a cancelled lease ID.
 const TombstoneTTL = time.Minute
@@ -167,7 +197,7 @@ type Mode int
 const (
 	Exclusive Mode = iota // one lease
 	Shared                // any number of shared leases, or one exclusive
-	Semaphore             // at most Limit leases
+	Semaphore             // leases with at most Limit permits together
 )
 
 func (m Mode) String() string {
@@ -184,7 +214,8 @@ func (m Mode) String() string {
 
 // Capabilities says what an engine supports beyond exclusive locks.
 type Capabilities struct {
-	Shared    bool // Mode Shared
+	Shared    bool // Mode Shared; the engine implements Downgrader
 	Semaphore bool // Mode Semaphore
-	Queue     bool // AcquireRequest.Queue
+	Queue     bool // AcquireRequest.Queue; the engine implements Queuer
+	Replicas  bool // AcquireRequest.Replicas
 }

@@ -39,6 +39,9 @@ type Holder struct {
 	Label  string            `json:"label,omitempty"`  // what the program calls itself
 	Reason string            `json:"reason,omitempty"` // why it holds the lock
 	Labels map[string]string `json:"labels,omitempty"`
+
+	// Fingerprint is of the request that do-once work answers.
+	Fingerprint string `json:"fingerprint,omitempty"`
 }
 
 // String names the holder for people: `worker on web-3 (pid 812)`.
@@ -60,17 +63,31 @@ func (h Holder) String() string {
 
 // A Lock is what a store knows of one name.
 type Lock struct {
-	Name      string
-	Mode      Mode      // of the holders
-	Holders   []Holding // live leases, and names kept closed by KeepFor; empty if free
-	LastToken uint64    // of the latest grant; 0 if the store knows none
+	Name        string
+	Mode        Mode      // of the holders
+	Limit       int       // of a Semaphore; else 0
+	Holders     []Holding // live leases, and what KeepFor keeps closed; in the order of their grants
+	Queue       []Waiting // in order; List may leave it out
+	QueueLength int       // always given
+	LastToken   uint64    // of the latest grant; 0 if the store knows none
 }
 
 // A Holding is one live lease of a Lock.
 type Holding struct {
 	LeaseID   LeaseID // empty if a client that is not holdfast holds the lock
 	Token     uint64  // 0 if a client that is not holdfast holds the lock
+	Permits   int     // of a Semaphore; else 0
 	Holder    Holder
 	ExpiresIn time.Duration // Never if it has no end
 	Released  bool          // over, and kept closed by KeepFor
+}
+
+// A Waiting is one place in the queue of a Lock.
+type Waiting struct {
+	LeaseID   LeaseID // of the lease that is asked for
+	Mode      Mode
+	Permits   int // of a Semaphore; else 0
+	Holder    Holder
+	Since     time.Duration // how long ago the store saw the first request
+	ExpiresIn time.Duration // until the place is given up, unless it is renewed
 }

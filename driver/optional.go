@@ -3,35 +3,157 @@ package driver
 import (
 	"context"
 	"iter"
+	"time"
 )
 
-// A Notifier is an engine that can tell when a lock may have become free.
-// Messages only speed waiting up: they may come late, twice, or never, and
-// whoever waits must also set a timer.
-type Notifier interface {
-	// Watch starts to watch a name. When it returns, a release by any client
-	// of the store from then on must be seen, as long as the connection
-	// holds; so the order is watch, try, wait. A release with KeepFor should
-	// be told as well, because it may bring the expiry nearer. Extending a
-	// lease must not cause a message. The caller must stop the watch.
-	Watch(ctx context.Context, name string) (Watch, error)
+// A Queuer is an engine with Capabilities.Queue: it keeps the queue of each
+// name in the store.
+//
+// # Handing over
+//
+// Whenever a lease or a place ends, however that comes to the engine's
+// knowledge, the first of the queue must be granted the lock as soon as the
+// remaining leases allow it, then the next, and so on, so that consecutive
+// shared requests are granted together. Release, Downgrade and Complete must
+// do that in the step that makes room. What nobody reports, an expiry or the
+// deletion by a foreign client, must be noticed by the next Acquire or Refresh
+// for the name, whoever sends it. No place is skipped: a large request is not
+// overtaken by small ones behind it.
+//
+// A lease that was handed over must end when the place would have ended, until
+// it is lengthened: a waiter that died costs the others no more than its
+// WaiterTTL, and one that lives can trust the lease for WaiterTTL from when it
+// sent its last request that was answered "still queued". Its token is drawn
+// when it is handed over, and is greater than the place's MinToken.
+type Queuer interface {
+	// Watch starts to listen for news of a lease ID that will ask for a place.
+	// It sends nothing, does not block, and costs next to nothing until a
+	// request with Queue is answered Held. It must be called before that
+	// request; the caller must stop the watch.
+	Watch(id LeaseID) Watch
+
+	// Refresh renews places for WaiterTTL from now, without ever shortening
+	// them, and reports what has become of each, in the order of the requests.
+	//
+	// The outcome must be Held, with the place, while the lease ID is queued,
+	// and Granted, with the token, if it was handed the lock, which then must
+	// last at least WaiterTTL from now. If the lease ID has neither place nor
+	// lease the error is ErrLost and nothing changes: Refresh must never
+	// create either. One failing request must not spoil the others. The
+	// length of reqs is guaranteed to be 1 to MaxBatch.
+	Refresh(ctx context.Context, reqs []RefreshRequest) []RefreshReply
 }
 
-// A Watch is one caller's interest in one name.
+// A RefreshRequest asks to renew one place.
+type RefreshRequest struct {
+	Name      string
+	LeaseID   LeaseID
+	WaiterTTL time.Duration // 10 ms to 30 days
+}
+
+// A RefreshReply is the answer to one RefreshRequest.
+type RefreshReply struct {
+	AcquireReply // if Err is nil
+	Err          error
+}
+
+// A Watch is one waiter's interest in the news of its lease ID.
 type Watch interface {
-	// C delivers a value when the lock may have become free, and when
-	// messages may have been lost. Signals that are not received collapse
-	// into one. It is never closed.
-	C() <-chan struct{}
+	// C delivers news. Messages only speed waiting up: they may come late,
+	// twice, or never, and whoever waits must also set a timer. News that is
+	// not received is replaced by later news, but a grant only by a grant. C
+	// is never closed.
+	C() <-chan News
 	// Stop ends the watch. A second Stop does nothing.
 	Stop()
 }
 
+// News is one message to one waiter.
+type News struct {
+	// Token of the lease that was handed over, whose TTL runs out with the
+	// place. 0 says that it is time to look, with Refresh: messages may have
+	// been lost, the lock's holder has changed its end, or, after Complete,
+	// the place is gone.
+	Token uint64
+}
+
+// A Downgrader is an engine with Capabilities.Shared.
+type Downgrader interface {
+	// Downgrade turns a live exclusive lease into a shared one in one step:
+	// its token and expiry stay as they are, nobody holds the lock in between,
+	// and shared requests at the head of the queue are granted in the same
+	// step. It must answer ErrLost and change nothing unless the lease is
+	// live, and do nothing if it is shared already (INVARIANT I6).
+	Downgrade(ctx context.Context, req DowngradeRequest) error
+}
+
+// A DowngradeRequest asks to make one lease shared.
+type DowngradeRequest struct {
+	Name    string
+	LeaseID LeaseID
+}
+
+// A Gatherer is an engine that can take several locks in one step.
+type Gatherer interface {
+	// AcquireAll makes one attempt to take all locks: it must record all the
+	// leases, as Acquire would each, or none. The names are guaranteed to
+	// differ, Queue and Once not to be set, and the number to be 1 to
+	// MaxBatch. An engine that cannot treat these names in one step must
+	// answer ErrUnsupported, and the store is unchanged.
+	AcquireAll(ctx context.Context, reqs []AcquireRequest) (GatherReply, error)
+}
+
+// A GatherReply is the answer to AcquireAll.
+type GatherReply struct {
+	Outcome  Outcome  // Granted, or what stopped the first request that could not be granted
+	Tokens   []uint64 // if Granted, in the order of the requests
+	Refused  int      // otherwise: the index of that request
+	InTheWay          // if Held
+}
+
+// A Recorder is an engine that can keep a record beside a lock: what came of
+// work that is to be done once.
+type Recorder interface {
+	// Complete stores the record of a name for the time of Retention and ends
+	// the lease, in one step. It must return ErrLost, and change nothing, if
+	// the lease is not live (INVARIANT I4), unless it is what completed the
+	// name: a repeat is no error (INVARIANT I6). Places whose request asked
+	// for Once are given up in the same step, and their watches told.
+	//
+	// Length of Record is guaranteed to be at most MaxRecord.
+	Complete(ctx context.Context, req CompleteRequest) error
+
+	// Recall returns the record of a name, or found false if it has none. Its
+	// retention is over at ExpiresIn.
+	Recall(ctx context.Context, name string) (r Record, found bool, err error)
+
+	// Forget deletes the record of a name, and reports whether there was one.
+	// It must not touch any lease.
+	Forget(ctx context.Context, name string) (found bool, err error)
+}
+
+// A CompleteRequest asks to store what came of the work under one lease.
+type CompleteRequest struct {
+	Name      string
+	LeaseID   LeaseID
+	Record    []byte
+	Retention time.Duration // 10 ms to 10 years
+}
+
+// A Record is what Complete stored.
+type Record struct {
+	Data      []byte
+	ExpiresIn time.Duration
+}
+
+// MaxRecord is the greatest length of a record in bytes: 16 MiB and a header.
+const MaxRecord = 16<<20 + 4096
+
 // A Lister is an engine that can list the names it knows.
 type Lister interface {
 	// List yields the locks whose names begin with prefix and that have a
-	// holder, in no particular order, each at most once. It must not block
-	// the store for longer than a bounded step at a time; names that come or
-	// go meanwhile may be missed. An error ends the sequence.
+	// holder or a place, in no particular order, each at most once. It must
+	// not block the store for longer than a bounded step at a time; names that
+	// come or go meanwhile may be missed. An error ends the sequence.
 	List(ctx context.Context, prefix string) iter.Seq2[Lock, error]
 }

@@ -12,6 +12,8 @@ func CheckSupport(c Capabilities, req AcquireRequest) error {
 		return fmt.Errorf("semaphore mode is %w", ErrUnsupported)
 	case req.Queue && !c.Queue:
 		return fmt.Errorf("queueing is %w", ErrUnsupported)
+	case req.Replicas > 0 && !c.Replicas:
+		return fmt.Errorf("waiting for replicas is %w", ErrUnsupported)
 	}
 	return nil
 }

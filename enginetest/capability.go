@@ -8,6 +8,10 @@ import (
 
 func capabilityRequirements() []Requirement {
 	return []Requirement{{
+		Name:        "ImplementsCapabilities",
+		Explanation: "an engine with Capabilities.Queue must be a Queuer, and one with Capabilities.Shared a Downgrader",
+		Run:         implementsCapabilities,
+	}, {
 		Name:        "RefusesSharedIfUnsupported",
 		Explanation: "without Capabilities.Shared a shared request must fail with ErrUnsupported and change nothing",
 		Invariant:   "I12",
@@ -19,7 +23,7 @@ func capabilityRequirements() []Requirement {
 		Invariant:   "I12",
 		Needs:       func(t *T) bool { return !t.Engine.Capabilities().Semaphore },
 		Run: func(t *T) {
-			unsupported(t, func(r *driver.AcquireRequest) { r.Mode, r.Limit = driver.Semaphore, 2 })
+			unsupported(t, func(r *driver.AcquireRequest) { r.Mode, r.Permits, r.Limit = driver.Semaphore, 1, 2 })
 		},
 	}, {
 		Name:        "RefusesQueueIfUnsupported",
@@ -28,7 +32,26 @@ func capabilityRequirements() []Requirement {
 		Run: func(t *T) {
 			unsupported(t, func(r *driver.AcquireRequest) { r.Queue, r.WaiterTTL = true, t.units(2) })
 		},
+	}, {
+		Name:        "RefusesReplicasIfUnsupported",
+		Explanation: "without Capabilities.Replicas a request with Replicas must fail with ErrUnsupported and change nothing",
+		Needs:       func(t *T) bool { return !t.Engine.Capabilities().Replicas },
+		Run:         func(t *T) { unsupported(t, func(r *driver.AcquireRequest) { r.Replicas = 1 }) },
 	}}
+}
+
+func implementsCapabilities(t *T) {
+	capable := t.Engine.Capabilities()
+	if capable.Queue && !canQueue(t) {
+		t.Errorf("Capabilities.Queue is set, but the engine is no driver.Queuer")
+	}
+	if capable.Shared && !canShare(t) {
+		t.Errorf("Capabilities.Shared is set, but the engine is no driver.Downgrader")
+	}
+	t.take("a", t.units(8))
+	if t.Engine.Capabilities() != capable {
+		t.Errorf("Capabilities() has changed")
+	}
 }
 
 // unsupported sends a request that change makes unsupported, to a free name
@@ -44,4 +67,11 @@ func unsupported(t *T, change func(*driver.AcquireRequest)) {
 	}
 	t.free("free")
 	t.live(l)
+	all := askTagged(t.units(8), "one", "two")
+	if change(&all[1]); canGather(t) && !all[1].Queue {
+		if _, err := t.Engine.(driver.Gatherer).AcquireAll(t.Context(), all); !errors.Is(err, driver.ErrUnsupported) {
+			t.Errorf("AcquireAll: error %v, want ErrUnsupported", err)
+		}
+		t.nothingOf(all)
+	}
 }

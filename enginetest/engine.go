@@ -64,15 +64,7 @@ func calls(t *T) []call {
 			return err
 		}},
 	}
-	if e, ok := t.Engine.(driver.Notifier); ok {
-		all = append(all, call{"Watch", func(ctx context.Context, _ *T, l lease) error {
-			w, err := e.Watch(ctx, l.Name)
-			if err == nil {
-				w.Stop()
-			}
-			return err
-		}})
-	}
+	all = append(all, optionalCalls(t)...)
 	if e, ok := t.Engine.(driver.Lister); ok {
 		all = append(all, call{"List", func(ctx context.Context, _ *T, l lease) error {
 			var last error
@@ -85,7 +77,86 @@ func calls(t *T) []call {
 	return all
 }
 
+// optionalCalls returns a call of every method that not every engine has.
+func optionalCalls(t *T) (all []call) {
+	if canQueue(t) {
+		all = append(all, call{"Refresh", func(ctx context.Context, t *T, l lease) error {
+			req := driver.RefreshRequest{Name: l.Name, LeaseID: l.LeaseID, WaiterTTL: 4 * l.TTL}
+			replies := t.Engine.(driver.Queuer).Refresh(ctx, []driver.RefreshRequest{req, req})
+			if len(replies) != 2 {
+				t.Fatalf("Refresh of 2 places: %d answers", len(replies))
+			}
+			if replies[0].Err == nil {
+				return nil
+			}
+			return replies[1].Err
+		}}, call{"Acquire with Queue", func(ctx context.Context, t *T, l lease) error {
+			_, err := t.Engine.Acquire(ctx, forPlace(ask(l.Name, l.TTL), l.TTL))
+			return err
+		}})
+	}
+	if e, ok := t.Engine.(driver.Downgrader); ok && canShare(t) {
+		all = append(all, call{"Downgrade", func(ctx context.Context, _ *T, l lease) error {
+			return e.Downgrade(ctx, driver.DowngradeRequest{Name: l.Name, LeaseID: l.LeaseID})
+		}})
+	}
+	if e, ok := t.Engine.(driver.Gatherer); ok {
+		all = append(all, call{"AcquireAll", func(ctx context.Context, t *T, _ lease) error {
+			_, err := e.AcquireAll(ctx, askTagged(t.units(40), "one", "two"))
+			return err
+		}})
+	}
+	if e, ok := t.Engine.(driver.Recorder); ok {
+		all = append(all, call{"Complete", func(ctx context.Context, t *T, l lease) error {
+			return e.Complete(ctx, driver.CompleteRequest{Name: l.Name, LeaseID: l.LeaseID, Retention: t.units(40)})
+		}}, call{"Recall", func(ctx context.Context, _ *T, l lease) error {
+			_, _, err := e.Recall(ctx, l.Name)
+			return err
+		}}, call{"Forget", func(ctx context.Context, _ *T, l lease) error {
+			_, err := e.Forget(ctx, l.Name)
+			return err
+		}})
+	}
+	if canVault(t) {
+		all = append(all, vaultCalls(t)...)
+	}
+	return all
+}
+
+// vaultCalls returns a call of every method of a vault that asks the store.
+func vaultCalls(t *T) []call {
+	v := t.vault()
+	return []call{
+		{"Deposit", func(ctx context.Context, t *T, l lease) error {
+			return v.Deposit(ctx, t.askDeposit("another", l.TTL))
+		}},
+		{"Redeem", func(ctx context.Context, _ *T, l lease) error {
+			_, err := v.Redeem(ctx, driver.RedeemRequest{Digest: digestOf(l.Name), By: driver.NewLeaseID()})
+			return err
+		}},
+		{"Peek", func(ctx context.Context, _ *T, l lease) error {
+			_, err := v.Peek(ctx, digestOf(l.Name))
+			return err
+		}},
+		{"Revoke", func(ctx context.Context, _ *T, l lease) error {
+			_, err := v.Revoke(ctx, digestOf(l.Name))
+			return err
+		}},
+		{"Prune", func(ctx context.Context, _ *T, _ lease) error {
+			_, _, err := v.Prune(ctx, driver.MaxPrune)
+			return err
+		}},
+	}
+}
+
 func endedContext(t *T) {
+	if canRecord(t) {
+		t.done("a", "result")
+	}
+	var d deposited
+	if canVault(t) {
+		d = t.store("a", t.units(40))
+	}
 	l := t.take("a", t.units(40))
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -101,7 +172,19 @@ func endedContext(t *T) {
 	if left := t.live(l); left > t.units(40)+t.slack() {
 		t.Errorf("Extend with an ended context left the lease %s", left)
 	}
-	t.free("another")
+	if lock := t.inspect("a"); lock.Mode != driver.Exclusive || lock.QueueLength != 0 {
+		t.Errorf("calls with an ended context left %+v, want an exclusive lock without a queue", lock)
+	}
+	for _, name := range []string{"another", "{tag}one", "{tag}two"} {
+		t.free(name)
+	}
+	if canRecord(t) {
+		t.recorded("a", "result")
+	}
+	if canVault(t) {
+		t.isState(digestOf("another"), driver.Unknown)
+		t.fresh(d)
+	}
 }
 
 func errorsLeaveOutName(t *T) {
@@ -111,6 +194,15 @@ func errorsLeaveOutName(t *T) {
 	tooFar.MinToken = driver.MaxToken
 	_, invalid := t.Engine.Acquire(t.Context(), tooFar)
 	errs := []error{t.extend(gone, t.units(8)), t.release(gone), invalid}
+	if canCount(t) {
+		held := t.take("zanzibar", t.units(8))
+		_, mismatch := t.Engine.Acquire(t.Context(), askPermits("zanzibar", 1, 2, t.units(8)))
+		errs = append(errs, mismatch)
+		t.mustRelease(held)
+	}
+	for _, c := range calls(t) {
+		errs = append(errs, c.err(t.Context(), t, gone))
+	}
 	errs = append(errs, t.Engine.Close())
 	for _, c := range calls(t) {
 		errs = append(errs, c.err(t.Context(), t, gone))

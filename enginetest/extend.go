@@ -93,13 +93,14 @@ func extendOfStale(t *T) {
 	}
 }
 
-// nearMisses returns valid lease IDs that differ from id in one digit.
-func nearMisses(id driver.LeaseID) []driver.LeaseID {
-	var ids []driver.LeaseID
-	for _, i := range []int{0, 15, 16, 31} {
+// nearMisses returns valid lease IDs, or digests, that differ from id in one
+// digit.
+func nearMisses[ID ~string](id ID) []ID {
+	var ids []ID
+	for _, i := range []int{0, len(id)/2 - 1, len(id) / 2, len(id) - 1} {
 		b := []byte(id)
 		b[i] = map[bool]byte{true: '1', false: '0'}[b[i] == '0']
-		ids = append(ids, driver.LeaseID(b))
+		ids = append(ids, ID(b))
 	}
 	return ids
 }

@@ -29,6 +29,16 @@ func inspectRequirements() []Requirement {
 		Name:        "HolderIsCopied",
 		Explanation: "a holder must be stored and returned by value: the caller may change its labels afterwards",
 		Run:         holderIsCopied,
+	}, {
+		Name:        "InspectReportsQueue",
+		Explanation: "Inspect must report the places in order: their IDs, modes, permits and holders, since and until when",
+		Needs:       canQueue,
+		Run:         inspectReportsQueue,
+	}, {
+		Name:        "PlaceKeepsHolder",
+		Explanation: "the holder of a place must be stored by value, whole, and given to the lease that is handed over",
+		Needs:       canQueue,
+		Run:         placeKeepsHolder,
 	}}
 }
 
@@ -88,6 +98,78 @@ func holderIsCopied(t *T) {
 	}
 	if h, _ = t.holding(l); h.Holder.Labels["team"] != "a" {
 		t.Errorf("label = %q, want %q as given to Acquire", h.Holder.Labels["team"], "a")
+	}
+}
+
+func inspectReportsQueue(t *T) {
+	var plain, counting []driver.AcquireRequest
+	for _, permits := range []int{3, 2, 3, 1} {
+		plain = append(plain, ask("a", t.units(40)))
+		counting = append(counting, askPermits("b", permits, 3, t.units(40)))
+	}
+	if canShare(t) {
+		plain[2].Mode = driver.Shared
+	}
+	t.queueReported(plain[0], plain[1:])
+	if canCount(t) {
+		t.queueReported(counting[0], counting[1:])
+	}
+}
+
+// queueReported grants holder, gives reqs their places, and checks what
+// Inspect says of them.
+func (t *T) queueReported(holder driver.AcquireRequest, reqs []driver.AcquireRequest) {
+	t.Helper()
+	t.grant(holder)
+	for i := range reqs {
+		reqs[i] = forPlace(reqs[i], t.units(8*(i+1)))
+		reqs[i].Holder.Label = string(rune('x' + i))
+	}
+	asked := time.Now()
+	t.placed(reqs[0], 1)
+	answered := time.Now()
+	time.Sleep(t.units(1))
+	t.placed(reqs[1], 2)
+	t.placed(reqs[2], 3)
+	t.placed(reqs[0], 1) // which does not change since when
+	looked := time.Now()
+	lock := t.inspect(holder.Name)
+	if len(lock.Queue) != len(reqs) || lock.QueueLength != len(reqs) {
+		t.Fatalf("queue = %+v, length %d, want %d places", lock.Queue, lock.QueueLength, len(reqs))
+	}
+	for i, w := range lock.Queue {
+		req := reqs[i]
+		if w.LeaseID != req.LeaseID || w.Mode != req.Mode || w.Permits != req.Permits || !sameHolder(w.Holder, req.Holder) {
+			t.Errorf("place %d = %+v, want that of %+v", i+1, w, req)
+		}
+		if w.ExpiresIn < req.WaiterTTL-t.slack() || w.ExpiresIn > req.WaiterTTL+t.slack() {
+			t.Errorf("place %d lasts for another %s, want %s", i+1, w.ExpiresIn, req.WaiterTTL)
+		}
+	}
+	least, most := looked.Sub(answered)-early, time.Since(asked)+early
+	if since := lock.Queue[0].Since; since < least || since > most {
+		t.Errorf("Since = %s of the first place, want %s to %s", since, least, most)
+	}
+	if since := lock.Queue[2].Since; since < 0 || since > t.slack() {
+		t.Errorf("Since = %s of a new place, want next to nothing", since)
+	}
+}
+
+func placeKeepsHolder(t *T) {
+	l := t.take("a", t.units(40))
+	req := forPlace(ask("a", t.units(40)), t.units(40))
+	req.Holder = wholeHolder()
+	t.placed(req, 1)
+	req.Holder.Labels["team"] = "changed after Acquire"
+	for _, w := range t.inspect("a").Queue {
+		if !sameHolder(w.Holder, wholeHolder()) {
+			t.Errorf("Holder = %+v of the place, want %+v", w.Holder, wholeHolder())
+		}
+		w.Holder.Labels["team"] = "changed after Inspect"
+	}
+	t.mustRelease(l)
+	if h, _ := t.holding(t.handed(req)); !sameHolder(h.Holder, wholeHolder()) {
+		t.Errorf("Holder = %+v of the lease that was handed over, want %+v", h.Holder, wholeHolder())
 	}
 }
 

@@ -27,6 +27,16 @@ func listRequirements() []Requirement {
 		Needs:       canList,
 		Run:         listsOnlyHeld,
 	}, {
+		Name:        "ListReportsAsInspect",
+		Explanation: "List must say the same as Inspect of mode, limit, permits and the length of the queue",
+		Needs:       canList,
+		Run:         listReportsAsInspect,
+	}, {
+		Name:        "ListsQueuedNames",
+		Explanation: "List must yield a name that has places, even if its last lease expired and nobody noticed yet",
+		Needs:       both(canList, canQueue),
+		Run:         listsQueued,
+	}, {
 		Name:        "ListsEachOnce",
 		Explanation: "List must yield every lock that is there all the time, once",
 		Needs:       canList,
@@ -119,6 +129,48 @@ func listsOnlyHeld(t *T) {
 	t.refused("x/held")
 	time.Sleep(t.units(2))
 	t.lists("", []string{held.Name})
+}
+
+func listReportsAsInspect(t *T) {
+	t.take("exclusive", t.units(40))
+	if canShare(t) {
+		t.grant(askShared("shared", t.units(40)))
+		t.grant(askShared("shared", t.units(40)))
+	}
+	if canCount(t) {
+		t.grant(askPermits("semaphore", 2, 7, t.units(40)))
+		t.grant(askPermits("semaphore", 3, 7, t.units(40)))
+	}
+	if canQueue(t) {
+		t.queue("exclusive", 1)
+		t.queue("exclusive", 2)
+	}
+	for lock, err := range t.Engine.(driver.Lister).List(t.Context(), "") {
+		if err != nil {
+			t.Fatalf("List: %v", err)
+		}
+		want := t.inspect(lock.Name)
+		same := lock.Mode == want.Mode && lock.Limit == want.Limit && lock.QueueLength == want.QueueLength &&
+			lock.LastToken == want.LastToken && len(lock.Holders) == len(want.Holders)
+		for i := 0; same && i < len(want.Holders); i++ {
+			a, b := lock.Holders[i], want.Holders[i]
+			same = a.LeaseID == b.LeaseID && a.Token == b.Token && a.Permits == b.Permits && a.Released == b.Released
+		}
+		if !same {
+			t.Errorf("List says %+v, Inspect says %+v", lock, want)
+		}
+	}
+}
+
+func listsQueued(t *T) {
+	t.take("a", t.units(1))
+	waiter := t.queue("a", 1)
+	t.take("b", t.units(40))
+	left := t.queue("b", 1)
+	t.callOff(left)
+	time.Sleep(t.units(2))
+	t.lists("", []string{"a", "b"})
+	t.grant(waiter)
 }
 
 func listsEachOnce(t *T) {

@@ -1,9 +1,16 @@
 package enginetest_test
 
 import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"iter"
+	"path/filepath"
 	"regexp"
 	"runtime"
 	"slices"
+	"strconv"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -16,14 +23,19 @@ import (
 var everything = driver.Capabilities{Shared: true, Semaphore: true, Queue: true}
 
 // harness returns a harness for the model with the given fault.
-func harness(fault string, caps driver.Capabilities, handOff bool) enginetest.Harness {
+func harness(fault string, caps driver.Capabilities) enginetest.Harness {
 	return enginetest.Harness{
 		Open: func(testing.TB) driver.Engine {
-			s := newStore(fault, caps)
-			s.handOff = handOff
-			return &engine{store: s}
+			e := &engine{store: newStore(fault, caps)}
+			if fault == "optional methods are missing" {
+				return plain{e}
+			}
+			return e
 		},
 		Join: func(_ testing.TB, e driver.Engine) driver.Engine {
+			if p, ok := e.(plain); ok {
+				return plain{&engine{store: p.Engine.(*engine).store}}
+			}
 			return &engine{store: e.(*engine).store}
 		},
 		Unit:   time.Second,
@@ -31,12 +43,60 @@ func harness(fault string, caps driver.Capabilities, handOff bool) enginetest.Ha
 	}
 }
 
-// TestModel checks that a right engine passes, with and without each
-// capability, and whether waiters take the lock or are handed it.
+// plain hides the methods of an engine that not every engine has.
+type plain struct{ driver.Engine }
+
+// TestModel checks that right engines pass, whatever they make of what the
+// contract leaves open.
 func TestModel(t *testing.T) {
-	t.Run("everything", func(t *testing.T) { enginetest.Run(t, harness("", everything, false)) })
-	t.Run("hand-off", func(t *testing.T) { enginetest.Run(t, harness("", everything, true)) })
-	t.Run("nothing", func(t *testing.T) { enginetest.Run(t, harness("", driver.Capabilities{}, false)) })
+	for _, variant := range []struct {
+		name string
+		caps driver.Capabilities
+		set  func(*engine)
+	}{
+		{"plain", everything, func(*engine) {}},
+		{"eager and tidy", everything, func(e *engine) { e.eager, e.tidy = true, true }},
+		{"chatty and narrow", everything, func(e *engine) { e.chatty, e.narrow = true, true }},
+		{"no capabilities", driver.Capabilities{}, func(*engine) {}},
+	} {
+		t.Run(variant.name, func(t *testing.T) {
+			h := harness("", variant.caps)
+			open := h.Open
+			h.Open = func(tb testing.TB) driver.Engine {
+				e := open(tb)
+				variant.set(e.(*engine))
+				return e
+			}
+			enginetest.Run(t, h)
+		})
+	}
+	t.Run("only exclusive locks", func(t *testing.T) {
+		h := harness("", driver.Capabilities{})
+		h.Open = func(testing.TB) driver.Engine { return plain{&engine{store: newStore("", driver.Capabilities{})}} }
+		h.Join = nil
+		enginetest.Run(t, h)
+	})
+}
+
+// TestSuiteIsQuick checks what the documentation of the suite says of its
+// duration in real time: the waiting, since the rest is up to the store.
+func TestSuiteIsQuick(t *testing.T) {
+	h := harness("", everything)
+	var total time.Duration
+	h.Bubble = func(t *testing.T, f func(*testing.T)) {
+		synctest.Test(t, func(t *testing.T) {
+			start := time.Now()
+			f(t)
+			total += time.Since(start)
+		})
+	}
+	enginetest.Run(t, h)
+	// One requirement waits for TombstoneTTL in virtual time, and 4 units in real time.
+	total += 4*h.Unit - (driver.TombstoneTTL - time.Second)
+	t.Logf("the suite waits for %s", total)
+	if limit := 95 * h.Unit; total > limit {
+		t.Errorf("the suite waits for %s, want %s at most", total, limit)
+	}
 }
 
 // failing returns the requirements that an engine of h fails.
@@ -86,6 +146,26 @@ type recorder struct {
 func (r *recorder) Errorf(string, ...any) { r.failed.Store(true) }
 func (r *recorder) Fatalf(string, ...any) { r.failed.Store(true); runtime.Goexit() }
 
+// A mutant is a model with one fault, and the requirements that it fails:
+// these and no others.
+type mutant struct {
+	fault string
+	plain bool // without capabilities
+	want  []string
+}
+
+// mutants are in files that are called like those of the model that have
+// their faults.
+var mutants = slices.Concat(
+	storeMutants,
+	acquireMutants,
+	leaseMutants,
+	queueMutants,
+	gatherMutants,
+	recordMutants,
+	inspectMutants,
+)
+
 // TestSuiteCatchesMutants checks the suite itself: an engine with one fault
 // must fail exactly the requirements that name it.
 func TestSuiteCatchesMutants(t *testing.T) {
@@ -95,7 +175,7 @@ func TestSuiteCatchesMutants(t *testing.T) {
 			if m.plain {
 				caps = driver.Capabilities{}
 			}
-			got := failing(t, harness(m.fault, caps, false))
+			got := failing(t, harness(m.fault, caps))
 			slices.Sort(got)
 			slices.Sort(m.want)
 			if !slices.Equal(got, m.want) {
@@ -103,6 +183,80 @@ func TestSuiteCatchesMutants(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestEveryFaultIsTried checks that the model knows no fault that no mutant
+// has: it would be code that nothing runs.
+func TestEveryFaultIsTried(t *testing.T) {
+	files, err := filepath.Glob("model*_test.go")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no files of the model: %v", err)
+	}
+	found := 0
+	for _, file := range files {
+		tree, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for fault := range faults(tree) {
+			found++
+			if !slices.ContainsFunc(mutants, func(m mutant) bool { return names(fault, m.fault) }) {
+				t.Errorf("%s: no mutant has the fault %q", file, fault)
+			}
+		}
+	}
+	if found < len(mutants)/2 {
+		t.Errorf("found %d faults in the model of %d mutants: this test does not see them", found, len(mutants))
+	}
+}
+
+// names reports whether the text that the model compares with stands for
+// fault. A text with a space at one end is only a part, beside a method's name.
+func names(text, fault string) bool {
+	return text == fault || strings.HasPrefix(text, " ") && strings.HasSuffix(fault, text) ||
+		strings.HasSuffix(text, " ") && strings.HasPrefix(fault, text)
+}
+
+// faults yields the texts that tree compares a store's fault with.
+func faults(tree *ast.File) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for n := range ast.Preorder(tree) {
+			var compared []ast.Expr
+			switch n := n.(type) {
+			case *ast.BinaryExpr:
+				if isFault(n.X) {
+					compared = []ast.Expr{n.Y}
+				}
+			case *ast.SwitchStmt:
+				if isFault(n.Tag) {
+					for _, clause := range n.Body.List {
+						compared = append(compared, clause.(*ast.CaseClause).List...)
+					}
+				}
+			}
+			for _, e := range compared {
+				for n := range ast.Preorder(e) {
+					if text, err := literal(n); err == nil && text != "" && !yield(text) {
+						return
+					}
+				}
+			}
+		}
+	}
+}
+
+// isFault reports whether e is the field fault.
+func isFault(e ast.Expr) bool {
+	selector, ok := e.(*ast.SelectorExpr)
+	return ok && selector.Sel.Name == "fault"
+}
+
+// literal returns the value of a string literal.
+func literal(n ast.Node) (string, error) {
+	if l, ok := n.(*ast.BasicLit); ok {
+		return strconv.Unquote(l.Value)
+	}
+	return "", strconv.ErrSyntax
 }
 
 // TestRequirements checks the suite as data.

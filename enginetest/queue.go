@@ -2,6 +2,8 @@ package enginetest
 
 import (
 	"errors"
+	"slices"
+	"sync"
 	"time"
 
 	"github.com/holdfast-locks/holdfast/driver"
@@ -14,12 +16,6 @@ func queueRequirements() []Requirement {
 		Invariant:   "I7",
 		Needs:       canQueue,
 		Run:         queueServesInOrder,
-	}, {
-		Name:        "QueueServesInOrderAfterExpiry",
-		Explanation: "queued requests must be granted in order when a lease expires, too",
-		Invariant:   "I7",
-		Needs:       canQueue,
-		Run:         queueAfterExpiry,
 	}, {
 		Name:        "QueueKeepsPlace",
 		Explanation: "a repeated request must keep its first place, for WaiterTTL from the last repeat",
@@ -39,100 +35,172 @@ func queueRequirements() []Requirement {
 		Needs:       canQueue,
 		Run:         queuePassesDead,
 	}, {
+		Name:        "PlaceIsNoLease",
+		Explanation: "a lease ID that only has a place must be answered ErrLost by whatever needs a lease, and keep the place",
+		Invariant:   "I4",
+		Needs:       canQueue,
+		Run:         placeIsNoLease,
+	}, {
+		Name:        "QueueGivesEachAPlace",
+		Explanation: "of many requests for a place at once each must get one of its own, and be served in its turn",
+		Invariant:   "I7",
+		Needs:       canQueue,
+		Run:         queueContention,
+	}, {
+		Name:        "QueuedRequestIsGrantedFreeName",
+		Explanation: "a request for a place that finds the name free must be granted for its TTL and keep no place",
+		Needs:       canQueue,
+		Run:         queuedGrantedFree,
+	}, {
+		Name:        "QueueRefusesMinTokenTooFarAhead",
+		Explanation: "a MinToken more than MaxTokenLead ahead must be refused with ErrInvalid before a place is given",
+		Invariant:   "I2",
+		Needs:       canQueue,
+		Run:         queueMinTokenTooFar,
+	}, {
 		Name:        "ReleaseLeavesQueue",
 		Explanation: "Release must give up the lease ID's place, with Cancel for good",
 		Invariant:   "I5",
 		Needs:       canQueue,
 		Run:         releaseLeavesQueue,
+	}, {
+		Name:        "SharedDoesNotOvertakeExclusive",
+		Explanation: "while an exclusive request has a place, shared ones must be refused, though readers hold the lock",
+		Invariant:   "I7",
+		Needs:       both(canQueue, canShare),
+		Run:         sharedDoesNotOvertake,
+	}, {
+		Name:        "QueueServesExclusiveAfterReaders",
+		Explanation: "an exclusive request must be granted once the readers before it are gone, and before those behind it",
+		Invariant:   "I7",
+		Needs:       both(canQueue, canShare),
+		Run:         exclusiveAfterReaders,
 	}}
-}
-
-func canQueue(t *T) bool { return t.Engine.Capabilities().Queue }
-
-// queue sends a request with a lease ID of its own that must be refused and
-// get the given place.
-func (t *T) queue(name string, place int, waiterTTL time.Duration) driver.AcquireRequest {
-	t.Helper()
-	req := ask(name, t.units(40))
-	req.Queue, req.WaiterTTL = true, waiterTTL
-	t.placed(req, place)
-	return req
-}
-
-// placed repeats a queued request, which must be refused with the given
-// place.
-func (t *T) placed(req driver.AcquireRequest, place int) {
-	t.Helper()
-	if got := t.refuse(req).Place; got != place {
-		t.Errorf("Place = %d, want %d", got, place)
-	}
 }
 
 func queueServesInOrder(t *T) {
 	l := t.take("a", t.units(40))
-	first := t.queue("a", 1, t.units(40))
-	second := t.queue("a", 2, t.units(40))
-	third := t.queue("a", 3, t.units(40))
-	if place := t.refused("a").Place; place != 0 {
-		t.Errorf("a request that asked for no place has place %d", place)
+	first := t.queue("a", 1)
+	second := t.queue("a", 2)
+	third := t.queue("a", 3)
+	t.waiting("a", first, second, third)
+	for _, next := range []driver.AcquireRequest{first, second, third} {
+		t.mustRelease(l)
+		t.refused("a")
+		l = t.handed(next)
 	}
-	t.mustRelease(l)
-	t.refuse(third)
-	t.refuse(second)
-	next := t.grant(first)
-	if left := t.live(next); left < t.units(30) {
-		t.Errorf("the first of the queue got %s, want %s", left, first.TTL)
-	}
-	t.placed(third, 2)
-	t.mustRelease(next)
-	t.refuse(third)
-	t.mustRelease(t.grant(second))
-	t.grant(third)
-}
-
-func queueAfterExpiry(t *T) {
-	t.take("a", t.units(2))
-	first := t.queue("a", 1, t.units(40))
-	second := t.queue("a", 2, t.units(40))
-	time.Sleep(t.units(4))
-	t.refuse(second)
-	t.grant(first)
-	t.placed(second, 1)
+	t.waiting("a")
 }
 
 func queueKeepsPlace(t *T) {
 	t.take("a", t.units(400))
-	first := t.queue("a", 1, t.units(4))
-	second := t.queue("a", 2, t.units(40))
-	for range 3 {
+	first := t.queueFor("a", 1, t.units(3))
+	second := t.queue("a", 2)
+	for range 2 {
 		time.Sleep(t.units(2))
 		t.placed(second, 2)
 		t.placed(first, 1)
 	}
+	unqueued := first
+	unqueued.Queue, unqueued.WaiterTTL = false, 0
+	t.refuse(unqueued)
+	t.placed(second, 2)
+	t.waiting("a", first, second)
 }
 
 func queueGivesUp(t *T) {
 	t.take("a", t.units(400))
-	first := t.queue("a", 1, t.units(2))
-	second := t.queue("a", 2, t.units(40))
-	time.Sleep(t.units(4))
+	first := t.queueFor("a", 1, t.units(1))
+	second := t.queue("a", 2)
+	time.Sleep(t.units(2))
 	t.placed(second, 1)
 	t.placed(first, 2)
 }
 
 func queuePassesDead(t *T) {
 	l := t.take("a", t.units(400))
-	t.queue("a", 1, t.units(2))
-	second := t.queue("a", 2, t.units(40))
+	t.queueFor("a", 1, t.units(2))
+	second := t.queue("a", 2)
 	t.mustRelease(l)
-	t.eventually(second, t.units(6))
+	t.eventuallyHanded(second, t.units(6))
+}
+
+func placeIsNoLease(t *T) {
+	holder := t.take("a", t.units(8))
+	waiter := t.queue("a", 1)
+	l := lease{AcquireRequest: waiter}
+	t.lost("Extend of a place", t.extend(l, t.units(80)))
+	if canShare(t) {
+		t.lost("Downgrade of a place", t.downgrade(l))
+	}
+	if canRecord(t) {
+		t.lost("Complete of a place", t.complete(l, "result", t.units(40)))
+		t.unrecorded("a")
+	}
+	if left := t.live(holder); left > t.units(8)+t.slack() {
+		t.Errorf("requests of a waiter gave the holder %s", left)
+	}
+	t.waiting("a", waiter)
+}
+
+// queueContention sends 12 requests at once, if possible through two engines.
+func queueContention(t *T) {
+	engines := []driver.Engine{t.Engine, t.Engine}
+	if hasJoin(t) {
+		engines[1] = t.join().Engine
+	}
+	l := t.take("a", t.units(400))
+	reqs := make([]driver.AcquireRequest, 12)
+	replies := make([]driver.AcquireReply, len(reqs))
+	start := make(chan struct{})
+	var wg sync.WaitGroup
+	for i := range reqs {
+		reqs[i] = forPlace(ask("a", t.units(40)), t.units(40))
+		wg.Go(func() {
+			<-start
+			var err error
+			if replies[i], err = engines[i%2].Acquire(t.Context(), reqs[i]); err != nil {
+				t.Errorf("request %d: %v", i, err)
+			}
+		})
+	}
+	close(start)
+	wg.Wait()
+	for place := 1; place <= len(reqs); place++ {
+		i := slices.IndexFunc(replies, func(r driver.AcquireReply) bool { return r.Place == place })
+		if i < 0 || replies[i].Outcome != driver.Held {
+			t.Fatalf("of %d requests at once none was given place %d", len(reqs), place)
+		}
+		t.mustRelease(l)
+		l = t.handed(reqs[i])
+	}
+}
+
+func queuedGrantedFree(t *T) {
+	l := t.grant(forPlace(ask("a", t.units(40)), t.units(4)))
+	if left := t.live(l); left < t.units(30) {
+		t.Errorf("%s left of a lease that was granted at once, want %s", left, l.TTL)
+	}
+	t.waiting("a")
+	t.queue("a", 1)
+}
+
+func queueMinTokenTooFar(t *T) {
+	l := t.take("a", t.units(40))
+	req := forPlace(ask("a", t.units(8)), t.units(8))
+	req.MinToken = l.token + uint64((24 * time.Hour).Microseconds())
+	if _, err := t.Engine.Acquire(t.Context(), req); !errors.Is(err, driver.ErrInvalid) {
+		t.Errorf("error %v, want ErrInvalid", err)
+	}
+	t.waiting("a")
+	t.queue("a", 1)
 }
 
 func releaseLeavesQueue(t *T) {
 	t.take("a", t.units(400))
-	first := t.queue("a", 1, t.units(40))
-	second := t.queue("a", 2, t.units(40))
-	third := t.queue("a", 3, t.units(40))
+	first := t.queue("a", 1)
+	second := t.queue("a", 2)
+	third := t.queue("a", 3)
 	if err := t.release(lease{AcquireRequest: first}); err != nil && !errors.Is(err, driver.ErrLost) {
 		t.Errorf("Release of a place: %v", err)
 	}
@@ -140,5 +208,31 @@ func releaseLeavesQueue(t *T) {
 	t.callOff(second)
 	t.placed(third, 1)
 	t.mustBeCancelled(second)
-	t.queue("a", 2, t.units(40))
+	t.queue("a", 2)
+}
+
+func sharedDoesNotOvertake(t *T) {
+	t.grant(askShared("a", t.units(400)))
+	writer := t.queue("a", 1)
+	t.refuse(askShared("a", t.units(8)))
+	reader := forPlace(askShared("a", t.units(8)), t.units(40))
+	t.placed(reader, 2)
+	t.placed(reader, 2)
+	t.waits(reader, 2)
+	t.waiting("a", writer, reader)
+}
+
+func exclusiveAfterReaders(t *T) {
+	first := t.grant(askShared("a", t.units(400)))
+	second := t.grant(askShared("a", t.units(400)))
+	writer := t.queue("a", 1)
+	reader := forPlace(askShared("a", t.units(8)), t.units(40))
+	t.placed(reader, 2)
+	t.mustRelease(second)
+	t.waiting("a", writer, reader)
+	t.mustRelease(first)
+	l := t.handed(writer)
+	t.waiting("a", reader)
+	t.mustRelease(l)
+	t.handed(reader)
 }

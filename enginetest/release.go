@@ -1,7 +1,6 @@
 package enginetest
 
 import (
-	"errors"
 	"time"
 
 	"github.com/holdfast-locks/holdfast/driver"
@@ -52,34 +51,6 @@ func releaseRequirements() []Requirement {
 		Explanation: "a cancel must touch no other lease",
 		Invariant:   "I4",
 		Run:         cancelLeavesOthers,
-	}, {
-		Name:        "KeepForClosesName",
-		Explanation: "after a release with KeepFor nobody must be granted the name before",
-		Run:         keepForCloses,
-	}, {
-		Name:        "KeepForEnds",
-		Explanation: "the name must be free soon after KeepFor, whatever was left of the lease",
-		Run:         keepForEnds,
-	}, {
-		Name:        "KeepForEndsLease",
-		Explanation: "during KeepFor the lease is over: Extend must answer ErrLost, Inspect must say Released",
-		Invariant:   "I4",
-		Run:         keepForEndsLease,
-	}, {
-		Name:        "KeepForNeedsLease",
-		Explanation: "KeepFor must not close the name of a lease that is lost",
-		Invariant:   "I4",
-		Run:         keepForNeedsLease,
-	}, {
-		Name:        "KeepForObeysCancel",
-		Explanation: "a release with KeepFor and Cancel must close the name and stop a late repeat of the acquire",
-		Invariant:   "I5",
-		Run:         keepForWithCancel,
-	}, {
-		Name:        "KeepForNotLengthenedByRepeat",
-		Explanation: "a repeated Release must not lengthen KeepFor",
-		Invariant:   "I6",
-		Run:         keepForRepeat,
 	}}
 }
 
@@ -173,67 +144,4 @@ func cancelLeavesOthers(t *T) {
 	l := t.take("a", t.units(8))
 	t.callOff(ask("a", t.units(8)))
 	t.live(l)
-}
-
-func keepForCloses(t *T) {
-	l := t.take("a", t.units(2))
-	start := time.Now()
-	t.mustKeep(l, t.units(4))
-	next := t.eventually(ask("a", t.units(8)), t.units(8))
-	if open := next.answered.Sub(start); open < t.units(4)-early {
-		t.Errorf("granted %s after a release with KeepFor %s", open, t.units(4))
-	}
-}
-
-func keepForEnds(t *T) {
-	t.mustKeep(t.take("a", t.units(40)), t.units(1))
-	t.eventually(ask("a", t.units(8)), t.units(4))
-}
-
-func keepForEndsLease(t *T) {
-	l := t.take("a", t.units(4))
-	t.mustKeep(l, t.units(8))
-	t.lost("Extend during KeepFor", t.extend(l, t.units(40)))
-	lock := t.inspect("a")
-	if len(lock.Holders) != 1 || !lock.Holders[0].Released {
-		t.Fatalf("during KeepFor: holders %+v, want one that is released", lock.Holders)
-	}
-	if left := lock.Holders[0].ExpiresIn; left > t.units(8)+t.slack() {
-		t.Errorf("KeepFor %s lasts for another %s", t.units(8), left)
-	}
-}
-
-func keepForNeedsLease(t *T) {
-	gone := t.take("a", t.units(8))
-	t.mustRelease(gone)
-	for _, l := range []lease{gone, {AcquireRequest: ask("never", 0)}} {
-		err := t.Engine.Release(t.Context(), driver.ReleaseRequest{Name: l.Name, LeaseID: l.LeaseID, KeepFor: t.units(40)})
-		t.lost("Release with KeepFor of a lost lease", err)
-		t.free(l.Name)
-	}
-}
-
-func keepForWithCancel(t *T) {
-	l := t.take("a", t.units(8))
-	err := t.Engine.Release(t.Context(), driver.ReleaseRequest{
-		Name: "a", LeaseID: l.LeaseID, KeepFor: t.units(8), Cancel: true,
-	})
-	if err != nil {
-		t.Errorf("Release with KeepFor and Cancel: %v", err)
-	}
-	t.refused("a")
-	t.mustBeCancelled(l.AcquireRequest)
-}
-
-func keepForRepeat(t *T) {
-	l := t.take("a", t.units(8))
-	t.mustKeep(l, t.units(8))
-	err := t.Engine.Release(t.Context(), driver.ReleaseRequest{Name: "a", LeaseID: l.LeaseID, KeepFor: t.units(40)})
-	if err != nil && !errors.Is(err, driver.ErrLost) {
-		t.Errorf("second Release with KeepFor: %v", err)
-	}
-	lock := t.inspect("a")
-	if len(lock.Holders) != 1 || lock.Holders[0].ExpiresIn > t.units(8)+t.slack() {
-		t.Errorf("after the repeat: holders %+v, want one that ends within %s", lock.Holders, t.units(8))
-	}
 }

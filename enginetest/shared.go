@@ -1,9 +1,6 @@
 package enginetest
 
 import (
-	"errors"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/holdfast-locks/holdfast/driver"
@@ -12,10 +9,16 @@ import (
 func sharedRequirements() []Requirement {
 	return []Requirement{{
 		Name:        "SharedLeasesAreCompatible",
-		Explanation: "any number of shared leases must be live at once, each with a token and an end of its own",
+		Explanation: "any number of shared leases must be live at once, each with a token of its own",
 		Invariant:   "I1",
 		Needs:       canShare,
 		Run:         sharedCompatible,
+	}, {
+		Name:        "SharedLeaseEndsAlone",
+		Explanation: "a reader that expires must free its own lease and no other, and a short one must not shorten the others",
+		Invariant:   "I1",
+		Needs:       canShare,
+		Run:         sharedEndsAlone,
 	}, {
 		Name:        "SharedKeepsExclusiveOut",
 		Explanation: "an exclusive request must be refused until the last shared lease has ended",
@@ -29,28 +32,24 @@ func sharedRequirements() []Requirement {
 		Needs:       canShare,
 		Run:         exclusiveKeepsSharedOut,
 	}, {
-		Name:        "SemaphoreGrantsLimit",
-		Explanation: "a semaphore must have at most Limit live leases, each with a token and an end of its own",
+		Name:        "ModeEndsWithLease",
+		Explanation: "a lease must be of the mode that it asked for, whatever the mode of those that have ended",
 		Invariant:   "I1",
-		Needs:       canCount,
-		Run:         semaphoreGrantsLimit,
+		Needs:       canShare,
+		Run:         modeEndsWithLease,
 	}, {
-		Name:        "SemaphoreGrantsLimitUnderContention",
-		Explanation: "of many semaphore requests at once, Limit must be granted",
-		Invariant:   "I1",
-		Needs:       canCount,
-		Run:         semaphoreContention,
-	}, {
-		Name:        "SemaphoreChecksKind",
-		Explanation: "a name with live permits must refuse another Limit and another Mode with ErrKindMismatch",
-		Invariant:   "I12",
-		Needs:       canCount,
-		Run:         semaphoreChecksKind,
+		Name:        "RefusalNamesFirstToEnd",
+		Explanation: "of several leases in the way a refusal must describe the one that ends first",
+		Needs:       canShare,
+		Run:         refusalNamesFirst,
 	}}
 }
 
-func canShare(t *T) bool { return t.Engine.Capabilities().Shared }
-func canCount(t *T) bool { return t.Engine.Capabilities().Semaphore }
+// canShare reports whether the engine has shared leases.
+func canShare(t *T) bool {
+	_, ok := t.Engine.(driver.Downgrader)
+	return ok && t.Engine.Capabilities().Shared
+}
 
 // askShared returns a shared request with a lease ID of its own.
 func askShared(name string, ttl time.Duration) driver.AcquireRequest {
@@ -59,35 +58,46 @@ func askShared(name string, ttl time.Duration) driver.AcquireRequest {
 	return req
 }
 
-// askPermit returns a request for one of limit permits.
-func askPermit(name string, limit int, ttl time.Duration) driver.AcquireRequest {
-	req := ask(name, ttl)
-	req.Mode, req.Limit = driver.Semaphore, limit
-	return req
-}
-
-// endsAlone lets first, a lease of two units, expire beside second, a long
-// lease of the same name, and checks that they do not share an end.
-func (t *T) endsAlone(first, second lease) {
-	t.Helper()
-	if again := t.grant(second.AcquireRequest); again.token != second.token {
-		t.Errorf("token of a repeat = %d, want %d", again.token, second.token)
-	}
-	time.Sleep(t.units(3))
-	t.lost("Extend of the expired one of two leases", t.extend(first, t.units(8)))
-	t.live(second)
-}
-
 func sharedCompatible(t *T) {
-	first := t.grant(askShared("a", t.units(2)))
+	first := t.grant(askShared("a", t.units(40)))
 	second := t.grant(askShared("a", t.units(40)))
-	if lock := t.inspect("a"); len(lock.Holders) != 2 || lock.Mode != driver.Shared || lock.LastToken != second.token {
-		t.Errorf("%d holders, mode %d, last token %d; want 2, %d, %d",
-			len(lock.Holders), lock.Mode, lock.LastToken, driver.Shared, second.token)
+	t.above(first.token, second)
+	for _, l := range []lease{first, second} {
+		if again := t.grant(l.AcquireRequest); again.token != l.token {
+			t.Errorf("token of a repeat = %d, want %d", again.token, l.token)
+		}
 	}
-	t.endsAlone(first, second)
+	lock := t.inspect("a")
+	if len(lock.Holders) != 2 || lock.Mode != driver.Shared || lock.Limit != 0 || lock.LastToken != second.token {
+		t.Fatalf("lock = %+v, want 2 holders, mode %s, last token %d", lock, driver.Shared, second.token)
+	}
+	if lock.Holders[0].LeaseID != first.LeaseID || lock.Holders[1].LeaseID != second.LeaseID {
+		t.Errorf("holders %+v, want them in the order of their grants", lock.Holders)
+	}
+	t.mustRelease(first)
+	t.lost("Extend of the released one of two leases", t.extend(first, t.units(80)))
 	t.mustRelease(second)
 	t.free("a")
+}
+
+// sharedEndsAlone has a short lease before, between and after long ones, and
+// of another name a long one before a short one.
+func sharedEndsAlone(t *T) {
+	dead := t.grant(askShared("a", t.units(1)))
+	long := []lease{t.grant(askShared("a", t.units(40))), t.grant(askShared("b", t.units(40)))}
+	dead2 := t.grant(askShared("b", t.units(1)))
+	time.Sleep(t.units(2))
+	for _, l := range []lease{dead, dead2} {
+		t.lost("Extend of the expired one of two leases", t.extend(l, t.units(8)))
+	}
+	for _, l := range long {
+		t.refused(l.Name)
+		if left := t.live(l); left < t.units(30) {
+			t.Errorf("%s left beside a reader that expired, want %s less a little", left, l.TTL)
+		}
+		t.mustRelease(l)
+		t.take(l.Name, t.units(8))
+	}
 }
 
 func sharedKeepsExclusiveOut(t *T) {
@@ -107,52 +117,33 @@ func exclusiveKeepsSharedOut(t *T) {
 	t.grant(askShared("a", t.units(8)))
 }
 
-func semaphoreGrantsLimit(t *T) {
-	first := t.grant(askPermit("a", 3, t.units(2)))
-	second := t.grant(askPermit("a", 3, t.units(40)))
-	third := t.grant(askPermit("a", 3, t.units(40)))
-	t.refuse(askPermit("a", 3, t.units(1)))
-	if lock := t.inspect("a"); len(lock.Holders) != 3 || lock.Mode != driver.Semaphore {
-		t.Errorf("%d holders, mode %d; want 3, %d", len(lock.Holders), lock.Mode, driver.Semaphore)
-	}
-	t.endsAlone(first, second)
-	t.grant(askPermit("a", 3, t.units(40)))
-	t.refuse(askPermit("a", 3, t.units(1)))
-	t.mustRelease(third)
-	t.grant(askPermit("a", 3, t.units(40)))
-	t.refuse(askPermit("a", 3, t.units(1)))
+func modeEndsWithLease(t *T) {
+	t.grant(askShared("was shared", t.units(1)))
+	t.take("was exclusive", t.units(1))
+	time.Sleep(t.units(2))
+	t.take("was shared", t.units(40))
+	t.refuse(askShared("was shared", t.units(8)))
+	t.grant(askShared("was exclusive", t.units(40)))
+	t.grant(askShared("was exclusive", t.units(40)))
+	t.refused("was exclusive")
 }
 
-func semaphoreContention(t *T) {
-	var granted atomic.Int64
-	var wg sync.WaitGroup
-	for range 16 {
-		wg.Go(func() {
-			reply, err := t.Engine.Acquire(t.Context(), askPermit("a", 3, t.units(40)))
-			if err != nil {
-				t.Errorf("Acquire: %v", err)
-			} else if reply.Outcome == driver.Granted {
-				granted.Add(1)
+func refusalNamesFirst(t *T) {
+	for i, ttls := range [][]int{{40, 8, 80}, {8, 40}, {40, 80, 8}} {
+		name := string(rune('a' + i))
+		var first lease
+		for _, ttl := range ttls {
+			req := askShared(name, t.units(ttl))
+			if ttl == 8 {
+				req.Holder.Label = "ends first"
 			}
-		})
-	}
-	wg.Wait()
-	if n := granted.Load(); n != 3 {
-		t.Errorf("%d of 16 attempts at once were granted, want 3", n)
-	}
-}
-
-func semaphoreChecksKind(t *T) {
-	l := t.grant(askPermit("a", 3, t.units(40)))
-	for what, req := range map[string]driver.AcquireRequest{
-		"a greater limit":      askPermit("a", 4, t.units(8)),
-		"a smaller limit":      askPermit("a", 2, t.units(8)),
-		"an exclusive request": ask("a", t.units(8)),
-	} {
-		if _, err := t.Engine.Acquire(t.Context(), req); !errors.Is(err, driver.ErrKindMismatch) {
-			t.Errorf("%s: error %v, want ErrKindMismatch", what, err)
+			if l := t.grant(req); ttl == 8 {
+				first = l
+			}
+		}
+		t.lasts("the first of several to end", t.units(8), first, func() time.Duration { return t.refused(name).ExpiresIn })
+		if holder := t.refused(name).Holder; holder.Label != "ends first" {
+			t.Errorf("TTLs %v: holder %+v, want that of the lease that ends first", ttls, holder)
 		}
 	}
-	t.live(l)
-	t.grant(askPermit("a", 3, t.units(40)))
 }

@@ -154,15 +154,6 @@ func (t *T) mustRelease(l lease) {
 	}
 }
 
-// mustKeep releases one lease with KeepFor, which must succeed.
-func (t *T) mustKeep(l lease, keepFor time.Duration) {
-	t.Helper()
-	err := t.Engine.Release(t.Context(), driver.ReleaseRequest{Name: l.Name, LeaseID: l.LeaseID, KeepFor: keepFor})
-	if err != nil {
-		t.Fatalf("Release(%q) with KeepFor: %v", l.Name, err)
-	}
-}
-
 // cancel calls a lease ID off and returns the engine's answer.
 func (t *T) cancel(name string, id driver.LeaseID) error {
 	return t.Engine.Release(t.Context(), driver.ReleaseRequest{Name: name, LeaseID: id, Cancel: true})
@@ -230,6 +221,8 @@ func outcome(r driver.AcquireReply) string {
 		return "granted"
 	case driver.Cancelled:
 		return "cancelled"
+	case driver.Recorded:
+		return "recorded"
 	default:
 		return "held"
 	}

@@ -1,6 +1,7 @@
 package enginetest
 
 import (
+	"errors"
 	"time"
 
 	"github.com/holdfast-locks/holdfast/driver"
@@ -8,139 +9,315 @@ import (
 
 func watchRequirements() []Requirement {
 	return []Requirement{{
-		Name:        "WatchSeesRelease",
-		Explanation: "a watch must see every release, by cancel too, that comes after Watch returned",
+		Name:        "WatchTellsGrant",
+		Explanation: "a watch must be told the token of the lease that was handed over, at release and cancel",
 		Invariant:   "I7",
-		Needs:       canWatch,
-		Run:         func(t *T) { watchSees(t, t) },
+		Needs:       canQueue,
+		Run:         func(t *T) { watchTells(t, t) },
 	}, {
-		Name:        "WatchSeesReleaseAcrossEngines",
-		Explanation: "a watch must see a release by another engine on the store",
+		Name:        "WatchTellsGrantAcrossEngines",
+		Explanation: "a watch must be told of a lease that was handed over by another engine on the store",
 		Invariant:   "I7",
-		Needs:       func(t *T) bool { return canWatch(t) && hasJoin(t) },
-		Run:         func(t *T) { watchSees(t, t.join()) },
+		Needs:       both(canQueue, hasJoin),
+		Run:         func(t *T) { watchTells(t, t.join()) },
+	}, {
+		Name:        "WatchTellsGrantAtExpiry",
+		Explanation: "a watch must be told of a lease that was handed over when another's request noticed an expiry",
+		Invariant:   "I7",
+		Needs:       canQueue,
+		Run:         watchTellsAtExpiry,
+	}, {
+		Name:        "WatchTellsAllReaders",
+		Explanation: "every watch must be told when several are handed the lock together, by whatever makes room",
+		Invariant:   "I7",
+		Needs:       both(canQueue, canShare),
+		Run:         watchTellsReaders,
+	}, {
+		Name:        "WatchMissesNoGrant",
+		Explanation: "a watch must be told, to look at least, of a hand-over that comes before the answer Held is received",
+		Invariant:   "I7",
+		Needs:       canQueue,
+		Run:         watchMissesNothing,
+	}, {
+		Name:        "WatchKeepsLatestNews",
+		Explanation: "news that is not received must be replaced by later news, and hold nobody up",
+		Needs:       canQueue,
+		Run:         watchKeepsLatest,
+	}, {
+		Name:        "WatchKeepsGrant",
+		Explanation: "news of a grant that is not received must not be replaced by the news that it is time to look",
+		Needs:       both(canQueue, canRecord),
+		Run:         watchKeepsGrant,
 	}, {
 		Name:        "WatchIgnoresExtend",
-		Explanation: "extending a lease must not cause a message",
-		Needs:       canWatch,
+		Explanation: "extending a lease must not cause a message to those who wait for it",
+		Invariant:   "I7",
+		Needs:       canQueue,
 		Run:         watchIgnoresExtend,
 	}, {
-		Name:        "WatchCollapsesSignals",
-		Explanation: "signals that are not received must collapse into one and hold nobody up",
-		Needs:       canWatch,
-		Run:         watchCollapses,
-	}, {
 		Name:        "WatchStops",
-		Explanation: "Stop must end one watch and no other, and a second Stop must do nothing",
-		Needs:       canWatch,
+		Explanation: "Stop must end one watch and no other, a second Stop must do nothing, and C must not be closed",
+		Needs:       canQueue,
 		Run:         watchStops,
 	}}
 }
 
-func canWatch(t *T) bool {
-	_, ok := t.Engine.(driver.Notifier)
-	return ok
-}
-
 // watch starts a watch and stops it when the run ends.
-func (t *T) watch(name string) driver.Watch {
+func (t *T) watch(id driver.LeaseID) driver.Watch {
 	t.Helper()
-	w, err := t.Engine.(driver.Notifier).Watch(t.Context(), name)
-	if err != nil {
-		t.Fatalf("Watch(%q): %v", name, err)
-	}
+	w := t.Engine.(driver.Queuer).Watch(id)
 	t.Cleanup(w.Stop)
 	return w
 }
 
-// signalled reports whether w delivers a value within d.
-func signalled(w driver.Watch, d time.Duration) bool {
+// watchPlace starts a watch of req, which is then refused and placed.
+func (t *T) watchPlace(req driver.AcquireRequest, place int) driver.Watch {
+	t.Helper()
+	w := t.watch(req.LeaseID)
+	t.placed(req, place)
+	return w
+}
+
+// told returns the next news of w, if there is any within d.
+func told(w driver.Watch, d time.Duration) (news driver.News, ok bool) {
 	select {
-	case <-w.C():
-		return true
+	case news = <-w.C():
+		return news, true
+	default:
+	}
+	select {
+	case news = <-w.C():
+		return news, true
 	case <-time.After(d):
-		return false
+		return driver.News{}, false
 	}
 }
 
-// settle receives what w delivers until it has been quiet for one unit: a
-// new watch may say that earlier messages were lost.
-func (t *T) settle(w driver.Watch) {
+// listens makes sure that messages reach the engine: it takes a place and
+// receives what is sent at first, which may be that earlier messages were lost.
+func (t *T) listens() {
+	t.Helper()
+	l := t.take("warm up", t.units(400))
+	req := forPlace(ask(l.Name, t.units(8)), t.units(40))
+	w := t.watchPlace(req, 1)
+	t.quiet(w)
+	t.callOff(req)
+	w.Stop()
+	t.mustRelease(l)
+}
+
+// quiet receives what w delivers until there is nothing for one unit.
+func (t *T) quiet(w driver.Watch) {
 	t.Helper()
 	for range 20 {
-		if !signalled(w, t.Unit) {
+		if _, ok := told(w, t.Unit); !ok {
 			return
 		}
 	}
-	t.Fatalf("a watch of an unchanged lock signals without end")
+	t.Fatalf("a watch of an unchanged place has news without end")
 }
 
-func watchSees(t, other *T) {
-	names := []string{"a", "{a}", "a b/ключ*"}
-	for _, name := range names {
-		l := t.take(name, t.units(400))
-		w := t.watch(name)
-		t.settle(w)
-		for _, end := range []func(){
-			func() { other.mustRelease(l) },
-			func() { other.mustRelease(l) },
-			func() { other.callOff(l.AcquireRequest) },
-		} {
-			end()
-			if !signalled(w, t.units(8)) {
-				t.Fatalf("no signal for %s after the release of %q", t.units(8), name)
-			}
-			l = t.take(name, t.units(400))
+// mustTell fails the run unless w soon delivers the token of the lease that
+// req was handed.
+func (t *T) mustTell(w driver.Watch, req driver.AcquireRequest) lease {
+	t.Helper()
+	var news driver.News
+	for looks := 0; news.Token == 0; looks++ {
+		var ok bool
+		if news, ok = told(w, t.units(8)); !ok || looks == 20 {
+			t.Fatalf("no news of a grant for %s after %q was to be handed over", t.units(8), req.Name)
 		}
 	}
+	l := t.handed(req)
+	if news.Token != l.token {
+		t.Fatalf("news of token %d, want %d", news.Token, l.token)
+	}
+	return l
+}
+
+// watchTells has other end the leases that t's waiters wait for.
+func watchTells(t, other *T) {
+	t.listens()
+	for _, name := range []string{"a", "{a}", "a b/ключ*"} {
+		l := t.take(name, t.units(400))
+		first := forPlace(ask(name, t.units(40)), t.units(40))
+		second := forPlace(ask(name, t.units(40)), t.units(40))
+		firstWatch, secondWatch := t.watchPlace(first, 1), t.watchPlace(second, 2)
+		other.mustRelease(l)
+		other.callOff(t.mustTell(firstWatch, first).AcquireRequest)
+		t.mustTell(secondWatch, second)
+	}
+}
+
+func watchTellsAtExpiry(t *T) {
+	t.listens()
+	t.take("a", t.units(1))
+	first := forPlace(ask("a", t.units(40)), t.units(40))
+	w := t.watchPlace(first, 1)
+	time.Sleep(t.units(2))
+	t.refused("a")
+	t.mustTell(w, first)
+}
+
+func watchTellsReaders(t *T) {
+	t.listens()
+	for _, by := range []string{"Release", "Downgrade", "end of a place"} {
+		holder := t.take(by, t.units(40))
+		var before []driver.AcquireRequest
+		if by == "end of a place" {
+			before = append(before, t.queue(by, 1))
+		}
+		var readers []driver.AcquireRequest
+		var watches []driver.Watch
+		for i := range 3 {
+			readers = append(readers, forPlace(askShared(by, t.units(40)), t.units(40)))
+			watches = append(watches, t.watchPlace(readers[i], len(before)+i+1))
+		}
+		if by == "Release" {
+			t.mustRelease(holder)
+		} else {
+			t.mustDowngrade(holder)
+		}
+		for _, req := range before {
+			t.callOff(req)
+		}
+		for i, req := range readers {
+			t.mustTell(watches[i], req)
+		}
+	}
+}
+
+// watchMissesNothing ends the lease as soon as the store has given the place,
+// or a little earlier, and so before the waiter is answered if the timing is
+// right. The engine is new, so at first it may say no more than "look".
+func watchMissesNothing(t *T) {
+	for i := range 8 {
+		l := t.take("a", t.units(40))
+		req := forPlace(ask("a", t.units(40)), t.units(40))
+		w := t.watch(req.LeaseID)
+		released := make(chan error, 1)
+		go func() {
+			for start := time.Now(); i%2 == 0 && time.Since(start) < t.units(8); time.Sleep(t.Unit / 100) {
+				if lock, err := t.Engine.Inspect(t.Context(), "a"); err != nil || lock.QueueLength == 1 {
+					break
+				}
+			}
+			released <- t.release(l)
+		}()
+		reply := t.acquire(req)
+		if err := <-released; err != nil {
+			t.Fatalf("Release: %v", err)
+		}
+		if reply.Outcome == driver.Held {
+			t.learns(w, req)
+		}
+		t.mustRelease(t.handed(req))
+		w.Stop()
+	}
+}
+
+// learns fails the run unless a waiter who does nothing but look when told to
+// soon knows that it was handed the lock.
+func (t *T) learns(w driver.Watch, req driver.AcquireRequest) {
+	t.Helper()
+	for range 20 {
+		news, ok := told(w, t.units(8))
+		if !ok {
+			break
+		}
+		if news.Token != 0 {
+			return
+		}
+		if reply := t.refresh(req, req.WaiterTTL); reply.Err == nil && reply.Outcome == driver.Granted {
+			return
+		}
+	}
+	t.Fatalf("a waiter does not learn that it was handed the lock")
+}
+
+// granted hands name over to req, which is placed first.
+func (t *T) granted(req driver.AcquireRequest) lease {
+	t.Helper()
+	l := t.take(req.Name, t.units(40))
+	t.placed(req, 1)
+	t.mustRelease(l)
+	return t.handed(req)
+}
+
+// onlyNews fails the run unless token is what w delivers, once.
+func (t *T) onlyNews(w driver.Watch, token uint64) {
+	t.Helper()
+	time.Sleep(t.Unit) // the way of the messages
+	if news, ok := told(w, 0); !ok || news.Token != token {
+		t.Errorf("news of token %d (any: %t), want %d", news.Token, ok, token)
+	}
+	if news, ok := told(w, t.slack()); ok {
+		t.Errorf("more news, of token %d, want only the latest to be kept", news.Token)
+	}
+}
+
+func watchKeepsLatest(t *T) {
+	t.listens()
+	req := forPlace(ask("a", t.units(40)), t.units(40))
+	w := t.watch(req.LeaseID)
+	for range 3 {
+		t.mustRelease(t.granted(req))
+	}
+	t.onlyNews(w, t.granted(req).token)
+}
+
+func watchKeepsGrant(t *T) {
+	t.listens()
+	req := forPlace(ask("a", t.units(40)), t.units(40))
+	req.Once = true
+	w := t.watch(req.LeaseID)
+	earlier := t.granted(req)
+	t.mustRelease(earlier)
+	l := t.take("a", t.units(40))
+	t.placed(req, 1)
+	t.mustComplete(l, "done", t.units(40))
+	t.onlyNews(w, earlier.token)
 }
 
 func watchIgnoresExtend(t *T) {
 	l := t.take("a", t.units(40))
-	w := t.watch("a")
-	t.settle(w)
+	w := t.watchPlace(forPlace(ask("a", t.units(40)), t.units(40)), 1)
+	t.quiet(w)
 	for range 3 {
 		t.mustExtend(l, t.units(80))
 	}
-	if signalled(w, t.Unit) {
-		t.Errorf("Extend caused a signal")
-	}
-}
-
-func watchCollapses(t *T) {
-	w := t.watch("a")
-	t.settle(w)
-	for range 5 {
-		t.mustRelease(t.take("a", t.units(40)))
-	}
-	time.Sleep(t.Unit)
-	signals := 0
-	for signalled(w, t.slack()) {
-		signals++
-	}
-	if signals != 1 {
-		t.Errorf("%d signals waited for the receiver after 5 releases, want 1", signals)
+	if _, ok := told(w, t.Unit); ok {
+		t.Errorf("Extend caused a message")
 	}
 }
 
 func watchStops(t *T) {
-	l := t.take("a", t.units(400))
-	stopped, other := t.watch("a"), t.watch("a")
-	t.settle(stopped)
-	t.settle(other)
+	t.listens()
+	req := forPlace(ask("a", t.units(40)), t.units(40))
+	stopped, other := t.watch(req.LeaseID), t.watch(req.LeaseID)
 	stopped.Stop()
 	stopped.Stop()
+	l := t.granted(req)
+	t.mustTell(other, req)
+	if news, ok := told(stopped, t.Unit); ok {
+		t.Errorf("a watch that was stopped delivers news of token %d", news.Token)
+	}
 	t.mustRelease(l)
-	if !signalled(other, t.units(8)) {
-		t.Errorf("no signal for the watch that was not stopped")
+	req.LeaseID = driver.NewLeaseID()
+	again := t.watch(req.LeaseID)
+	t.granted(req)
+	t.mustTell(again, req)
+	if err := t.Engine.Close(); err != nil && !errors.Is(err, driver.ErrClosed) {
+		t.Errorf("Close: %v", err)
 	}
-	if signalled(stopped, t.Unit) {
-		t.Errorf("a signal for the watch that was stopped")
-	}
-	again := t.watch("a")
-	t.settle(again)
-	t.mustRelease(t.take("a", t.units(400)))
-	if !signalled(again, t.units(8)) {
-		t.Errorf("no signal for a watch started after another was stopped")
+	again.Stop()
+	for _, w := range []driver.Watch{stopped, again} {
+		select {
+		case _, open := <-w.C():
+			if !open {
+				t.Errorf("C is closed after Stop and Close")
+			}
+		default:
+		}
 	}
 }

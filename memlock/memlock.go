@@ -27,29 +27,20 @@ type Engine struct {
 	closed     bool
 	locks      map[string]*lock
 	tombstones map[driver.LeaseID]time.Time // cancelled lease IDs, and until when
-	watches    map[string]map[*watch]struct{}
+	watches    map[driver.LeaseID]map[*watch]struct{}
+	deposits   map[driver.Digest]*deposit
+	prunable   prunable  // the deposits, by when they are due
 	sweepAt    time.Time // when sweepLocked next looks for what is forgotten
 }
 
-// A lock is what the engine remembers of one name. It stays after the lease
-// has ended, for the last token.
-type lock struct {
-	lastToken uint64
-	lease     *lease // nil or expired if the name is free
-}
-
-type lease struct {
-	id       driver.LeaseID
-	token    uint64
-	holder   driver.Holder
-	expiry   time.Time
-	released bool // kept closed by KeepFor
-}
-
 var (
-	_ driver.Engine   = (*Engine)(nil)
-	_ driver.Notifier = (*Engine)(nil)
-	_ driver.Lister   = (*Engine)(nil)
+	_ driver.Engine     = (*Engine)(nil)
+	_ driver.Queuer     = (*Engine)(nil)
+	_ driver.Downgrader = (*Engine)(nil)
+	_ driver.Gatherer   = (*Engine)(nil)
+	_ driver.Recorder   = (*Engine)(nil)
+	_ driver.Vault      = (*Engine)(nil)
+	_ driver.Lister     = (*Engine)(nil)
 )
 
 // New returns an engine with an empty store.
@@ -57,12 +48,15 @@ func New() *Engine {
 	return &Engine{
 		locks:      map[string]*lock{},
 		tombstones: map[driver.LeaseID]time.Time{},
-		watches:    map[string]map[*watch]struct{}{},
+		watches:    map[driver.LeaseID]map[*watch]struct{}{},
+		deposits:   map[driver.Digest]*deposit{},
 	}
 }
 
 // Capabilities implements driver.Engine.
-func (e *Engine) Capabilities() driver.Capabilities { return driver.Capabilities{} }
+func (e *Engine) Capabilities() driver.Capabilities {
+	return driver.Capabilities{Shared: true, Semaphore: true, Queue: true}
+}
 
 // Close implements driver.Engine. The store is gone with its only engine.
 func (e *Engine) Close() error {
@@ -85,22 +79,22 @@ func (e *Engine) enter(ctx context.Context) (time.Time, error) {
 	return time.Now(), nil
 }
 
-// liveLocked returns the lease of name that has not expired, if there is one.
-func (e *Engine) liveLocked(name string, now time.Time) *lease {
+// settledLocked returns the lock of a name as of now: without what has ended,
+// and with the lock handed over to whoever is next.
+func (e *Engine) settledLocked(name string, now time.Time) *lock {
 	l := e.locks[name]
-	if l == nil || l.lease == nil || !now.Before(l.lease.expiry) {
-		return nil
+	if l == nil {
+		l = &lock{}
+		e.locks[name] = l
 	}
-	return l.lease
+	l.purge(now)
+	e.serveLocked(l, now)
+	return l
 }
 
-// heldLocked returns the live lease of name if it is id's and not released.
-func (e *Engine) heldLocked(name string, id driver.LeaseID, now time.Time) *lease {
-	l := e.liveLocked(name, now)
-	if l == nil || l.id != id || l.released {
-		return nil
-	}
-	return l
+// cancelledLocked reports whether the lease ID was called off. INVARIANT I5.
+func (e *Engine) cancelledLocked(id driver.LeaseID, now time.Time) bool {
+	return now.Before(e.tombstones[id])
 }
 
 // sweepLocked forgets, once a minute at most, what the contract lets the
@@ -117,8 +111,9 @@ func (e *Engine) sweepLocked(now time.Time) {
 		}
 	}
 	for name, l := range e.locks {
+		l.purge(now)
 		forget := time.UnixMicro(int64(l.lastToken)).Add(driver.TokenMemory)
-		if e.liveLocked(name, now) == nil && now.After(forget) {
+		if l.unused() && now.After(forget) {
 			delete(e.locks, name)
 		}
 	}

@@ -97,18 +97,12 @@ func TestSweepKeepsLiftedToken(t *testing.T) {
 // TestStoppedWatchCostsNothing checks that watches leave nothing behind.
 func TestStoppedWatchCostsNothing(t *testing.T) {
 	e := New()
-	first, err := e.Watch(t.Context(), "a")
-	if err != nil {
-		t.Fatal(err)
-	}
-	second, err := e.Watch(t.Context(), "a")
-	if err != nil {
-		t.Fatal(err)
-	}
+	id := driver.NewLeaseID()
+	first, second := e.Watch(id), e.Watch(id)
 	first.Stop()
 	second.Stop()
 	second.Stop()
 	if n := len(e.watches); n != 0 {
-		t.Errorf("%d names are watched after the last Stop, want 0", n)
+		t.Errorf("%d lease IDs are watched after the last Stop, want 0", n)
 	}
 }

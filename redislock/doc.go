@@ -1,5 +1,6 @@
-// Package redislock is the engine for Redis and Valkey: exclusive locks that
-// processes on any number of machines share.
+// Package redislock is the engine for Redis and Valkey: locks that processes on
+// any number of machines share, exclusive or not, with a queue for those who
+// wait.
 //
 //	engine, err := redislock.Open(ctx, "redis://localhost:6379/0?prefix=locks:")
 //
@@ -15,8 +16,16 @@
 //	Pholdfast:{T}:fence:N             the last token of N, in decimal    24 h after the token, read as microseconds
 //	Pholdfast:{T}:cancelled:<ID>      nothing: the lease ID is called    after a minute
 //	                                  off
-//	Pholdfast:{T}:released:N          no key: the channel on which a     -
-//	                                  release of N is published
+//	Pholdfast:{T}:holders:N           shared leases, or permits: their   a second after
+//	                                  ends, in a sorted set              the last of them
+//	Pholdfast:{T}:queue:N             who waits, in order, in a sorted   a second after
+//	                                  set                                the last place
+//	Pholdfast:{T}:waiters:N           the ends of the places, in a       a second after
+//	                                  sorted set                         the last place
+//	Pholdfast:{T}:detail:N            a hash: what else is known of      a second after
+//	                                  these leases and places            all of them
+//	Pholdfast:{T}:record:N            the lease ID that completed N,     after the
+//	                                  and the record                     retention
 //	Pholdfast:{T}:mark:R              token and lease ID that a Guard    24 h after the resource; see below
 //	                                  has seen for the resource R, of
 //	                                  which the key is PR
@@ -25,12 +34,20 @@
 // tag of PN if that has one, else PN, or a number of the same slot if PN
 // contains a closing brace that ends no hash tag.
 //
-// The lease is a plain string: lease ID, token, TTL in milliseconds, and the
-// holder as JSON, with a space between, and with a '-' in front if the lease
-// is over and the name is kept closed. So holdfast and any client that takes
-// its locks with SET key value NX PX exclude each other under the same name.
-// Such a client shows as a holder without a lease ID. It must delete only what
-// it wrote, and a lock that it takes is not listed by List.
+// An exclusive lease is a plain string: lease ID, token, TTL in milliseconds,
+// and the holder as JSON, with a space between, and with a '-' in front if the
+// lease is over and the name is kept closed. While there are shared leases or
+// permits the string is *<group> <limit>, and expires with the last of them.
+// So holdfast and any client that takes its locks with SET key value NX PX
+// exclude each other under the same name. Such a client shows as a holder
+// without a lease ID. It must delete only what it wrote, it takes no turns, and
+// a lock that it takes is listed by List only while somebody waits for it.
+// Those who wait notice what it did with their next Refresh.
+//
+// A lock whose key is deleted is free. The other keys can be deleted at any
+// time without two holders coming of it: without holders or detail a shared
+// name stays closed until its key expires, and without queue, waiters or detail
+// the places are lost and their owners are told.
 //
 // Names that begin with "holdfast:{" are reserved.
 //
@@ -38,11 +55,20 @@
 // does not exist, the mark expires 24 h (driver.TokenMemory) after the
 // resource does, or after the last accepted claim.
 //
+// # Messages
+//
+// An engine that waits listens on one channel, Pholdfast:inbox:<random ID>. Who
+// hands a lock over publishes there <lease ID> <token>, once for each lease,
+// and with token 0 that it is time to look. Nothing is published when nobody
+// waits.
+//
 // # Rights
 //
-// A user needs the commands evalsha, eval, exists, get, set, del, pttl,
-// pexpire, time, publish, subscribe, unsubscribe and scan, and the keys and
-// channels that begin with the prefix. Without publish or subscribe locks
+// A user needs the keys and channels that begin with the prefix, and the
+// commands evalsha, eval, exists, get, set, del, pttl, pexpire, time and scan;
+// for queues, shared leases and semaphores also pexpireat, zadd, zrem, zcard,
+// zcount, zscore, zrank, zrange, zrangebyscore, hget, hmget, hset, hdel and
+// hkeys; for records getrange. Without publish or subscribe locks
 // work, and waiting relies on timers. A Guard needs evalsha, eval, type,
 // getrange, get, set, pttl, pexpire and persist, del for Delete, and what its
 // scripts run.
@@ -59,15 +85,15 @@
 // checks tokens stays safe; one that does not is as safe as the replication.
 // The same holds for FLUSHALL, and for a restart without persistence.
 //
-// A clock that goes back keeps a lock closed no longer than its TTL: who finds
-// an expiry further away than the TTL brings it back.
+// A clock that goes back keeps a lock closed no longer than its TTL, and a place
+// no longer than its own: who finds an end further away brings it back.
 //
 // # Concurrency
 //
 // An Engine is safe for concurrent use. Concurrent calls share one connection
-// (with New: those of the client) and travel in the same packets. Each call sends its request once; it is sent a
-// second time only when the server answers that it does not know the script,
-// which it does before it runs anything. The first Watch starts one
-// goroutine and one connection, for all watches of the engine; Close ends
-// both.
+// (with New: those of the client) and travel in the same packets. Each call
+// sends its request once; it is sent a second time only when the server answers
+// that it does not know the script, which it does before it runs anything. The
+// first place in a queue starts one goroutine and one connection, for all
+// watches of the engine; Close ends both.
 package redislock

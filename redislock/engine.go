@@ -10,7 +10,7 @@ import (
 	"github.com/holdfast-locks/holdfast/driver"
 )
 
-// An Engine keeps exclusive locks in one Redis, Valkey, or Redis Cluster. Use
+// An Engine keeps locks in one Redis, Valkey, or Redis Cluster. Use
 // Open or New to make one.
 type Engine struct {
 	client  rueidis.Client
@@ -18,7 +18,7 @@ type Engine struct {
 	keys    keyspace
 	invalid error // of the options; what every call answers
 	scripts scripts
-	subs    *subscriber
+	inbox   *inbox
 
 	// life ends with Close. It is in a field because it is not a caller's
 	// context: it bounds what runs on the engine's own behalf.
@@ -27,9 +27,12 @@ type Engine struct {
 }
 
 var (
-	_ driver.Engine   = (*Engine)(nil)
-	_ driver.Notifier = (*Engine)(nil)
-	_ driver.Lister   = (*Engine)(nil)
+	_ driver.Engine     = (*Engine)(nil)
+	_ driver.Queuer     = (*Engine)(nil)
+	_ driver.Downgrader = (*Engine)(nil)
+	_ driver.Gatherer   = (*Engine)(nil)
+	_ driver.Recorder   = (*Engine)(nil)
+	_ driver.Lister     = (*Engine)(nil)
 )
 
 // Options configure New. Nil is default; a zero field is default.
@@ -60,18 +63,20 @@ func New(client rueidis.Client, opts *Options) *Engine {
 func newEngine(client rueidis.Client, keys keyspace, life context.Context, end context.CancelFunc) *Engine {
 	return &Engine{
 		client: client, keys: keys, scripts: newScripts(),
-		subs: newSubscriber(client, life), life: life, end: end,
+		inbox: newInbox(client, keys, life), life: life, end: end,
 	}
 }
 
 // Capabilities implements driver.Engine.
-func (e *Engine) Capabilities() driver.Capabilities { return driver.Capabilities{} }
+func (e *Engine) Capabilities() driver.Capabilities {
+	return driver.Capabilities{Shared: true, Semaphore: true, Queue: true}
+}
 
 // Close implements driver.Engine. A call that is under way returns at once,
 // its outcome unknown. It blocks for about a second if the server is silent.
 func (e *Engine) Close() error {
 	e.end()
-	e.subs.wait()
+	e.inbox.wait()
 	if e.owned {
 		e.client.Close() // a second time does nothing
 	}

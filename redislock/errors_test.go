@@ -61,13 +61,21 @@ func calls(ctx context.Context, e *Engine, name string) map[string]func() error 
 			}
 			return nil
 		},
-		"watch": func() error {
-			w, err := e.Watch(ctx, name)
-			if err == nil {
-				w.Stop()
-			}
+		"refresh": func() error {
+			return e.Refresh(ctx, []driver.RefreshRequest{{Name: name, LeaseID: req.LeaseID, WaiterTTL: time.Minute}})[0].Err
+		},
+		"downgrade": func() error {
+			return e.Downgrade(ctx, driver.DowngradeRequest{Name: name, LeaseID: req.LeaseID})
+		},
+		"acquire all": func() error {
+			_, err := e.AcquireAll(ctx, []driver.AcquireRequest{drivertest.Request(name, time.Minute)})
 			return err
 		},
+		"complete": func() error {
+			return e.Complete(ctx, driver.CompleteRequest{Name: name, LeaseID: req.LeaseID, Retention: time.Minute})
+		},
+		"recall": func() error { _, _, err := e.Recall(ctx, name); return err },
+		"forget": func() error { _, err := e.Forget(ctx, name); return err },
 	}
 }
 
@@ -80,8 +88,10 @@ func TestRefusals(t *testing.T) {
 		do(t, admin, "FLUSHALL")
 		do(t, admin, "LPUSH t x")
 		want := map[string]error{
-			"acquire": driver.ErrKindMismatch, "inspect": driver.ErrKindMismatch,
-			"extend": driver.ErrLost, "release": driver.ErrLost, // whatever it is, it is not the lease
+			"acquire": driver.ErrKindMismatch, "acquire all": driver.ErrKindMismatch,
+			"refresh": driver.ErrKindMismatch, "inspect": driver.ErrKindMismatch,
+			// Whatever it is, it is not the lease.
+			"extend": driver.ErrLost, "release": driver.ErrLost, "downgrade": driver.ErrLost, "complete": driver.ErrLost,
 		}
 		for what, call := range calls(t.Context(), open(t, server.URL), "t") {
 			wantIs(t, what, call(), want[what])
@@ -141,7 +151,9 @@ func TestRefusals(t *testing.T) {
 			t.Errorf("the usual renewal needs memory: %v", errs[0])
 		}
 		errs = e.Extend(t.Context(), []driver.ExtendRequest{{Name: "kept", LeaseID: req.LeaseID, TTL: time.Hour}})
-		wantIs(t, "extend by another TTL", errs[0], driver.ErrUnavailable)
+		if errs[0] != nil {
+			t.Errorf("extend by another TTL: %v", errs[0])
+		}
 		err = e.Release(t.Context(), driver.ReleaseRequest{Name: "kept", LeaseID: req.LeaseID, Cancel: true})
 		if err == nil {
 			t.Error("the cancel was not recorded, and release says nothing")
@@ -173,7 +185,8 @@ func TestReadOnlyReplica(t *testing.T) {
 func TestRights(t *testing.T) {
 	server := testsvc.Redis(t)
 	admin := plain(t, server)
-	const documented = "+evalsha +eval +exists +get +set +del +pttl +pexpire +time +publish +subscribe +unsubscribe +scan"
+	const documented = "+evalsha +eval +exists +get +getrange +set +del +pttl +pexpire +pexpireat +time +scan +subscribe +publish" +
+		" +zadd +zrem +zcard +zcount +zscore +zrank +zrange +zrangebyscore +hget +hmget +hset +hdel +hkeys"
 	engine := func(t *testing.T, rights string) *Engine {
 		t.Helper()
 		do(t, admin, "ACL SETUSER app reset on >"+secret+" "+rights)
@@ -181,25 +194,7 @@ func TestRights(t *testing.T) {
 	}
 	t.Run("documented", func(t *testing.T) {
 		e := engine(t, "~app:* &app:* "+documented)
-		req := drivertest.Request("t", time.Minute)
-		w, err := e.Watch(t.Context(), "t")
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer w.Stop()
-		drivertest.Granted(t, e, req)
-		for _, err := range e.List(t.Context(), "") {
-			if err != nil {
-				t.Error(err)
-			}
-		}
-		if errs := e.Extend(t.Context(), []driver.ExtendRequest{{Name: "t", LeaseID: req.LeaseID, TTL: time.Hour}}); errs[0] != nil {
-			t.Error(errs[0])
-		}
-		if err := e.Release(t.Context(), driver.ReleaseRequest{Name: "t", LeaseID: req.LeaseID, Cancel: true}); err != nil {
-			t.Error(err)
-		}
-		drivertest.Signalled(t, w)
+		useAll(t, e, func() { do(t, admin, "DEL app:t") })
 	})
 	t.Run("no channels", func(t *testing.T) {
 		e := engine(t, "~app:* resetchannels "+documented)
@@ -209,8 +204,19 @@ func TestRights(t *testing.T) {
 			t.Errorf("release without the right to publish: %v", err)
 		}
 		drivertest.Granted(t, e, drivertest.Request("t", time.Minute))
-		_, err := e.Watch(t.Context(), "t")
-		wantIs(t, "watch", err, driver.ErrPermission)
+	})
+	t.Run("no right to hand over", func(t *testing.T) {
+		e := engine(t, "~app:* &app:* "+documented)
+		holder := drivertest.Request("h", time.Minute)
+		drivertest.Granted(t, e, holder)
+		waiter := queued(t, e, drivertest.Request("h", time.Minute), time.Minute, 1)
+		do(t, admin, "ACL SETUSER app -hget")
+		if err := e.Release(t.Context(), driver.ReleaseRequest{Name: "h", LeaseID: holder.LeaseID}); err != nil {
+			t.Errorf("the lease is over, and release says %v", err)
+		}
+		wantIs(t, "refresh", refresh(t, e, waiter).Err, driver.ErrPermission)
+		do(t, admin, "ACL SETUSER app +hget")
+		handed(t, e, waiter)
 	})
 	t.Run("other keys", func(t *testing.T) {
 		for what, call := range calls(t.Context(), engine(t, "~other:* &app:* "+documented), "t") {
@@ -220,7 +226,7 @@ func TestRights(t *testing.T) {
 		}
 	})
 	t.Run("no scripts", func(t *testing.T) {
-		for what, call := range calls(t.Context(), engine(t, "~app:* &app:* +@all -@scripting -scan -subscribe"), "t") {
+		for what, call := range calls(t.Context(), engine(t, "~app:* &app:* +@all -@scripting -scan -del"), "t") {
 			wantIs(t, what, call(), driver.ErrPermission)
 		}
 	})
@@ -229,6 +235,59 @@ func TestRights(t *testing.T) {
 		_, err := e.Acquire(t.Context(), drivertest.Request("fresh", time.Minute))
 		wantIs(t, "acquire", err, driver.ErrPermission)
 	})
+}
+
+// useAll makes an engine run every command of its scripts.
+func useAll(t *testing.T, e *Engine, deleteByHand func()) {
+	t.Helper()
+	ok := func(what string, err error) {
+		t.Helper()
+		if err != nil {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	holder := drivertest.Request("t", time.Minute)
+	drivertest.Granted(t, e, holder)
+	ok("extend", extend(t, e, holder, time.Hour))
+	reader, writer := shared("t", time.Minute), drivertest.Request("t", time.Minute)
+	w := e.Watch(reader.LeaseID)
+	defer w.Stop()
+	reader = queued(t, e, reader, time.Minute, 1)
+	told(t, w) // the subscription is made
+	writer = queued(t, e, writer, time.Minute, 2)
+	ok("downgrade", e.Downgrade(t.Context(), driver.DowngradeRequest{Name: "t", LeaseID: holder.LeaseID}))
+	if news := told(t, w); news.Token == 0 {
+		t.Error("the hand-over was not told")
+	}
+	handed(t, e, reader)
+	stillWaits(t, e, writer, 1)
+	ok("extend", extend(t, e, reader, time.Hour))
+	lock, err := e.Inspect(t.Context(), "t")
+	ok("inspect", err)
+	if len(lock.Holders) != 2 || len(lock.Queue) != 1 {
+		t.Errorf("inspect: %+v", lock)
+	}
+	for _, err := range e.List(t.Context(), "") {
+		ok("list", err)
+	}
+	deleteByHand()
+	handed(t, e, writer)
+	ok("complete", e.Complete(t.Context(), driver.CompleteRequest{Name: "t", LeaseID: writer.LeaseID, Retention: time.Minute}))
+	ok("complete again", e.Complete(t.Context(), driver.CompleteRequest{Name: "t", LeaseID: writer.LeaseID, Retention: time.Minute}))
+	_, found, err := e.Recall(t.Context(), "t")
+	ok("recall", err)
+	forgotten, err := e.Forget(t.Context(), "t")
+	ok("forget", err)
+	if !found || !forgotten {
+		t.Errorf("the record was found: %v, and by forget: %v", found, forgotten)
+	}
+	last := permits("t", 1, time.Minute)
+	all, err := e.AcquireAll(t.Context(), []driver.AcquireRequest{last})
+	ok("acquire all", err)
+	if all.Outcome != driver.Granted {
+		t.Errorf("acquire all: %+v", all)
+	}
+	ok("release", e.Release(t.Context(), driver.ReleaseRequest{Name: "t", LeaseID: last.LeaseID, Cancel: true}))
 }
 
 // TestSilentServer: every call returns soon after its context ends, and the

@@ -11,12 +11,16 @@ import (
 // reserved begins, after the prefix, every key that is not a lock.
 const reserved = "holdfast:{"
 
-// The kinds of companion keys, and of channels, which are named alike.
+// The kinds of companion keys.
 const (
 	kindFence     = "fence"     // rest: the name
 	kindMark      = "mark"      // rest: the resource
 	kindCancelled = "cancelled" // rest: the lease ID
-	kindReleased  = "released"  // rest: the name; a channel
+	kindHolders   = "holders"   // rest: the name
+	kindQueue     = "queue"     // rest: the name
+	kindWaiters   = "waiters"   // rest: the name
+	kindDetail    = "detail"    // rest: the name
+	kindRecord    = "record"    // rest: the name
 )
 
 // keyspace names the keys of one prefix.
@@ -52,36 +56,66 @@ func (k keyspace) lock(name string) string { return k.prefix + name }
 
 // companion returns a key in the same slot as the lock.
 func (k keyspace) companion(kind, name, rest string) string {
-	return k.prefix + reserved + slotTag(k.lock(name)) + "}:" + kind + ":" + rest
+	return k.companions(name) + kind + ":" + rest
+}
+
+// companions returns what all companions of a name begin with.
+func (k keyspace) companions(name string) string {
+	return k.prefix + reserved + slotTag(k.lock(name)) + "}:"
 }
 
 func (k keyspace) fence(name string) string { return k.companion(kindFence, name, name) }
 
 func (k keyspace) mark(resource string) string { return k.companion(kindMark, resource, resource) }
 
-func (k keyspace) channel(name string) string { return k.companion(kindReleased, name, name) }
+func (k keyspace) record(name string) string { return k.companion(kindRecord, name, name) }
+
+// state returns the keys that queue.lua wants of a name.
+func (k keyspace) state(name string) []string {
+	base := k.companions(name)
+	keys := make([]string, 0, 8) // often a tombstone follows
+	keys = append(keys, k.lock(name))
+	for _, kind := range []string{kindFence, kindHolders, kindQueue, kindWaiters, kindDetail, kindRecord} {
+		keys = append(keys, base+kind+":"+name)
+	}
+	return keys
+}
+
+// leases returns the keys that extend.lua wants of a name.
+func (k keyspace) leases(name string) []string {
+	all := k.state(name)
+	return []string{all[0], all[2], all[4], all[5]}
+}
+
+// inboxes begins the channels on which engines hear of leases that were
+// handed to them; the ID of the inbox follows.
+func (k keyspace) inboxes() string { return k.prefix + "holdfast:inbox:" }
 
 func (k keyspace) tombstone(name string, id driver.LeaseID) string {
 	return k.companion(kindCancelled, name, string(id))
 }
 
-// fencePattern matches the fence keys of the names that begin with
+// listPattern matches the fence and queue keys of the names that begin with
 // namePrefix, and perhaps others.
-func (k keyspace) fencePattern(namePrefix string) string {
-	return globEscape(k.prefix+reserved) + "*}:" + kindFence + ":" + globEscape(namePrefix) + "*"
+func (k keyspace) listPattern(namePrefix string) string {
+	return globEscape(k.prefix+reserved) + "*}:[fq][eu][ne][cu]e:" + globEscape(namePrefix) + "*"
 }
 
-// fenceName returns the name that a fence key belongs to. A tag contains no
-// closing brace, so the first one ends it.
-func (k keyspace) fenceName(key string) (name string, ok bool) {
+// listedName returns the name that a fence or queue key belongs to. A tag
+// contains no closing brace, so the first one ends it.
+func (k keyspace) listedName(key string) (name string, ok bool) {
 	rest, ok := strings.CutPrefix(key, k.prefix+reserved)
 	if !ok {
 		return "", false
 	}
-	if _, rest, ok = strings.Cut(rest, "}:"+kindFence+":"); !ok {
+	if _, rest, ok = strings.Cut(rest, "}:"); !ok {
 		return "", false
 	}
-	return rest, k.check(rest) == nil && driver.CheckName(rest) == nil && k.fence(rest) == key
+	kind, name, ok := strings.Cut(rest, ":")
+	if !ok || kind != kindFence && kind != kindQueue {
+		return "", false
+	}
+	return name, k.check(name) == nil && driver.CheckName(name) == nil && k.companion(kind, name, name) == key
 }
 
 // slotTag returns the hash tag for the companions of a key: a text without a

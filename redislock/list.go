@@ -17,8 +17,8 @@ import (
 const scanStep = 128
 
 // List implements driver.Lister. It finds names by the last tokens that the
-// store remembers, so a lock of a foreign client is listed only if holdfast
-// has held it within driver.TokenMemory.
+// store remembers and by their queues, so a lock of a foreign client is listed
+// only if holdfast has held it within driver.TokenMemory, or waits for it.
 func (e *Engine) List(ctx context.Context, prefix string) iter.Seq2[driver.Lock, error] {
 	return func(yield func(driver.Lock, error) bool) {
 		if err := e.enter(ctx, ""); err != nil {
@@ -38,14 +38,14 @@ func (e *Engine) List(ctx context.Context, prefix string) iter.Seq2[driver.Lock,
 // to go on.
 func (e *Engine) listNode(ctx context.Context, node rueidis.Client, prefix string, seen map[string]bool, yield func(driver.Lock, error) bool) bool {
 	for cursor := uint64(0); ; {
-		next, keys, err := e.scan(ctx, node, cursor, e.keys.fencePattern(prefix))
+		next, keys, err := e.scan(ctx, node, cursor, e.keys.listPattern(prefix))
 		if err != nil {
 			yield(driver.Lock{}, err)
 			return false
 		}
 		var names []string
 		for _, key := range keys {
-			name, ok := e.keys.fenceName(key)
+			name, ok := e.keys.listedName(key)
 			if ok && strings.HasPrefix(name, prefix) && !seen[name] {
 				seen[name] = true
 				names = append(names, name)
@@ -60,8 +60,8 @@ func (e *Engine) listNode(ctx context.Context, node rueidis.Client, prefix strin
 	}
 }
 
-// listNames yields those of names that have a holder, and reports whether to
-// go on.
+// listNames yields those of names that have a holder or a place, and reports
+// whether to go on.
 func (e *Engine) listNames(ctx context.Context, names []string, yield func(driver.Lock, error) bool) bool {
 	groups := map[uint16][]string{}
 	for _, name := range names {
@@ -70,14 +70,14 @@ func (e *Engine) listNames(ctx context.Context, names []string, yield func(drive
 	}
 	for _, group := range groups {
 		for step := range slices.Chunk(group, scanStep) {
-			found, err := e.inspect(ctx, step)
+			found, err := e.inspect(ctx, step, false)
 			if err != nil {
 				yield(driver.Lock{}, err)
 				return false
 			}
 			for _, f := range found {
 				// A name that cannot be inspected is not a lock now.
-				if f.err == nil && len(f.lock.Holders) > 0 && !yield(f.lock, nil) {
+				if f.err == nil && len(f.lock.Holders)+f.lock.QueueLength > 0 && !yield(f.lock, nil) {
 					return false
 				}
 			}

@@ -18,35 +18,83 @@ func (e *Engine) Acquire(ctx context.Context, req driver.AcquireRequest) (driver
 	if err := e.enter(ctx, req.Name); err != nil {
 		return driver.AcquireReply{}, err
 	}
-	reply, err := e.exec(ctx, e.scripts.acquire,
-		[]string{e.keys.lock(req.Name), e.keys.fence(req.Name), e.keys.tombstone(req.Name, req.LeaseID)},
-		[]string{
-			string(req.LeaseID), formatMS(req.TTL), strconv.FormatUint(req.MinToken, 10), formatHolder(req.Holder),
-			formatMS(driver.TokenMemory), strconv.FormatInt(driver.MaxTokenLead.Microseconds(), 10),
-		})
+	keys := append(e.keys.state(req.Name), e.keys.tombstone(req.Name, req.LeaseID))
+	args := appendRequest(append(e.common(), maxLead()), req)
+	wait, once := "0", "0"
+	if req.Queue {
+		wait = formatMS(req.WaiterTTL)
+	}
+	if req.Once {
+		once = "1"
+	}
+	reply, err := e.exec(ctx, e.scripts.acquire, keys, append(args, wait, once, e.inbox.id))
 	if err != nil {
 		return driver.AcquireReply{}, err
 	}
-	return parseAcquire(reply, req.MinToken)
+	answer, err := parseAcquire(reply, req.MinToken)
+	if req.Queue && err == nil && answer.Outcome == driver.Held {
+		e.inbox.listen()
+	}
+	return answer, err
+}
+
+// common returns the arguments of all scripts that may hand a lock over.
+func (e *Engine) common() []string {
+	return []string{formatMS(driver.TokenMemory), e.keys.inboxes()}
+}
+
+func maxLead() string { return strconv.FormatInt(driver.MaxTokenLead.Microseconds(), 10) }
+
+// appendRequest adds what request.lua wants of a request.
+func appendRequest(args []string, req driver.AcquireRequest) []string {
+	return append(args, string(req.LeaseID), strconv.Itoa(int(req.Mode)), strconv.Itoa(req.Limit), strconv.Itoa(req.Permits),
+		formatMS(req.TTL), strconv.FormatUint(req.MinToken, 10), formatHolder(req.Holder))
 }
 
 // Extend implements driver.Engine. All requests go out as one command; in a
 // Redis Cluster, as one per slot, at the same time.
 func (e *Engine) Extend(ctx context.Context, reqs []driver.ExtendRequest) []error {
 	errs := make([]error, len(reqs))
-	groups := map[uint16][]int{} // indexes into reqs
-	for i, req := range reqs {
-		if errs[i] = e.enter(ctx, req.Name); errs[i] == nil {
-			group := e.groupOf(req.Name)
-			groups[group] = append(groups[group], i)
+	name := func(i int) string { return reqs[i].Name }
+	e.batch(ctx, len(reqs), name, func(i int, err error) { errs[i] = err }, func(group []int) {
+		keys := make([]string, 0, 4*len(group))
+		args := make([]string, 0, 2*len(group))
+		for _, i := range group {
+			keys = append(keys, e.keys.leases(reqs[i].Name)...)
+			args = append(args, string(reqs[i].LeaseID), formatMS(reqs[i].TTL))
 		}
+		reply, err := e.exec(ctx, e.scripts.extend, keys, args)
+		answers := make([]error, len(group))
+		if err == nil {
+			err = parseExtend(reply, answers)
+		}
+		for n, i := range group {
+			if errs[i] = err; err == nil {
+				errs[i] = answers[n]
+			}
+		}
+	})
+	return errs
+}
+
+// batch calls run with the indexes of those of n requests that one script call
+// may treat together, for all groups at the same time, and fail for those that
+// may not be sent.
+func (e *Engine) batch(ctx context.Context, n int, name func(int) string, fail func(int, error), run func(group []int)) {
+	groups := map[uint16][]int{}
+	for i := range n {
+		if err := e.enter(ctx, name(i)); err != nil {
+			fail(i, err)
+			continue
+		}
+		group := e.groupOf(name(i))
+		groups[group] = append(groups[group], i)
 	}
-	var wg sync.WaitGroup // one goroutine per group; each writes its own elements of errs
+	var wg sync.WaitGroup // one goroutine per group; each answers its own requests
 	for _, group := range groups {
-		wg.Go(func() { e.extendGroup(ctx, reqs, group, errs) })
+		wg.Go(func() { run(group) })
 	}
 	wg.Wait()
-	return errs
 }
 
 // groupOf returns the same number for names that one script call may treat
@@ -58,28 +106,7 @@ func (e *Engine) groupOf(name string) uint16 {
 	return slot(e.keys.lock(name))
 }
 
-// extendGroup extends the requests with the given indexes in one call.
-func (e *Engine) extendGroup(ctx context.Context, reqs []driver.ExtendRequest, group []int, errs []error) {
-	keys := make([]string, 0, len(group))
-	args := make([]string, 0, 2*len(group))
-	for _, i := range group {
-		keys = append(keys, e.keys.lock(reqs[i].Name))
-		args = append(args, string(reqs[i].LeaseID), formatMS(reqs[i].TTL))
-	}
-	reply, err := e.exec(ctx, e.scripts.extend, keys, args)
-	answers := make([]error, len(group))
-	if err == nil {
-		err = parseExtend(reply, answers)
-	}
-	for n, i := range group {
-		if errs[i] = err; err == nil {
-			errs[i] = answers[n]
-		}
-	}
-}
-
-// Release implements driver.Engine. The release is published, so that those
-// who watch the name try at once.
+// Release implements driver.Engine.
 func (e *Engine) Release(ctx context.Context, req driver.ReleaseRequest) error {
 	if err := e.enter(ctx, req.Name); err != nil {
 		return err
@@ -89,49 +116,10 @@ func (e *Engine) Release(ctx context.Context, req driver.ReleaseRequest) error {
 		remember = formatMS(driver.TombstoneTTL)
 	}
 	reply, err := e.exec(ctx, e.scripts.release,
-		[]string{e.keys.lock(req.Name), e.keys.tombstone(req.Name, req.LeaseID)},
-		[]string{string(req.LeaseID), formatMS(max(req.KeepFor, 0)), remember, e.keys.channel(req.Name)})
+		append(e.keys.state(req.Name), e.keys.tombstone(req.Name, req.LeaseID)),
+		append(e.common(), string(req.LeaseID), formatMS(max(req.KeepFor, 0)), remember))
 	if err != nil {
 		return err
 	}
 	return parseRelease(reply)
-}
-
-// Inspect implements driver.Engine.
-func (e *Engine) Inspect(ctx context.Context, name string) (driver.Lock, error) {
-	if err := e.enter(ctx, name); err != nil {
-		return driver.Lock{}, err
-	}
-	found, err := e.inspect(ctx, []string{name})
-	if err != nil {
-		return driver.Lock{}, err
-	}
-	return found[0].lock, found[0].err
-}
-
-// An inspection is what the store knows of one name, or why it cannot say.
-type inspection struct {
-	lock driver.Lock
-	err  error
-}
-
-// inspect asks for names that one script call may treat together.
-func (e *Engine) inspect(ctx context.Context, names []string) ([]inspection, error) {
-	keys := make([]string, 0, 2*len(names))
-	for _, name := range names {
-		keys = append(keys, e.keys.lock(name), e.keys.fence(name))
-	}
-	reply, err := e.exec(ctx, e.scripts.inspect, keys, nil)
-	if err != nil {
-		return nil, err
-	}
-	items, ok := reply.([]any)
-	if !ok || len(items) != len(names) {
-		return nil, errMalformed("inspect", reply)
-	}
-	found := make([]inspection, len(names))
-	for i, name := range names {
-		found[i].lock, found[i].err = parseInspect(name, items[i])
-	}
-	return found, nil
 }

@@ -37,7 +37,7 @@ func TestSlots(t *testing.T) {
 					t.Errorf("%q is in slot %d, its lock in %d", key, got, want)
 				}
 			}
-			if got, ok := keys.fenceName(keys.fence(name)); !ok || got != name {
+			if got, ok := keys.listedName(keys.fence(name)); !ok || got != name {
 				t.Errorf("%q reads back as %q, %v", name, got, ok)
 			}
 		}
@@ -72,10 +72,10 @@ func FuzzKeyspace(f *testing.F) {
 		if slot(fence) != slot(keys.lock(name)) {
 			t.Errorf("%q is not in the slot of %q", fence, keys.lock(name))
 		}
-		if got, ok := keys.fenceName(fence); !ok || got != name {
+		if got, ok := keys.listedName(fence); !ok || got != name {
 			t.Errorf("%q reads back as %q, %v", name, got, ok)
 		}
-		keys.fenceName(name) // must not panic
+		keys.listedName(name) // must not panic
 	})
 }
 
@@ -138,7 +138,8 @@ func TestMalformedReplies(t *testing.T) {
 		[]any{int64(7)}, []any{int64(1), "5"}, []any{int64(1), int64(0)}, []any{int64(1), int64(-5)},
 		[]any{int64(1), int64(driver.MaxToken) + 1}, []any{int64(1), int64(5), int64(5)},
 		[]any{int64(0)}, []any{int64(0), "1", "{}"}, []any{int64(0), int64(1), nil},
-		[]any{int64(0), int64(5), int64(5)}, []any{int64(5), ""}, []any{int64(2), ""}, []any{[]any{}, []any{}},
+		[]any{int64(0), int64(5), int64(5)}, []any{int64(0), int64(5), ""}, []any{int64(0), int64(5), "", int64(-1)},
+		[]any{int64(-4)}, []any{int64(-4), "3"}, []any{int64(-5)}, []any{int64(5), ""}, []any{int64(2), nil}, []any{int64(2)}, []any{[]any{}, []any{}},
 		map[string]any{"a": int64(1)}, []any{"0", []any{int64(1)}}, []any{"x", []any{}},
 	}
 	for _, reply := range replies {
@@ -155,8 +156,8 @@ func TestMalformedReplies(t *testing.T) {
 		if err := parseExtend([]any{reply}, errs); err == nil && errs[0] == nil && reply != int64(1) {
 			t.Errorf("extend: %v is a success", reply)
 		}
-		if parseExtend(reply, make([]error, 4)) == nil {
-			t.Errorf("extend: %v answers four", reply)
+		if parseExtend(reply, make([]error, 7)) == nil {
+			t.Errorf("extend: %v answers seven", reply)
 		}
 		if _, ok := reply.(string); !ok {
 			if lock, err := parseInspect("n", reply); err == nil {
@@ -174,7 +175,7 @@ func FuzzInspectReply(f *testing.F) {
 	f.Add(int64(-1), "mine", "17")
 	f.Add(int64(1<<62), string(driver.NewLeaseID())+" 1 2 {}", "x")
 	f.Fuzz(func(t *testing.T, left int64, value, last string) {
-		lock, err := parseInspect("n", []any{left, value, last})
+		lock, err := parseInspect("n", []any{int64(0), left, value, last, []any{}, []any{}, int64(0)})
 		if err != nil {
 			wantIs(t, "inspect", err, driver.ErrKindMismatch)
 			return

@@ -1,34 +1,39 @@
--- release.lua: ends a lease, and calls its acquire off.
+-- release.lua: ends a lease, gives up a place, and calls an acquire off.
 --
--- KEYS   1 the lock   2 the lease ID's tombstone
--- ARGV   1 lease ID   2 ms to keep the name closed, or 0
---        3 ms to remember the cancel, or 0 for no cancel   4 channel
+-- KEYS   1 to 7 as in queue.lua   8 the lease ID's tombstone
+-- ARGV   1, 2 as in queue.lua   3 lease ID   4 ms to keep the name closed, or 0
+--        5 ms to remember the cancel, or 0 for no cancel
 -- Reply  {1, ''} ended   {0, ''} the lease is not live
 --        with the text of the server's error instead of '' if it refused to
 --        remember the cancel: a full server still lets a lease be ended
 
-local refused = ''
-if ARGV[3] ~= '0' then
+local id, remember = ARGV[3], ''
+if ARGV[5] ~= '0' then
   -- INVARIANT I5: also when there is a lease to end, because a second copy of
   -- its acquire may be under way.
-  local reply = redis.pcall('SET', KEYS[2], '', 'PX', ARGV[3])
-  refused = reply.err or ''
+  remember = redis.pcall('SET', KEYS[8], '', 'PX', ARGV[5]).err or ''
 end
 
-local lock = read(KEYS[1])
--- INVARIANT I4: only the exact lease.
-if not lock or lock.id ~= ARGV[1] then
-  return { 0, refused }
+local s = open(1)
+tidy(s)
+local h = lease(s, id)
+if h and ARGV[4] ~= '0' then
+  local err = close(s, id, h, tonumber(ARGV[4]))
+  if err then
+    return redis.error_reply(err)
+  end
+elseif h then
+  finish(s, id, h)
 end
-if ARGV[2] == '0' then
-  redis.call('DEL', KEYS[1])
-else
-  local reply = write(KEYS[1], '-' .. lock.id, lock.token, ARGV[2], lock.holder)
-  if reply.err then
-    return redis.error_reply(reply.err)
+quit(s, id)
+-- The lease is over, whatever becomes of those who wait.
+pcall(serve, s)
+if h and ARGV[4] ~= '0' and s.places > 0 then
+  -- The name may be closed for less long than it seemed.
+  local p = place(s, redis.call('ZRANGE', s.queue, 0, 0)[1])
+  if p then
+    tell(p.inbox, p.id, '0')
   end
 end
--- The message only speeds others up: without the right to publish it the
--- release still counts.
-redis.pcall('PUBLISH', ARGV[4], '')
-return { 1, refused }
+done(s)
+return { h and 1 or 0, remember }

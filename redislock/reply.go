@@ -26,15 +26,22 @@ func parseAcquire(reply any, minToken uint64) (driver.AcquireReply, error) {
 			return driver.AcquireReply{}, errMalformed("acquire", reply)
 		}
 		return driver.AcquireReply{Outcome: driver.Granted, Token: uint64(token)}, nil
-	case outcome == 0 && len(items) == 3:
+	case outcome == 0 && len(items) == 4:
 		left, ok1 := items[1].(int64)
 		holder, ok2 := items[2].(string)
-		if !ok1 || !ok2 {
+		place, ok3 := items[3].(int64)
+		if !ok1 || !ok2 || !ok3 || place < 0 {
 			return driver.AcquireReply{}, errMalformed("acquire", reply)
 		}
 		return driver.AcquireReply{Outcome: driver.Held, InTheWay: driver.InTheWay{
-			Holder: parseHolder(holder), ExpiresIn: expiresIn(left),
+			Holder: parseHolder(holder), ExpiresIn: expiresIn(left), Place: int(place),
 		}}, nil
+	case outcome == 2 && len(items) == 2:
+		record, ok := items[1].(string)
+		if !ok {
+			return driver.AcquireReply{}, errMalformed("acquire", reply)
+		}
+		return driver.AcquireReply{Outcome: driver.Recorded, Record: []byte(record)}, nil
 	case outcome == -1:
 		return driver.AcquireReply{Outcome: driver.Cancelled}, nil
 	case outcome == -2:
@@ -42,8 +49,77 @@ func parseAcquire(reply any, minToken uint64) (driver.AcquireReply, error) {
 			driver.ErrInvalid, minToken, driver.MaxTokenLead)
 	case outcome == -3:
 		return driver.AcquireReply{}, errFence()
+	case outcome == -4 && len(items) == 2:
+		limit, ok := items[1].(int64)
+		if !ok || limit < 0 {
+			return driver.AcquireReply{}, errMalformed("acquire", reply)
+		}
+		return driver.AcquireReply{}, errKind(limit)
 	}
 	return driver.AcquireReply{}, errMalformed("acquire", reply)
+}
+
+// parseAcquireAll reads the reply to reqs.
+func parseAcquireAll(reply any, reqs []driver.AcquireRequest) (driver.GatherReply, error) {
+	items, _ := reply.([]any)
+	malformed := errMalformed("acquire-all", reply)
+	if len(items) == 0 {
+		return driver.GatherReply{}, malformed
+	}
+	if items[0] == int64(0) && len(items) == 3 {
+		i, ok := items[1].(int64)
+		if !ok || i < 0 || i >= int64(len(reqs)) {
+			return driver.GatherReply{}, malformed
+		}
+		answer, err := parseAcquire(items[2], reqs[i].MinToken)
+		if err != nil {
+			return driver.GatherReply{Refused: int(i)}, gatherError(reqs[i], err)
+		}
+		if answer.Outcome == driver.Granted {
+			return driver.GatherReply{}, malformed
+		}
+		return driver.GatherReply{Outcome: answer.Outcome, Refused: int(i), InTheWay: answer.InTheWay}, nil
+	}
+	if items[0] != int64(1) || len(items) != len(reqs)+1 {
+		return driver.GatherReply{}, malformed
+	}
+	all := driver.GatherReply{Outcome: driver.Granted}
+	for _, item := range items[1:] {
+		token, ok := item.(int64)
+		if !ok || token < 1 || uint64(token) > driver.MaxToken {
+			return driver.GatherReply{}, malformed
+		}
+		all.Tokens = append(all.Tokens, uint64(token))
+	}
+	return all, nil
+}
+
+// parseRefresh fills replies, one per request.
+func parseRefresh(reply any, replies []driver.RefreshReply) error {
+	items, _ := reply.([]any)
+	if len(items) != len(replies) {
+		return errMalformed("refresh", reply)
+	}
+	for i, item := range items {
+		if text, ok := item.(string); ok {
+			replies[i].Err = serverError(text)
+			continue
+		}
+		if list, ok := item.([]any); ok && len(list) == 1 && list[0] == int64(-5) {
+			replies[i].Err = driver.ErrLost
+			continue
+		}
+		replies[i].AcquireReply, replies[i].Err = parseAcquire(item, 0)
+	}
+	return nil
+}
+
+// errKind reports leases or places of another kind.
+func errKind(limit int64) error {
+	if limit == 0 {
+		return fmt.Errorf("%w: the name is in use as a lock, not as a semaphore; use another name", driver.ErrKindMismatch)
+	}
+	return fmt.Errorf("%w: the name is in use as a semaphore of %d permits; use the same limit or another name", driver.ErrKindMismatch, limit)
 }
 
 // errFence reports a last token that is not a number below MaxToken.
@@ -105,45 +181,4 @@ func parseRelease(reply any) error {
 		return driver.ErrLost
 	}
 	return nil
-}
-
-func parseInspect(name string, reply any) (driver.Lock, error) {
-	if text, ok := reply.(string); ok {
-		return driver.Lock{}, serverError(text)
-	}
-	items, _ := reply.([]any)
-	if len(items) != 3 {
-		return driver.Lock{}, errMalformed("inspect", reply)
-	}
-	left, ok1 := items[0].(int64)
-	text, ok2 := items[1].(string)
-	last, ok3 := items[2].(string)
-	if !ok1 || !ok2 || !ok3 {
-		return driver.Lock{}, errMalformed("inspect", reply)
-	}
-	lock := driver.Lock{Name: name}
-	if last != "" {
-		token, err := parseToken(last)
-		if err != nil {
-			return driver.Lock{}, errFence()
-		}
-		lock.LastToken = token
-	}
-	const free = -2
-	if left != free {
-		lock.Holders = []driver.Holding{holding(text, left)}
-	}
-	return lock, nil
-}
-
-// holding describes the lease that a lock's value and its expiry say.
-func holding(text string, left int64) driver.Holding {
-	v, ok := parseValue(text)
-	if !ok {
-		return driver.Holding{ExpiresIn: expiresIn(left)}
-	}
-	if ttl := v.ttl.Milliseconds(); left < 0 || left > ttl {
-		left = ttl // as the next acquire will clamp it
-	}
-	return driver.Holding{LeaseID: v.id, Token: v.token, Holder: v.holder, ExpiresIn: expiresIn(left), Released: v.released}
 }

@@ -2,6 +2,7 @@ package redislock
 
 import (
 	_ "embed"
+	"strings"
 
 	"github.com/redis/rueidis"
 )
@@ -9,12 +10,32 @@ import (
 var (
 	//go:embed value.lua
 	valueLua string
+	//go:embed state.lua
+	stateLua string
+	//go:embed queue.lua
+	queueLua string
+	//go:embed serve.lua
+	serveLua string
+	//go:embed request.lua
+	requestLua string
+	//go:embed finish.lua
+	finishLua string
 	//go:embed acquire.lua
 	acquireLua string
+	//go:embed acquire_all.lua
+	acquireAllLua string
 	//go:embed extend.lua
 	extendLua string
+	//go:embed refresh.lua
+	refreshLua string
 	//go:embed release.lua
 	releaseLua string
+	//go:embed downgrade.lua
+	downgradeLua string
+	//go:embed complete.lua
+	completeLua string
+	//go:embed recall.lua
+	recallLua string
 	//go:embed inspect.lua
 	inspectLua string
 )
@@ -24,17 +45,22 @@ var (
 // server answers that it does not know the hash, which it does before it runs
 // anything.
 type scripts struct {
-	acquire, extend, release, inspect *rueidis.Lua
+	acquire, acquireAll, extend, refresh, release, downgrade, complete, recall, inspect *rueidis.Lua
 }
 
 func newScripts() scripts {
 	// Not the Retryable kind: the client must not send a request twice on its
 	// own, because the holder's deadline counts from the first sending.
-	load := func(script string) *rueidis.Lua { return rueidis.NewLuaScript(valueLua + script) }
+	load := func(parts ...string) *rueidis.Lua { return rueidis.NewLuaScript(strings.Join(parts, "")) }
 	return scripts{
-		acquire: load(acquireLua),
-		extend:  load(extendLua),
-		release: load(releaseLua),
-		inspect: rueidis.NewLuaScript(inspectLua),
+		acquire:    load(valueLua, stateLua, queueLua, serveLua, requestLua, acquireLua),
+		acquireAll: load(valueLua, stateLua, queueLua, serveLua, requestLua, acquireAllLua),
+		extend:     load(valueLua, stateLua, extendLua),
+		refresh:    load(valueLua, stateLua, queueLua, serveLua, refreshLua),
+		release:    load(valueLua, stateLua, queueLua, serveLua, finishLua, releaseLua),
+		downgrade:  load(valueLua, stateLua, queueLua, serveLua, downgradeLua),
+		complete:   load(valueLua, stateLua, queueLua, serveLua, finishLua, completeLua),
+		recall:     load(recallLua),
+		inspect:    load(inspectLua),
 	}
 }

@@ -46,6 +46,15 @@ func parseValue(s string) (v value, ok bool) {
 // a time.Duration, in whole milliseconds.
 const maxTTL = (1<<63 - 1) / time.Millisecond * time.Millisecond
 
+// parseGroup reports whether s says that several may hold the lock, and the
+// limit of their permits, 0 for shared leases.
+func parseGroup(s string) (limit int, ok bool) {
+	s, star := strings.CutPrefix(s, "*")
+	id, rest, _ := strings.Cut(s, " ")
+	limit, err := strconv.Atoi(rest)
+	return limit, star && driver.LeaseID(id).Valid() && err == nil && limit >= 0
+}
+
 // parseToken reads a token in decimal.
 func parseToken(s string) (uint64, error) {
 	token, err := strconv.ParseUint(s, 10, 64)

@@ -2,188 +2,211 @@ package sqlitelock
 
 import (
 	"context"
-	"database/sql"
 	"encoding/json"
 	"fmt"
-	"time"
 
 	"github.com/holdfast-locks/holdfast/driver"
 )
 
-// A lease is one row of the table of that name.
-type lease struct {
-	id       string
-	token    int64
-	holder   string
-	expiry   int64
-	released bool
-}
-
-func (l *lease) columns() []any {
-	return []any{&l.id, &l.token, &l.holder, &l.expiry, &l.released}
-}
-
-// live reports whether the lease stands in the way of others.
-func (l *lease) live(now instant) bool { return now.boot < l.expiry }
-
-// heldBy reports whether the lease is id's and still its to use.
-func (l *lease) heldBy(id driver.LeaseID, now instant) bool {
-	return l.live(now) && l.id == string(id) && !l.released
-}
-
-func (l *lease) expiresIn(now instant) time.Duration { return time.Duration(l.expiry - now.boot) }
-
-// describe returns the holder for people; a text that is not ours says
-// nothing.
-func (l *lease) describe() driver.Holder {
-	var h driver.Holder
-	if json.Unmarshal([]byte(l.holder), &h) != nil {
-		return driver.Holder{}
-	}
-	return h
-}
-
-func (l *lease) inTheWay(now instant) driver.AcquireReply {
-	return driver.AcquireReply{Outcome: driver.Held, InTheWay: driver.InTheWay{
-		Holder: l.describe(), ExpiresIn: l.expiresIn(now),
-	}}
-}
-
-// find reads the lease of a name with stmt; the zero lease is over.
-func (e *Engine) find(stmt *sql.Stmt, name string) (lease, error) {
-	var l lease
-	found, err := one(stmt, []any{name, e.clock.bootID}, l.columns()...)
-	if err != nil || !found {
-		return lease{}, err
-	}
-	return l, nil
-}
-
-// Acquire implements driver.Engine. While another lease is live it only
-// reads, so that waiters do not queue for the write lock.
+// Acquire implements driver.Engine. A request that wants no place only reads
+// while it is held off, so that it does not queue for the write lock.
 func (e *Engine) Acquire(ctx context.Context, req driver.AcquireRequest) (driver.AcquireReply, error) {
 	if err := driver.CheckSupport(e.Capabilities(), req); err != nil {
 		return driver.AcquireReply{}, err
 	}
-	reply, decided, err := e.glance(ctx, req)
-	if decided || err != nil {
-		return reply, err
+	if !req.Queue || req.Once {
+		reply, decided, err := e.glance(ctx, req)
+		if decided || err != nil {
+			return reply, err
+		}
 	}
-	err = e.transact(ctx, func(now instant) error {
-		reply, err = e.acquire(req, now)
+	if req.Queue {
+		e.watches.asks(req.LeaseID, req.Name) // before anybody can hand the lock over
+	}
+	var reply driver.AcquireReply
+	err := e.transact(ctx, func(t *tx) (err error) {
+		reply, err = t.acquire(req)
 		return err
 	})
 	if err != nil {
 		return driver.AcquireReply{}, err
 	}
+	if req.Queue && reply.Outcome == driver.Held {
+		e.watches.waits(req.LeaseID)
+		e.listen()
+	}
 	return reply, nil
 }
 
-// glance answers from a read if another lease is live or the request was
-// called off: both were so at the moment of the read. Nothing is granted
-// here: only a transaction can tell that a name is free and take it.
+// glance answers from reads whatever changes nothing: it was so at the moment
+// of the read. Nothing is granted or handed over here: only a transaction can
+// tell that a name is free and take it.
 func (e *Engine) glance(ctx context.Context, req driver.AcquireRequest) (reply driver.AcquireReply, decided bool, err error) {
 	err = e.query(ctx, func() error {
-		l, err := e.find(e.read.lease, req.Name)
+		before, err := e.clock.now()
 		if err != nil {
 			return err
 		}
-		now, err := e.clock.now() // after the read: a lease live now was live then
+		v, err := look(e.read.look, req.Name, req.LeaseID, e.clock.bootID, before)
 		if err != nil {
 			return err
 		}
-		var cancelled bool
-		if _, err := one(e.read.isCancelled, []any{req.LeaseID, e.clock.bootID, now.boot}, &cancelled); err != nil {
+		now, err := e.clock.now()
+		if err != nil {
 			return err
 		}
-		switch {
-		case cancelled:
-			reply, decided = driver.AcquireReply{Outcome: driver.Cancelled}, true
-		case l.live(now) && !l.heldBy(req.LeaseID, now):
-			reply, decided = l.inTheWay(now), true
+		if !v.settled() || v.endedBy(now) {
+			return nil
 		}
-		return nil
+		outcome, _, err := v.judge(req, now)
+		if err != nil {
+			return err
+		}
+		switch outcome {
+		case driver.Cancelled:
+			decided = true
+		case driver.Recorded:
+			reply.Record, _, decided, err = recall(e.read.recall, req.Name, e.clock.bootID, now)
+		case driver.Held:
+			decided = !req.Queue
+			reply.InTheWay = v.inTheWay(0, now)
+		}
+		reply.Outcome = outcome
+		return err
 	})
 	return reply, decided, err
 }
 
-// acquire decides about a request inside a transaction. INVARIANT I1: the
-// check and the record are one step.
-func (e *Engine) acquire(req driver.AcquireRequest, now instant) (driver.AcquireReply, error) {
-	var none driver.AcquireReply
-	// INVARIANT I5: a request overtaken by its own cancel grants nothing.
-	var cancelled bool
-	if _, err := one(e.write.isCancelled, []any{req.LeaseID, e.clock.bootID, now.boot}, &cancelled); err != nil {
-		return none, err
+// endedBy reports whether something that the view counts as live has ended:
+// then it shows what may never have been at one time.
+func (v *view) endedBy(now instant) bool {
+	return v.leases > 0 && v.expiry <= now.boot || v.queued() && v.headExpiry <= now.boot
+}
+
+// acquire decides about a request. INVARIANT I1: the check and the record are
+// one step.
+func (t *tx) acquire(req driver.AcquireRequest) (driver.AcquireReply, error) {
+	v, err := t.settle(req.Name, req.LeaseID)
+	if err != nil {
+		return driver.AcquireReply{}, err
 	}
-	if cancelled {
-		return driver.AcquireReply{Outcome: driver.Cancelled}, nil
+	outcome, least, err := v.judge(req, t.now)
+	if err != nil {
+		return driver.AcquireReply{}, t.refuse(err)
 	}
-	l, err := e.find(e.write.lease, req.Name)
-	switch {
-	case err != nil:
-		return none, err
-	case l.heldBy(req.LeaseID, now):
+	reply := driver.AcquireReply{Outcome: outcome}
+	switch outcome {
+	case driver.Granted:
+		reply.Token, err = t.take(req, v, least)
+	case driver.Recorded:
+		reply.Record, _, _, err = recall(t.sql.recall, req.Name, t.bootID, t.now)
+	case driver.Held:
+		place := 0
+		if req.Queue {
+			place, err = t.enqueue(req)
+		}
+		reply.InTheWay = v.inTheWay(place, t.now)
+	}
+	return reply, err
+}
+
+// take records the lease of a request that is to be granted, or lengthens the
+// one that it has.
+func (t *tx) take(req driver.AcquireRequest, v view, least uint64) (token uint64, err error) {
+	expiry := t.now.after(req.TTL)
+	if v.own != 0 {
 		// INVARIANT I6: a repeat gets the token of the first time.
-		err := run(e.write.lengthen, req.Name, e.clock.bootID, req.LeaseID, now.boot, now.after(req.TTL))
-		return driver.AcquireReply{Outcome: driver.Granted, Token: uint64(l.token)}, err
-	case l.live(now):
-		return l.inTheWay(now), nil
+		return uint64(v.own), run(t.sql.lengthen, req.Name, t.bootID, req.LeaseID, t.now.boot, expiry)
 	}
-	token, err := e.nextToken(req, now)
-	if err != nil {
-		return none, err
-	}
-	holder, err := json.Marshal(req.Holder)
-	if err != nil {
-		return none, fmt.Errorf("%w holder: %w", driver.ErrInvalid, err)
-	}
-	if err := run(e.write.putLease, req.Name, req.LeaseID, token, string(holder), e.clock.bootID, now.after(req.TTL)); err != nil {
-		return none, err
-	}
-	return driver.AcquireReply{Outcome: driver.Granted, Token: token}, e.sweep(now)
-}
-
-// nextToken draws and records a token above every earlier one of the name,
-// whatever the clock does. INVARIANT I2.
-func (e *Engine) nextToken(req driver.AcquireRequest, now instant) (uint64, error) {
-	least, err := driver.LeastToken(now.micros, req.MinToken)
+	holder, err := marshal(req.Holder)
 	if err != nil {
 		return 0, err
 	}
-	var token uint64
-	if _, err := one(e.write.nextToken, []any{req.Name, int64(least)}, &token); err != nil {
-		return 0, err
+	token, ok, err := t.grant(req.Name, req.LeaseID, needOf(req), holder, expiry, least)
+	if err == nil && !ok {
+		err = errUsedUp
 	}
-	if token > driver.MaxToken {
-		return 0, fmt.Errorf("%w: the fencing tokens of this name are used up", driver.ErrUnavailable)
-	}
-	return token, nil
+	return token, err
 }
 
-// The sweep's bounds. A grant leaves at most one row of each kind behind, and
-// every sweepEvery grants up to sweepRows of each are taken away, so that
-// litter shrinks wherever there is work.
-const (
-	sweepEvery = 16
-	sweepRows  = 64
-)
+// errUsedUp is what a name answers whose last token is the greatest there is.
+var errUsedUp = fmt.Errorf("%w: the fencing tokens of this name are used up", driver.ErrUnavailable)
 
-// sweep forgets what is over, with one grant in sweepEvery and the first of
-// each engine. INVARIANT I11.
-func (e *Engine) sweep(now instant) error {
-	e.grants++
-	if e.grants%sweepEvery != 1 {
-		return nil
+// grant draws a token above every earlier one of the name, whatever the clock
+// does, and records a lease with it. INVARIANT I2. It does nothing and is not
+// ok if there is no such token.
+func (t *tx) grant(name string, id driver.LeaseID, n need, holder string, expiry int64, least uint64) (token uint64, ok bool, err error) {
+	if least > driver.MaxToken {
+		return 0, false, nil
 	}
-	if err := run(e.write.sweepLeases, e.clock.bootID, now.boot, sweepRows); err != nil {
+	ok, err = one(t.sql.nextToken, []any{name, int64(least), int64(driver.MaxToken)}, &token)
+	if err != nil || !ok {
+		return 0, false, err
+	}
+	t.added++
+	return token, true, run(t.sql.putLease, name, id, int64(token),
+		n.mode, n.limit, n.permits, holder, t.bootID, expiry)
+}
+
+func marshal(h driver.Holder) (string, error) {
+	text, err := json.Marshal(h)
+	if err != nil {
+		return "", fmt.Errorf("%w holder: %w", driver.ErrInvalid, err)
+	}
+	return string(text), nil
+}
+
+// AcquireAll implements driver.Gatherer, in one transaction.
+func (e *Engine) AcquireAll(ctx context.Context, reqs []driver.AcquireRequest) (driver.GatherReply, error) {
+	for _, req := range reqs {
+		if err := driver.CheckSupport(e.Capabilities(), req); err != nil {
+			return driver.GatherReply{}, err
+		}
+	}
+	var reply driver.GatherReply
+	err := e.transact(ctx, func(t *tx) (err error) {
+		reply, err = t.acquireAll(reqs)
 		return err
+	})
+	if err != nil {
+		return driver.GatherReply{}, err
 	}
-	if err := run(e.write.sweepCancelled, e.clock.bootID, now.boot, sweepRows); err != nil {
-		return err
+	return reply, nil
+}
+
+// acquireAll decides about all requests before it records the first lease.
+// The names differ, so that none changes what another sees.
+func (t *tx) acquireAll(reqs []driver.AcquireRequest) (driver.GatherReply, error) {
+	type verdict struct {
+		view
+		least uint64
 	}
-	// The age is counted from the token, not from its grant, so that even one
-	// that was ahead of the clock is forgotten only TokenMemory behind it.
-	old := int64(now.micros) - driver.TokenMemory.Microseconds()
-	return run(e.write.sweepTokens, old, sweepRows)
+	verdicts := make([]verdict, len(reqs))
+	for i, req := range reqs {
+		v, err := t.settle(req.Name, req.LeaseID)
+		if err != nil {
+			return driver.GatherReply{}, err
+		}
+		outcome, least, err := v.judge(req, t.now)
+		if err != nil {
+			return driver.GatherReply{}, t.refuse(err)
+		}
+		switch outcome {
+		case driver.Granted:
+			verdicts[i] = verdict{v, least}
+		case driver.Held:
+			return driver.GatherReply{Outcome: outcome, Refused: i, InTheWay: v.inTheWay(0, t.now)}, nil
+		default:
+			return driver.GatherReply{Outcome: outcome, Refused: i}, nil
+		}
+	}
+	reply := driver.GatherReply{Outcome: driver.Granted}
+	for i, req := range reqs {
+		token, err := t.take(req, verdicts[i].view, verdicts[i].least)
+		if err != nil {
+			return driver.GatherReply{}, err
+		}
+		reply.Tokens = append(reply.Tokens, token)
+	}
+	return reply, nil
 }

@@ -6,11 +6,13 @@ import (
 	"io"
 	"math/rand/v2"
 	"os"
+
+	"github.com/holdfast-locks/holdfast/driver"
 )
 
-// A bell is a small file that processes write to after a release, so that
-// those who wait wake up. Each name has its slot in it, which some names
-// share: the processes that wait for others need not look at the database.
+// A bell is a small file that processes write to after they handed a lock
+// over, so that the one who has it now wakes up. Each lease ID has its slot in
+// it, which some share: the processes of others need not look at the database.
 type bell struct{ path string }
 
 const (
@@ -31,18 +33,20 @@ func (b bell) make() error {
 	return f.Close()
 }
 
-// ring wakes those who wait for name in all processes. Its failure is not the
-// releaser's concern: who waits looks again now and then.
+// ring wakes those who watch the lease IDs in other processes. Its failure is
+// not the ringer's concern: who waits looks again now and then.
 //
 // The file is opened each time, so that a bell that was deleted is made anew
 // instead of ringing unheard.
-func (b bell) ring(name string) {
+func (b bell) ring(ids []driver.LeaseID) {
 	f, err := os.OpenFile(b.path, os.O_WRONLY|os.O_CREATE, 0o600)
 	if err != nil {
 		return
 	}
 	defer f.Close()
-	_, _ = f.WriteAt(binary.LittleEndian.AppendUint64(nil, rand.Uint64()), slot(name))
+	for _, id := range ids {
+		_, _ = f.WriteAt(binary.LittleEndian.AppendUint64(nil, rand.Uint64()), slot(id))
+	}
 }
 
 // read returns the content, as far as there is any.
@@ -56,15 +60,15 @@ func (b bell) read() (t tolls) {
 	return t
 }
 
-// rung reports whether name's bell rang between the readings before and t.
-func (t *tolls) rung(before *tolls, name string) bool {
-	at := slot(name)
+// rung reports whether id's bell rang between the readings before and t.
+func (t *tolls) rung(before *tolls, id driver.LeaseID) bool {
+	at := slot(id)
 	return string(t[at:at+slotSize]) != string(before[at:at+slotSize])
 }
 
-// slot returns the offset of name's slot.
-func slot(name string) int64 {
+// slot returns the offset of id's slot.
+func slot(id driver.LeaseID) int64 {
 	h := fnv.New32a()
-	_, _ = h.Write([]byte(name))
+	_, _ = io.WriteString(h, string(id))
 	return int64(h.Sum32()%slots) * slotSize
 }

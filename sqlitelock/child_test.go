@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -35,6 +36,8 @@ func childMain(args []string) error {
 		return cycleForever(e)
 	case "hold":
 		return hold(e, args[2])
+	case "queue":
+		return queue(e, args[2], args[3])
 	case "wait":
 		return waitOnCommand(e)
 	default:
@@ -131,11 +134,13 @@ func hold(e *Engine, ttl string) error {
 	return err
 }
 
-// waitOnCommand reads commands: "acquire NAME" begins to wait for a lock, and
-// answers each refusal with "held", the grant with "granted INSTANT", and then
-// releases; "cost" answers with the CPU time of the process until now.
+// waitOnCommand reads commands: "acquire NAME" begins to wait for a lock, says
+// "held PLACE" when it has a place, "granted INSTANT TOKEN" when it has the
+// lock, and then releases it; "cost" answers with the CPU time of the process
+// and the number of requests that waiting has made, until now.
 func waitOnCommand(e *Engine) error {
-	client, err := holdfast.New(&talkative{e}, nil)
+	waiting := &talkative{Engine: e}
+	client, err := holdfast.New(waiting, nil)
 	if err != nil {
 		return err
 	}
@@ -146,7 +151,7 @@ func waitOnCommand(e *Engine) error {
 			if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
 				return err
 			}
-			fmt.Println("cost", u.Utime.Nano()+u.Stime.Nano())
+			fmt.Println("cost", u.Utime.Nano()+u.Stime.Nano(), waiting.requests.Load())
 		case "acquire":
 			go func() {
 				lease, err := client.Acquire(context.Background(), name, nil)
@@ -155,21 +160,49 @@ func waitOnCommand(e *Engine) error {
 					fmt.Println("failed", err)
 					return
 				}
+				fmt.Println("granted", at.Nanoseconds(), lease.Token())
 				_ = lease.Release(context.Background())
-				fmt.Println("granted", at.Nanoseconds())
 			}()
 		}
 	}
 	return client.Close(context.Background())
 }
 
-// talkative tells of each attempt that was refused.
-type talkative struct{ *Engine }
+// talkative tells of each attempt that was refused, and counts what waiting
+// costs.
+type talkative struct {
+	*Engine
+	requests atomic.Int64
+}
 
 func (e *talkative) Acquire(ctx context.Context, req driver.AcquireRequest) (driver.AcquireReply, error) {
+	e.requests.Add(1)
 	reply, err := e.Engine.Acquire(ctx, req)
 	if err == nil && reply.Outcome == driver.Held {
-		fmt.Println("held")
+		fmt.Println("held", reply.Place)
 	}
 	return reply, err
+}
+
+func (e *talkative) Refresh(ctx context.Context, reqs []driver.RefreshRequest) []driver.RefreshReply {
+	e.requests.Add(1)
+	return e.Engine.Refresh(ctx, reqs)
+}
+
+// queue gets a place for a time, says when it began to ask and which place it
+// has, and waits to be killed.
+func queue(e *Engine, name, waiterTTL string) error {
+	d, err := time.ParseDuration(waiterTTL)
+	if err != nil {
+		return err
+	}
+	req := drivertest.Request(name, time.Minute)
+	req.Queue, req.WaiterTTL = true, d
+	reply, err := e.Acquire(context.Background(), req)
+	if err != nil || reply.Outcome != driver.Held {
+		return fmt.Errorf("acquire: %+v, %w", reply, err)
+	}
+	fmt.Println("place", reply.Place)
+	_, err = bufio.NewReader(os.Stdin).ReadString('\n')
+	return err
 }

@@ -34,3 +34,6 @@ func (c clock) now() (instant, error) {
 
 // after returns the instant of the boot clock d later.
 func (i instant) after(d time.Duration) int64 { return i.boot + d.Nanoseconds() }
+
+// until returns the time from i to an instant of the boot clock.
+func (i instant) until(then int64) time.Duration { return time.Duration(then - i.boot) }

@@ -102,7 +102,8 @@ func TestWallClockSteps(t *testing.T) {
 	}
 }
 
-// TestReboot ends every lease at once, tombstones and closed names included,
+// TestReboot ends every lease at once, tombstones, closed names and places
+// included,
 // whatever the new boot's clock shows, and the tokens grow on.
 func TestReboot(t *testing.T) {
 	h := newHost("one boot")
@@ -115,6 +116,8 @@ func TestReboot(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = e.Release(t.Context(), driver.ReleaseRequest{Name: "x", LeaseID: cancelled.LeaseID, Cancel: true})
+	waiter := inQueue(drivertest.Request("t", time.Hour), time.Hour)
+	placed(t, e, waiter, 1)
 	if err := e.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -126,9 +129,10 @@ func TestReboot(t *testing.T) {
 		t.Errorf("listed after the reboot: %+v, %v", lock, err)
 	}
 	lock, err := e.Inspect(t.Context(), "t")
-	if err != nil || len(lock.Holders) != 0 || lock.LastToken != last {
-		t.Errorf("inspect after the reboot: %+v, %v; want no holder and the last token %d", lock, err, last)
+	if err != nil || len(lock.Holders) != 0 || lock.QueueLength != 0 || lock.LastToken != last {
+		t.Errorf("inspect after the reboot: %+v, %v; want no holder, no place and the last token %d", lock, err, last)
 	}
+	wantIs(t, "refresh", refresh(t, e, waiter).Err, driver.ErrLost)
 	wantIs(t, "extend", e.Extend(t.Context(), []driver.ExtendRequest{{Name: "t", LeaseID: old.LeaseID, TTL: time.Hour}})[0], driver.ErrLost)
 	wantIs(t, "release", e.Release(t.Context(), driver.ReleaseRequest{Name: "t", LeaseID: old.LeaseID}), driver.ErrLost)
 	if token := drivertest.Granted(t, e, cancelled); token <= last {

@@ -5,20 +5,26 @@
 //
 // The store's clock is the host's boot-time clock, which every process on the
 // host reads alike, which counts while the machine sleeps, and which nobody
-// can set. A lease is stored with the boot ID, so the leases of an earlier
-// boot are over at once: neither a step of the wall clock nor a reboot makes
-// two holders or a lock that never ends. Linux and macOS have such a clock;
-// on other systems Open fails with driver.ErrUnsupported. Only fencing tokens
-// are read from the wall clock, and they grow even if it goes back.
+// can set. A lease and a place in the queue are stored with the boot ID, so
+// those of an earlier boot are over at once: neither a step of the wall clock
+// nor a reboot makes two holders or a lock that never ends. Linux and macOS
+// have such a clock; on other systems Open fails with driver.ErrUnsupported.
+//
+// Two things are read from this host's wall clock. Fencing tokens are, and
+// grow even if it goes back. Records of work done once must outlive a reboot:
+// in the boot that wrote one the boot-time clock ends it, and after a reboot
+// the wall clock does. So a step of the wall clock matters to a record only if
+// there was a reboot since: one that is wrong by an hour then ends the record
+// an hour early or late.
 //
 // # Files
 //
 // Beside the database lie SQLite's own `-wal` and `-shm` files and the bell,
-// `-bell`, which a release writes to so that waiters in other processes wake
-// up. All belong together and must be on a local file system: SQLite's
-// write-ahead log needs memory that the processes share, so a network file
-// system, or one mounted into several virtual machines, will not do. A new
-// database can be read and written by its owner only (mode 0600); to share
+// `-bell`, which is written to when a lock is handed over, so that the waiter
+// who has it now wakes up in its process. All belong together and must be on a
+// local file system: SQLite's write-ahead log needs memory that the processes
+// share, so a network file system, or one mounted into several virtual
+// machines, will not do. A new database can be read and written by its owner only (mode 0600); to share
 // the locks between users give the directory and all the files to a group.
 // A backup must go through SQLite: a program that holds an Engine must not
 // open and close the database file itself, since closing it drops SQLite's
@@ -36,11 +42,18 @@
 // back the latest commits; that is harmless to exclusion, because a reboot
 // ends all leases, and to tokens, because they follow the wall clock: a token
 // is greater than a lost one as long as the clock after the power cut is not
-// behind the clock before it.
+// behind the clock before it. A record is flushed before Complete returns.
+//
+// # Versions
+//
+// Open migrates a database that an older version of this package made. A
+// program of that version that has it open at the time keeps its leases and
+// can end them; its acquires fail until it is updated.
 //
 // # Concurrency
 //
 // An Engine is safe for concurrent use, and any number of engines in any
-// number of processes may be open on one file. The first Watch starts the
-// goroutines that hear the bell, which Close ends and waits for.
+// number of processes may be open on one file. The first request that gets a
+// place in a queue starts the goroutines that hear the bell, which Close ends
+// and waits for.
 package sqlitelock

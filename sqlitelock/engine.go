@@ -25,7 +25,7 @@ type Engine struct {
 	conn    *sql.Conn     // the only connection of writeDB
 	turn    chan struct{} // holds one value while a request uses conn
 	write   writeStatements
-	grants  int // counts for the sweep; used by whoever has the turn
+	added   int // rows until now, for the sweep; used by whoever has the turn
 
 	bell      bell
 	watches   watches
@@ -41,13 +41,18 @@ type Engine struct {
 }
 
 var (
-	_ driver.Engine   = (*Engine)(nil)
-	_ driver.Notifier = (*Engine)(nil)
-	_ driver.Lister   = (*Engine)(nil)
+	_ driver.Engine     = (*Engine)(nil)
+	_ driver.Queuer     = (*Engine)(nil)
+	_ driver.Downgrader = (*Engine)(nil)
+	_ driver.Gatherer   = (*Engine)(nil)
+	_ driver.Recorder   = (*Engine)(nil)
+	_ driver.Lister     = (*Engine)(nil)
 )
 
 // Capabilities implements driver.Engine.
-func (e *Engine) Capabilities() driver.Capabilities { return driver.Capabilities{} }
+func (e *Engine) Capabilities() driver.Capabilities {
+	return driver.Capabilities{Shared: true, Semaphore: true, Queue: true}
+}
 
 // Close implements driver.Engine. Requests that wait for the database fail
 // with driver.ErrClosed; Close waits for those that have begun.

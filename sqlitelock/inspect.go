@@ -2,30 +2,44 @@ package sqlitelock
 
 import (
 	"context"
-	"iter"
-	"strings"
+	"time"
 
 	"github.com/holdfast-locks/holdfast/driver"
 )
 
-// Inspect implements driver.Engine. It does not wait for writers.
-func (e *Engine) Inspect(ctx context.Context, name string) (driver.Lock, error) {
-	lock := driver.Lock{Name: name}
-	err := e.query(ctx, func() error {
-		l, err := e.find(e.read.lease, name)
-		if err != nil {
-			return err
-		}
-		// After the lease, so that the last token is not behind the lease's.
-		if _, err := one(e.read.lastToken, []any{name}, &lock.LastToken); err != nil {
-			return err
-		}
-		now, err := e.clock.now()
-		if err != nil {
-			return err
-		}
-		lock.Holders = l.holdings(now)
-		return nil
+// A lease is one row of the table of that name.
+type lease struct {
+	need
+	id       driver.LeaseID
+	token    uint64
+	holder   string
+	expiry   int64
+	released bool
+}
+
+func (l *lease) columns() []any {
+	return []any{&l.id, &l.token, &l.mode, &l.limit, &l.permits, &l.holder, &l.expiry, &l.released}
+}
+
+// addTo adds the lease to what is shown of its name, unless it is over.
+func (l *lease) addTo(lock *driver.Lock, now instant) {
+	if l.expiry <= now.boot {
+		return
+	}
+	lock.Mode, lock.Limit = l.mode, l.limit
+	lock.LastToken = max(lock.LastToken, l.token)
+	lock.Holders = append(lock.Holders, driver.Holding{
+		LeaseID: l.id, Token: l.token, Permits: l.permits, Holder: describe(l.holder),
+		ExpiresIn: now.until(l.expiry), Released: l.released,
+	})
+}
+
+// Inspect implements driver.Engine. It does not wait for writers, and hands
+// nothing over.
+func (e *Engine) Inspect(ctx context.Context, name string) (lock driver.Lock, err error) {
+	err = e.query(ctx, func() error {
+		lock, err = e.inspect(name)
+		return err
 	})
 	if err != nil {
 		return driver.Lock{}, err
@@ -33,74 +47,57 @@ func (e *Engine) Inspect(ctx context.Context, name string) (driver.Lock, error) 
 	return lock, nil
 }
 
-// holdings returns the lease as the only holding of its name, or none if it
-// is over.
-func (l *lease) holdings(now instant) []driver.Holding {
-	if !l.live(now) {
-		return nil
+// inspect reads a name in one transaction, so that it finds whoever is handed
+// the lock meanwhile in the queue or among the holders, and not in both.
+func (e *Engine) inspect(name string) (driver.Lock, error) {
+	lock := driver.Lock{Name: name}
+	snapshot, err := e.readDB.BeginTx(context.Background(), nil)
+	if err != nil {
+		return lock, err
 	}
-	return []driver.Holding{{
-		LeaseID: driver.LeaseID(l.id), Token: uint64(l.token), Holder: l.describe(),
-		ExpiresIn: l.expiresIn(now), Released: l.released,
-	}}
+	defer func() { _ = snapshot.Rollback() }() // it only reads
+	leases, err := all(snapshot.Stmt(e.read.leases), []any{name, e.clock.bootID}, (*lease).columns)
+	if err != nil {
+		return lock, err
+	}
+	places, err := all(snapshot.Stmt(e.read.places), []any{name, e.clock.bootID}, (*waiting).columns)
+	if err != nil {
+		return lock, err
+	}
+	if _, err := one(snapshot.Stmt(e.read.lastToken), []any{name}, &lock.LastToken); err != nil {
+		return lock, err
+	}
+	now, err := e.clock.now()
+	if err != nil {
+		return lock, err
+	}
+	for _, l := range leases {
+		l.addTo(&lock, now)
+	}
+	for _, w := range places {
+		if w.expiry > now.boot {
+			lock.Queue = append(lock.Queue, w.describe(now))
+		}
+	}
+	lock.QueueLength = len(lock.Queue)
+	return lock, nil
 }
 
-// pageRows is the number of rows that List reads in one step.
-const pageRows = 256
-
-// List implements driver.Lister, in the order of the names. No statement is
-// open while the caller's loop body runs, which may use the engine.
-func (e *Engine) List(ctx context.Context, prefix string) iter.Seq2[driver.Lock, error] {
-	return func(yield func(driver.Lock, error) bool) {
-		for last, more := "", true; more; {
-			var locks []driver.Lock
-			var err error
-			if locks, last, more, err = e.page(ctx, prefix, last); err != nil {
-				yield(driver.Lock{}, err)
-				return
-			}
-			for _, l := range locks {
-				if !yield(l, nil) {
-					return
-				}
-			}
-		}
-	}
+// A waiting is what is shown of one place.
+type waiting struct {
+	need
+	id            driver.LeaseID
+	holder        string
+	asked, expiry int64
 }
 
-// page reads one step of List: the rows after the name last. It returns the
-// locks among them, the last name read, and whether there may be more.
-func (e *Engine) page(ctx context.Context, prefix, after string) (locks []driver.Lock, last string, more bool, err error) {
-	err = e.query(ctx, func() error {
-		locks, last, more = nil, after, false
-		rows, err := e.read.page.QueryContext(context.Background(), prefix, after, pageRows, e.clock.bootID)
-		if err != nil {
-			return err
-		}
-		defer rows.Close()
-		now, err := e.clock.now()
-		if err != nil {
-			return err
-		}
-		n := 0
-		for ; rows.Next(); n++ {
-			var l lease
-			var thisBoot bool
-			lock := driver.Lock{}
-			into := append(append([]any{&lock.Name}, l.columns()...), &thisBoot, &lock.LastToken)
-			if err := rows.Scan(into...); err != nil {
-				return err
-			}
-			if !strings.HasPrefix(lock.Name, prefix) {
-				return nil // in the order of the names, none follows that has it
-			}
-			last = lock.Name
-			if lock.Holders = l.holdings(now); thisBoot && lock.Holders != nil {
-				locks = append(locks, lock)
-			}
-		}
-		more = n == pageRows
-		return rows.Err()
-	})
-	return locks, last, more, err
+func (w *waiting) columns() []any {
+	return []any{&w.id, &w.mode, &w.permits, &w.holder, &w.asked, &w.expiry}
+}
+
+func (w *waiting) describe(now instant) driver.Waiting {
+	return driver.Waiting{
+		LeaseID: w.id, Mode: w.mode, Permits: w.permits, Holder: describe(w.holder),
+		Since: time.Duration(now.boot - w.asked), ExpiresIn: now.until(w.expiry),
+	}
 }

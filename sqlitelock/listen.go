@@ -1,9 +1,12 @@
 package sqlitelock
 
 import (
+	"context"
 	"time"
 
 	"github.com/fsnotify/fsnotify"
+
+	"github.com/holdfast-locks/holdfast/driver"
 )
 
 const (
@@ -28,17 +31,23 @@ type ear struct {
 	last     tolls             // the bell at the last look
 }
 
-// listen starts the listener, once. The bell is heard when it returns.
+// listen starts the listener, once, and lets those look who began to wait
+// before it did. It does nothing after Close.
 func (e *Engine) listen() {
 	e.listening.Do(func() {
+		if e.enter(context.Background()) != nil {
+			return
+		}
 		r := &ear{bell: e.bell}
 		r.messages, _ = e.newWatcher()
 		r.attach()
 		r.last = e.bell.read()
-		e.users.Go(func() { // the caller has entered: Close still waits
+		e.watches.tellAll()
+		go func() {
+			defer e.users.Done()
 			defer r.close()
 			e.hear(r)
-		})
+		}()
 	})
 }
 
@@ -92,7 +101,7 @@ func (r *ear) wait(closing <-chan struct{}) (lost, ok bool) {
 	}
 }
 
-// hear signals watches whenever the bell rings, until Close.
+// hear tells watches their news whenever the bell rings, until Close.
 func (e *Engine) hear(r *ear) {
 	for {
 		lost, ok := r.wait(e.closing)
@@ -108,9 +117,9 @@ func (e *Engine) hear(r *ear) {
 		if r.poll != nil {
 			r.attach()
 		}
-		rung := func(name string) bool { return lost || r.last.rung(&before, name) }
-		for name, ws := range e.watches.of(rung) {
-			e.look(name, ws)
+		rung := func(id driver.LeaseID) bool { return lost || r.last.rung(&before, id) }
+		for id, name := range e.watches.asked(rung) {
+			e.look(name, id)
 		}
 		select {
 		case <-time.After(min(restFactor*time.Since(start), restLongest)):
@@ -120,14 +129,17 @@ func (e *Engine) hear(r *ear) {
 	}
 }
 
-// look signals those of the watches of name whose lease is gone or another
-// one. If that cannot be read they find out by themselves.
-func (e *Engine) look(name string, ws []*watch) {
-	l, err := e.find(e.read.lease, name)
+// look tells those who watch id what is new. If that cannot be read they find
+// out by themselves.
+func (e *Engine) look(name string, id driver.LeaseID) {
+	now, err := e.clock.now()
+	var s sight
+	if err == nil {
+		_, err = one(e.read.news, []any{name, id, e.clock.bootID, now.boot}, &s.token, &s.looks)
+	}
 	if err != nil {
-		e.watches.signal(name)
+		e.watches.tell(message{id: id})
 		return
 	}
-	now, err := e.clock.now() // after the read: a lease live now was live then
-	e.watches.found(ws, l.sight(), err != nil || !l.live(now))
+	e.watches.saw(id, s)
 }

@@ -50,9 +50,7 @@ func number(t testing.TB, conn *sql.Conn, query string) (n int64) {
 func TestOpenCreates(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a ?#%&+;ü", "b", "locks.db")
 	e := open(t, path)
-	w := drivertest.Watch(t, e, "t")
-	drivertest.Cycle(t, e, "t")
-	drivertest.Signalled(t, w)
+	hears(t, e, open(t, path))
 	for file, want := range map[string]os.FileMode{
 		"": 0o600, "-wal": 0o600, "-shm": 0o600, "-bell": 0o600, "/..": 0o700, "/../..": 0o700,
 	} {

@@ -9,9 +9,9 @@ import (
 // Extend implements driver.Engine. The batch is one transaction.
 func (e *Engine) Extend(ctx context.Context, reqs []driver.ExtendRequest) []error {
 	errs := make([]error, len(reqs))
-	err := e.transact(ctx, func(now instant) error {
+	err := e.transact(ctx, func(t *tx) error {
 		for i, req := range reqs {
-			found, err := changed(e.write.lengthen, req.Name, e.clock.bootID, req.LeaseID, now.boot, now.after(req.TTL))
+			found, err := changed(t.sql.lengthen, req.Name, t.bootID, req.LeaseID, t.now.boot, t.now.after(req.TTL))
 			if err != nil {
 				return err
 			}
@@ -29,31 +29,74 @@ func (e *Engine) Extend(ctx context.Context, reqs []driver.ExtendRequest) []erro
 	return errs
 }
 
-// Release implements driver.Engine. After the commit it wakes the waiters.
+// Release implements driver.Engine. Who is next has the lock with the commit.
 func (e *Engine) Release(ctx context.Context, req driver.ReleaseRequest) error {
-	var ended bool
-	err := e.transact(ctx, func(now instant) (err error) {
+	return e.transact(ctx, func(t *tx) error {
 		if req.Cancel {
-			if err := run(e.write.cancel, req.LeaseID, e.clock.bootID, now.after(driver.TombstoneTTL)); err != nil {
+			if err := run(t.sql.cancel, req.LeaseID, t.bootID, t.now.after(driver.TombstoneTTL)); err != nil {
 				return err
 			}
 		}
-		if req.KeepFor > 0 {
-			ended, err = changed(e.write.keep, req.Name, e.clock.bootID, req.LeaseID, now.boot, now.after(req.KeepFor))
-		} else {
-			ended, err = changed(e.write.end, req.Name, e.clock.bootID, req.LeaseID, now.boot)
+		v, err := t.settle(req.Name, req.LeaseID)
+		if err != nil {
+			return err
 		}
-		return err
+		if v.queued() {
+			if err := run(t.sql.leave, req.Name, req.LeaseID); err != nil {
+				return err
+			}
+		}
+		if v.own != 0 {
+			return t.end(req, v)
+		}
+		if err := t.serveNext(req.Name, v); err != nil { // a place may have been given up
+			return err
+		}
+		return t.refuse(driver.ErrLost)
 	})
-	switch {
-	case err != nil:
-		return err
-	case !ended:
-		return driver.ErrLost
+}
+
+// end ends the live lease of a request, now or after KeepFor.
+func (t *tx) end(req driver.ReleaseRequest, v view) error {
+	if req.KeepFor <= 0 {
+		if err := run(t.sql.end, req.Name, t.bootID, req.LeaseID, t.now.boot); err != nil {
+			return err
+		}
+		return t.serveNext(req.Name, v)
 	}
-	// A name that KeepFor keeps closed rings as well: its expiry has come
-	// nearer, and waiters must set their timers anew.
-	e.bell.ring(req.Name)
-	e.watches.signal(req.Name)
-	return nil
+	err := run(t.sql.keep, req.Name, t.bootID, req.LeaseID, t.now.boot, t.now.after(req.KeepFor))
+	if err != nil || !v.queued() {
+		return err
+	}
+	if err := t.serveNext(req.Name, v); err != nil {
+		return err
+	}
+	// The end of what is in the way may be nearer now: the head of the queue
+	// must set its timer anew.
+	var head driver.LeaseID
+	found, err := one(t.sql.told, []any{req.Name}, &head)
+	if found {
+		t.tell(head, driver.News{})
+	}
+	return err
+}
+
+// Downgrade implements driver.Downgrader.
+func (e *Engine) Downgrade(ctx context.Context, req driver.DowngradeRequest) error {
+	return e.transact(ctx, func(t *tx) error {
+		v, err := t.settle(req.Name, req.LeaseID)
+		switch {
+		case err != nil:
+			return err
+		case v.own == 0 || v.taken.mode == driver.Semaphore:
+			return t.refuse(driver.ErrLost)
+		case v.taken.mode == driver.Shared:
+			return nil // INVARIANT I6: a repeat
+		}
+		err = run(t.sql.share, req.Name, t.bootID, req.LeaseID, t.now.boot, driver.Exclusive, driver.Shared)
+		if err != nil {
+			return err
+		}
+		return t.serveNext(req.Name, v)
+	})
 }

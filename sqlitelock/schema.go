@@ -9,14 +9,19 @@ import (
 	"github.com/holdfast-locks/holdfast/driver"
 )
 
-//go:embed schema.sql
-var schemaSQL string
+var (
+	//go:embed schema.sql
+	schemaSQL string
+
+	//go:embed migrate_1.sql
+	migrate1SQL string
+)
 
 // What a lock database is known by: PRAGMA application_id, "hold" in ASCII,
 // and PRAGMA user_version.
 const (
 	applicationID = 0x686f6c64
-	schemaVersion = 1
+	schemaVersion = 2
 )
 
 // settings of the connection that writes. How long it waits is patient's.
@@ -29,21 +34,22 @@ const identitySQL = `SELECT
 	(SELECT user_version FROM pragma_user_version),
 	(SELECT count(*) FROM sqlite_schema)`
 
-// prepareDatabase makes a new database ours, or checks that it is. A database
-// that belongs to another program, or to a newer version, is left unchanged.
+// prepareDatabase makes a new database ours, and one of an older version one
+// of this. A database that belongs to another program, or to a newer version,
+// is left unchanged.
 func (e *Engine) prepareDatabase(ctx context.Context) error {
 	if err := e.patient(ctx, func() error { return execute(e.conn, settings) }); err != nil {
 		return err
 	}
-	var isNew bool
+	var version int
 	err := e.patient(ctx, func() (err error) {
-		isNew, err = checkSchema(e.conn)
+		version, err = checkSchema(e.conn)
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	if isNew {
+	if version == 0 {
 		if err := e.patient(ctx, func() error { return setWAL(e.conn) }); err != nil {
 			return err
 		}
@@ -51,22 +57,22 @@ func (e *Engine) prepareDatabase(ctx context.Context) error {
 	return e.createSchema(ctx)
 }
 
-// checkSchema reports whether the database is empty, or fails if it is not
-// one of ours.
-func checkSchema(conn *sql.Conn) (isNew bool, err error) {
-	var app, version, tables int
+// checkSchema returns the version of the database, which is 0 if it is empty,
+// or fails if it is not one of ours.
+func checkSchema(conn *sql.Conn) (version int, err error) {
+	var app, tables int
 	if err := conn.QueryRowContext(context.Background(), identitySQL).Scan(&app, &version, &tables); err != nil {
-		return false, err
+		return 0, err
 	}
 	switch {
 	case app == 0 && version == 0 && tables == 0:
-		return true, nil
+		return 0, nil
 	case app != applicationID:
-		return false, fmt.Errorf("%w database: it belongs to another program: name another path", driver.ErrInvalid)
-	case version != schemaVersion:
-		return false, fmt.Errorf("%w database: its schema has version %d, this program knows %d: update this program", driver.ErrInvalid, version, schemaVersion)
+		return 0, fmt.Errorf("%w database: it belongs to another program: name another path", driver.ErrInvalid)
+	case version < 1 || version > schemaVersion:
+		return 0, fmt.Errorf("%w database: its schema has version %d, this program knows %d: update this program", driver.ErrInvalid, version, schemaVersion)
 	}
-	return false, nil
+	return version, nil
 }
 
 // setWAL turns on the write-ahead log, which the file remembers. It cannot be
@@ -82,16 +88,24 @@ func setWAL(conn *sql.Conn) error {
 	return nil
 }
 
-// createSchema creates the tables unless another process was faster. Beginning
-// to write also shows that this user may.
+// createSchema creates or migrates the tables, in one transaction, unless
+// another process was faster. Beginning to write also shows that this user
+// may.
 func (e *Engine) createSchema(ctx context.Context) error {
 	if err := e.patient(ctx, func() error { return execute(e.conn, `BEGIN IMMEDIATE`) }); err != nil {
 		return err
 	}
-	isNew, err := checkSchema(e.conn)
-	if err == nil && isNew {
-		err = execute(e.conn, fmt.Sprintf("%s; PRAGMA application_id = %d; PRAGMA user_version = %d",
-			schemaSQL, applicationID, schemaVersion))
+	version, err := checkSchema(e.conn)
+	if err == nil {
+		switch version {
+		case 0:
+			err = execute(e.conn, fmt.Sprintf("%s; PRAGMA application_id = %d", schemaSQL, applicationID))
+		case 1:
+			err = execute(e.conn, migrate1SQL)
+		}
+	}
+	if err == nil && version != schemaVersion {
+		err = execute(e.conn, fmt.Sprintf("PRAGMA user_version = %d", schemaVersion))
 	}
 	if err == nil {
 		err = execute(e.conn, `COMMIT`)

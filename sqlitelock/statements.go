@@ -1,143 +1,185 @@
 package sqlitelock
 
-import (
-	"context"
-	"database/sql"
-)
-
 // Statements that name a boot ID do not match rows of other boots: they are
-// over.
+// over, records excepted. The plus before boot_id keeps SQLite from searching
+// by boot and expiry, which nearly all rows of the file match.
+
+// What a request looks at first: one statement, so that it sees the queue and
+// the leases of the same instant. Names, tombstones and rows that are over
+// come along, so that a request for a free name needs no more.
+//
+// ?1 name, ?2 lease ID, ?3 boot ID, ?4 now, ?5 now in microseconds of the wall
+// clock. The mode of the head is -1 if nobody has a place. A bare column
+// beside min() is that of the row with the minimum.
+const lookSQL = `SELECT
+	EXISTS (SELECT 1 FROM cancelled WHERE lease_id = ?2 AND +boot_id = ?3 AND expiry > ?4),
+	coalesce((SELECT token FROM lease
+		WHERE name = ?1 AND lease_id = ?2 AND +boot_id = ?3 AND expiry > ?4 AND released = 0), 0),
+	EXISTS (SELECT 1 FROM record
+		WHERE name = ?1 AND CASE WHEN boot_id = ?3 THEN expiry > ?4 ELSE wall_expiry > ?5 END),
+	EXISTS (SELECT 1 FROM lease WHERE name = ?1 AND (boot_id <> ?3 OR expiry <= ?4))
+		OR EXISTS (SELECT 1 FROM place WHERE name = ?1 AND (boot_id <> ?3 OR expiry <= ?4)),
+	live.number, live.mode, live.permit_limit, live.permits, live.holder, live.expiry,
+	coalesce(head.mode, -1), coalesce(head.permit_limit, 0), coalesce(head.permits, 0),
+	coalesce(head.once, 0), coalesce(head.expiry, 0)
+FROM (SELECT count(*) AS number, coalesce(mode, 0) AS mode, coalesce(permit_limit, 0) AS permit_limit,
+		coalesce(sum(permits), 0) AS permits, coalesce(holder, '') AS holder, coalesce(min(expiry), 0) AS expiry
+	FROM lease WHERE name = ?1 AND +boot_id = ?3 AND expiry > ?4) AS live
+LEFT JOIN (SELECT mode, permit_limit, permits, once, expiry
+	FROM place WHERE name = ?1 AND +boot_id = ?3 AND expiry > ?4 ORDER BY seq LIMIT 1) AS head`
+
+// Leases. INVARIANT I4: the exact lease, live and not given back, and never a
+// new one.
 const (
-	// leaseSQL: ?1 name, ?2 boot ID.
-	leaseSQL = `SELECT lease_id, token, holder, expiry, released
-		FROM lease WHERE name = ?1 AND boot_id = ?2`
-
-	// lastTokenSQL: ?1 name.
-	lastTokenSQL = `SELECT last_token FROM token WHERE name = ?1`
-
-	// pageSQL is one step of List: ?1 prefix, ?2 last name of the step
-	// before, ?3 number of rows, ?4 boot ID. Rows of other boots come along
-	// with the flag 0, so that a step reads a bounded number of rows.
-	pageSQL = `SELECT name, lease_id, lease.token, holder, expiry, released, boot_id = ?4,
-			coalesce(last_token, lease.token)
-		FROM lease LEFT JOIN token USING (name)
-		WHERE name >= ?1 AND name > ?2 ORDER BY name LIMIT ?3`
-
-	// putLeaseSQL takes the place of a lease that is over.
-	putLeaseSQL = `INSERT OR REPLACE INTO lease (name, lease_id, token, holder, boot_id, expiry, released)
-		VALUES (?1, ?2, ?3, ?4, ?5, ?6, 0)`
-
-	// nextTokenSQL: ?1 name, ?2 the least token to give. INVARIANT I2: above
-	// the last one whatever ?2 is.
+	// nextTokenSQL: ?1 name, ?2 the least token to give, ?3 the greatest that
+	// there is. INVARIANT I2: above the last one whatever ?2 is. No row says
+	// that the tokens are used up.
 	nextTokenSQL = `INSERT INTO token (name, last_token) VALUES (?1, ?2)
 		ON CONFLICT (name) DO UPDATE SET last_token = max(last_token + 1, excluded.last_token)
+			WHERE last_token < ?3
 		RETURNING last_token`
 
-	// lengthenSQL: ?1 name, ?2 boot ID, ?3 lease ID, ?4 now, ?5 new expiry.
-	// INVARIANT I4: only the exact live lease, and never a new one.
-	lengthenSQL = `UPDATE lease SET expiry = max(expiry, ?5)
-		WHERE name = ?1 AND boot_id = ?2 AND lease_id = ?3 AND expiry > ?4 AND released = 0`
+	putLeaseSQL = `INSERT INTO lease
+			(name, lease_id, token, mode, permit_limit, permits, holder, boot_id, expiry, released)
+		VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, 0)`
 
-	// endSQL: ?1 name, ?2 boot ID, ?3 lease ID, ?4 now. INVARIANT I4.
+	// lengthenSQL: ?1 name, ?2 boot ID, ?3 lease ID, ?4 now, ?5 new expiry.
+	lengthenSQL = `UPDATE lease SET expiry = max(expiry, ?5)
+		WHERE name = ?1 AND +boot_id = ?2 AND lease_id = ?3 AND expiry > ?4 AND released = 0`
+
+	// endSQL: ?1 name, ?2 boot ID, ?3 lease ID, ?4 now.
 	endSQL = `DELETE FROM lease
-		WHERE name = ?1 AND boot_id = ?2 AND lease_id = ?3 AND expiry > ?4 AND released = 0`
+		WHERE name = ?1 AND +boot_id = ?2 AND lease_id = ?3 AND expiry > ?4 AND released = 0`
 
 	// keepSQL: as endSQL, ?5 until when the name stays closed.
 	keepSQL = `UPDATE lease SET expiry = ?5, released = 1
-		WHERE name = ?1 AND boot_id = ?2 AND lease_id = ?3 AND expiry > ?4 AND released = 0`
+		WHERE name = ?1 AND +boot_id = ?2 AND lease_id = ?3 AND expiry > ?4 AND released = 0`
 
-	// isCancelledSQL: ?1 lease ID, ?2 boot ID, ?3 now.
-	isCancelledSQL = `SELECT EXISTS (SELECT 1 FROM cancelled
-		WHERE lease_id = ?1 AND boot_id = ?2 AND expiry > ?3)`
+	// shareSQL: as endSQL, ?5 and ?6 the modes before and after.
+	shareSQL = `UPDATE lease SET mode = ?6
+		WHERE name = ?1 AND +boot_id = ?2 AND lease_id = ?3 AND expiry > ?4 AND released = 0 AND mode = ?5`
+
+	// purgeLeasesSQL: ?1 name, ?2 boot ID, ?3 now.
+	purgeLeasesSQL = `DELETE FROM lease WHERE name = ?1 AND (boot_id <> ?2 OR expiry <= ?3)`
 
 	// cancelSQL: ?1 lease ID, ?2 boot ID, ?3 until when it is remembered.
 	cancelSQL = `INSERT OR REPLACE INTO cancelled (lease_id, boot_id, expiry) VALUES (?1, ?2, ?3)`
 )
 
-// The sweep. INVARIANT I11: each deletes at most ?3 rows that are over, found
-// by index. ?1 boot ID, ?2 now; in sweepTokensSQL ?1 is the greatest token old
-// enough to be forgotten, ?2 the number of rows.
+// Places.
 const (
-	sweepLeasesSQL = `DELETE FROM lease WHERE name IN (SELECT name FROM lease
+	// headSQL: ?1 name. All places of the name are live.
+	headSQL = `SELECT seq, lease_id, mode, permit_limit, permits, min_token, once, holder, expiry
+		FROM place WHERE name = ?1 ORDER BY seq LIMIT 1`
+
+	// queueSQL gives a place, or lengthens the one that the lease ID has. No
+	// row of the name is over.
+	queueSQL = `INSERT INTO place
+			(name, lease_id, mode, permit_limit, permits, min_token, once, holder, boot_id, asked, expiry, looks)
+		VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, 0)
+		ON CONFLICT (name, lease_id) DO UPDATE SET expiry = max(expiry, excluded.expiry)
+		RETURNING seq`
+
+	// refreshSQL: ?1 name, ?2 lease ID, ?3 new expiry. No row of the name is
+	// over.
+	refreshSQL = `UPDATE place SET expiry = max(expiry, ?3) WHERE name = ?1 AND lease_id = ?2
+		RETURNING seq`
+
+	// rankSQL: ?1 name, ?2 seq. No row of the name is over.
+	rankSQL = `SELECT count(*) FROM place WHERE name = ?1 AND seq <= ?2`
+
+	dropPlaceSQL = `DELETE FROM place WHERE seq = ?1`
+
+	// leaveSQL: ?1 name, ?2 lease ID.
+	leaveSQL = `DELETE FROM place WHERE name = ?1 AND lease_id = ?2`
+
+	// dropOnceSQL: ?1 name.
+	dropOnceSQL = `DELETE FROM place WHERE name = ?1 AND once = 1 RETURNING lease_id`
+
+	// toldSQL notes that the head of the queue was told to look: ?1 name.
+	toldSQL = `UPDATE place SET looks = looks + 1
+		WHERE seq = (SELECT min(seq) FROM place WHERE name = ?1) RETURNING lease_id`
+
+	// purgePlacesSQL: ?1 name, ?2 boot ID, ?3 now.
+	purgePlacesSQL = `DELETE FROM place WHERE name = ?1 AND (boot_id <> ?2 OR expiry <= ?3)`
+
+	// newsSQL is what a waiter wants to know: ?1 name, ?2 lease ID, ?3 boot ID,
+	// ?4 now. The looks are -1 if it has no place.
+	newsSQL = `SELECT
+		coalesce((SELECT token FROM lease
+			WHERE name = ?1 AND lease_id = ?2 AND +boot_id = ?3 AND expiry > ?4 AND released = 0), 0),
+		coalesce((SELECT looks FROM place
+			WHERE name = ?1 AND lease_id = ?2 AND +boot_id = ?3 AND expiry > ?4), -1)`
+)
+
+// Records. ?1 name, and where now matters ?2 boot ID, ?3 now, ?4 now in
+// microseconds of the wall clock.
+const (
+	recallSQL = `SELECT data, CASE WHEN boot_id = ?2 THEN expiry - ?3 ELSE (wall_expiry - ?4) * 1000 END AS remaining
+		FROM record WHERE name = ?1 AND remaining > 0`
+
+	completedBySQL = `SELECT lease_id FROM record
+		WHERE name = ?1 AND CASE WHEN boot_id = ?2 THEN expiry > ?3 ELSE wall_expiry > ?4 END`
+
+	// completeSQL: ?1 name, ?2 lease ID, ?3 boot ID, ?4 and ?5 the expiries,
+	// ?6 the record.
+	completeSQL = `INSERT OR REPLACE INTO record (name, lease_id, boot_id, expiry, wall_expiry, data)
+		VALUES (?1, ?2, ?3, ?4, ?5, ?6)`
+
+	forgetSQL = `DELETE FROM record
+		WHERE name = ?1 AND CASE WHEN boot_id = ?2 THEN expiry > ?3 ELSE wall_expiry > ?4 END`
+)
+
+// What is shown to people.
+const (
+	// leasesSQL: ?1 name, ?2 boot ID. In the order of the grants.
+	leasesSQL = `SELECT lease_id, token, mode, permit_limit, permits, holder, expiry, released
+		FROM lease WHERE name = ?1 AND +boot_id = ?2 ORDER BY token`
+
+	// placesSQL: ?1 name, ?2 boot ID.
+	placesSQL = `SELECT lease_id, mode, permits, holder, asked, expiry
+		FROM place WHERE name = ?1 AND +boot_id = ?2 ORDER BY seq`
+
+	// lastTokenSQL: ?1 name.
+	lastTokenSQL = `SELECT last_token FROM token WHERE name = ?1`
+
+	// pageSQL is one step of List: ?1 prefix, ?2 last name of the step
+	// before, ?3 number of names, ?4 boot ID, ?5 now. Names that are free come
+	// along with an empty lease ID, so that a step reads a bounded number.
+	pageSQL = `WITH page AS (
+			SELECT name FROM lease WHERE name >= ?1 AND name > ?2
+			UNION SELECT name FROM place WHERE name >= ?1 AND name > ?2
+			ORDER BY name LIMIT ?3)
+		SELECT page.name, coalesce(last_token, 0),
+			(SELECT count(*) FROM place WHERE place.name = page.name AND +place.boot_id = ?4 AND place.expiry > ?5),
+			coalesce(lease_id, ''), coalesce(token, 0), coalesce(mode, 0), coalesce(permit_limit, 0),
+			coalesce(permits, 0), coalesce(holder, ''), coalesce(expiry, 0), coalesce(released, 0)
+		FROM page LEFT JOIN token USING (name)
+			LEFT JOIN lease ON lease.name = page.name AND +lease.boot_id = ?4
+		ORDER BY page.name, token`
+)
+
+// The sweep. INVARIANT I11: each deletes at most so many rows that are over,
+// found by index. ?1 boot ID, ?2 now, ?3 number of rows.
+const (
+	sweepLeasesSQL = `DELETE FROM lease WHERE (name, lease_id, token) IN (SELECT name, lease_id, token FROM lease
+		WHERE boot_id < ?1 OR boot_id > ?1 OR (boot_id = ?1 AND expiry <= ?2) LIMIT ?3)`
+
+	sweepPlacesSQL = `DELETE FROM place WHERE seq IN (SELECT seq FROM place
 		WHERE boot_id < ?1 OR boot_id > ?1 OR (boot_id = ?1 AND expiry <= ?2) LIMIT ?3)`
 
 	sweepCancelledSQL = `DELETE FROM cancelled WHERE lease_id IN (SELECT lease_id FROM cancelled
 		WHERE boot_id < ?1 OR boot_id > ?1 OR (boot_id = ?1 AND expiry <= ?2) LIMIT ?3)`
 
+	// sweepRecordsSQL looks at the oldest rows only: ?4 is now in microseconds
+	// of the wall clock. One that is over by the boot clock alone waits until
+	// the wall clock agrees, and nobody sees it.
+	sweepRecordsSQL = `DELETE FROM record WHERE name IN (SELECT name FROM
+			(SELECT name, boot_id, expiry FROM record WHERE wall_expiry <= ?4 ORDER BY wall_expiry LIMIT ?3)
+		WHERE boot_id <> ?1 OR expiry <= ?2)`
+
+	// sweepTokensSQL: ?1 the greatest token old enough to be forgotten, ?2 the
+	// number of rows.
 	sweepTokensSQL = `DELETE FROM token WHERE name IN (SELECT name FROM token
 		WHERE last_token <= ?1 AND NOT EXISTS (SELECT 1 FROM lease WHERE lease.name = token.name) LIMIT ?2)`
 )
-
-// A preparer is a *sql.DB or a *sql.Conn.
-type preparer interface {
-	PrepareContext(ctx context.Context, query string) (*sql.Stmt, error)
-}
-
-// prepared are statements to close: a database/sql connection does not close
-// those of its own, and SQLite keeps its files open until they are.
-type prepared []*sql.Stmt
-
-func (p *prepared) add(on preparer, statements map[**sql.Stmt]string) error {
-	for into, query := range statements {
-		stmt, err := on.PrepareContext(context.Background(), query)
-		if err != nil {
-			return err
-		}
-		*into = stmt
-		*p = append(*p, stmt)
-	}
-	return nil
-}
-
-func (p *prepared) close() {
-	for _, stmt := range *p {
-		_ = stmt.Close()
-	}
-	*p = nil
-}
-
-// readStatements are prepared on the connections that never write.
-type readStatements struct {
-	prepared
-	lease, lastToken, page, isCancelled *sql.Stmt
-}
-
-// writeStatements are prepared on the one connection that writes.
-type writeStatements struct {
-	prepared
-	begin, commit, rollback                  *sql.Stmt
-	lease, isCancelled                       *sql.Stmt
-	putLease, nextToken, lengthen            *sql.Stmt
-	end, keep, cancel                        *sql.Stmt
-	sweepLeases, sweepCancelled, sweepTokens *sql.Stmt
-}
-
-func (s *readStatements) prepare(on preparer) error {
-	s.close()
-	return s.add(on, map[**sql.Stmt]string{
-		&s.lease:       leaseSQL,
-		&s.lastToken:   lastTokenSQL,
-		&s.page:        pageSQL,
-		&s.isCancelled: isCancelledSQL,
-	})
-}
-
-func (s *writeStatements) prepare(on preparer) error {
-	s.close()
-	return s.add(on, map[**sql.Stmt]string{
-		&s.begin:          `BEGIN IMMEDIATE`,
-		&s.commit:         `COMMIT`,
-		&s.rollback:       `ROLLBACK`,
-		&s.lease:          leaseSQL,
-		&s.isCancelled:    isCancelledSQL,
-		&s.putLease:       putLeaseSQL,
-		&s.nextToken:      nextTokenSQL,
-		&s.lengthen:       lengthenSQL,
-		&s.end:            endSQL,
-		&s.keep:           keepSQL,
-		&s.cancel:         cancelSQL,
-		&s.sweepLeases:    sweepLeasesSQL,
-		&s.sweepCancelled: sweepCancelledSQL,
-		&s.sweepTokens:    sweepTokensSQL,
-	})
-}

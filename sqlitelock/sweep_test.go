@@ -2,6 +2,9 @@ package sqlitelock
 
 import (
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -11,16 +14,30 @@ import (
 
 const (
 	leases     = `SELECT count(*) FROM lease`
+	places     = `SELECT count(*) FROM place`
+	records    = `SELECT count(*) FROM record`
 	tokens     = `SELECT count(*) FROM token`
 	tombstones = `SELECT count(*) FROM cancelled`
 )
 
-// litter leaves n leases, tokens and tombstones that end in an hour at most.
+// litter leaves n leases, places, records and tombstones, and the tokens of
+// 2n names, that end in an hour at most.
 func litter(t testing.TB, e *Engine, n int) {
 	t.Helper()
 	for i := range n {
-		drivertest.Granted(t, e, drivertest.Request(fmt.Sprint("litter", i), time.Hour))
+		name := fmt.Sprint("litter", i)
+		drivertest.Granted(t, e, drivertest.Request(name, time.Hour))
+		drivertest.Held(t, e, inQueue(drivertest.Request(name, time.Hour), time.Hour))
+		completed(t, e, fmt.Sprint("done", i), "42", time.Hour)
 		_ = e.Release(t.Context(), driver.ReleaseRequest{Name: "t", LeaseID: driver.NewLeaseID(), Cancel: true})
+	}
+}
+
+// work makes the engine sweep n times.
+func work(t testing.TB, e *Engine, n int) {
+	t.Helper()
+	for range n * sweepEvery {
+		drivertest.Cycle(t, e, "work")
 	}
 }
 
@@ -28,7 +45,7 @@ func litter(t testing.TB, e *Engine, n int) {
 // number of rows at a time, and what is not over is not.
 func TestSweep(t *testing.T) {
 	const (
-		many   = 300
+		many   = 150
 		atOnce = 64 // rows of a kind: a millisecond or so
 	)
 	h := newHost("boot")
@@ -37,71 +54,132 @@ func TestSweep(t *testing.T) {
 	litter(t, e, many)
 	keep := drivertest.Request("kept", 60*24*time.Hour)
 	last := drivertest.Granted(t, e, keep)
-	count := func(query string) int64 { return number(t, conn, query) }
-	if count(leases) != many+1 || count(tokens) != many+1 || count(tombstones) != many {
-		t.Fatalf("%d leases, %d tokens, %d tombstones before their end", count(leases), count(tokens), count(tombstones))
-	}
-	// The tombstones and leases end; the tokens are remembered.
-	h.pass(2*time.Hour, 2*time.Hour)
-	before := count(leases)
-	for range 10 * sweepEvery {
-		drivertest.Cycle(t, e, "work")
-		if n := before - count(leases); n > atOnce {
-			t.Fatalf("one grant swept %d leases, want %d at most", n, atOnce)
+	waiter := inQueue(drivertest.Request("kept", time.Hour), 30*24*time.Hour)
+	placed(t, e, waiter, 1)
+	completed(t, e, "done", "43", 30*24*time.Hour)
+	left := func() string {
+		counts := []int64{}
+		for _, query := range []string{leases, places, records, tombstones, tokens} {
+			counts = append(counts, number(t, conn, query))
 		}
-		before = count(leases)
+		return fmt.Sprint(counts)
 	}
-	if count(leases) != 1 || count(tombstones) != 0 || count(tokens) != many+2 {
-		t.Errorf("%d leases, %d tombstones and %d tokens after the sweep, want 1, 0 and %d",
-			count(leases), count(tombstones), count(tokens), many+2)
+	check := func(when string, want ...int64) {
+		t.Helper()
+		if got := left(); got != fmt.Sprint(want) {
+			t.Errorf("%s: %s leases, places, records, tombstones and tokens, want %d", when, got, want)
+		}
 	}
+	check("before the end", many+1, many+1, many+1, many, 2*many+2)
+	// All but the tokens ends.
+	h.pass(2*time.Hour, 2*time.Hour)
+	for range 6 * sweepEvery {
+		before := []int64{number(t, conn, leases), number(t, conn, places), number(t, conn, records)}
+		drivertest.Cycle(t, e, "work")
+		for i, query := range []string{leases, places, records} {
+			if n := before[i] - number(t, conn, query); n > atOnce {
+				t.Fatalf("one grant swept %d rows, want %d at most", n, atOnce)
+			}
+		}
+	}
+	check("after the end", 1, 1, 1, 0, 2*many+3)
 	// The tokens go TokenMemory after their instant, except of a live lease.
 	h.pass(0, driver.TokenMemory-2*time.Hour-time.Minute)
-	for range 10 * sweepEvery {
-		drivertest.Cycle(t, e, "work")
-	}
-	if n := count(tokens); n != many+2 {
-		t.Errorf("%d tokens before TokenMemory, want %d", n, many+2)
-	}
+	work(t, e, 3)
+	check("before TokenMemory", 1, 1, 1, 0, 2*many+3)
 	h.pass(0, 2*time.Minute)
-	for range 10 * sweepEvery {
-		drivertest.Cycle(t, e, "work")
-	}
-	if n := count(tokens); n != 2 {
-		t.Errorf("%d tokens after TokenMemory, want 2", n)
-	}
-	if lock, err := e.Inspect(t.Context(), "kept"); err != nil || lock.LastToken != last || len(lock.Holders) != 1 {
+	work(t, e, 6)
+	check("after TokenMemory", 1, 1, 1, 0, 2)
+	if lock, err := e.Inspect(t.Context(), "kept"); err != nil || lock.LastToken != last || len(lock.Holders) != 1 || lock.QueueLength != 1 {
 		t.Errorf("the live lease: %+v, %v", lock, err)
 	}
-	drivertest.Release(t, e, keep)
+	recalled(t, e, "done", "43")
+	// In the end nothing is left but what sweeps.
+	h.pass(60*24*time.Hour, 60*24*time.Hour)
+	work(t, e, 1)
+	check("in the end", 0, 0, 0, 0, 1)
 }
 
-// TestSweepAfterReboot: rows of another boot go as well.
-func TestSweepAfterReboot(t *testing.T) {
-	e := openOn(t, newHost("m"))
-	litter(t, e, 100)
-	for _, boot := range []string{"a", "z"} { // before and after it in the index
-		other := newHost(boot).open(t, e.path)
-		for range 2 * sweepEvery {
-			drivertest.Cycle(t, other, "work")
-		}
-		litter(t, e, 100)
-	}
-	other := newHost("z").open(t, e.path)
-	for range 10 * sweepEvery {
-		drivertest.Cycle(t, other, "work")
+// TestSweepCountsPlaces: a file in which nobody is granted anything is swept
+// as well.
+func TestSweepCountsPlaces(t *testing.T) {
+	h := newHost("boot")
+	e := openOn(t, h)
+	drivertest.Granted(t, e, drivertest.Request("old", time.Hour))
+	drivertest.Granted(t, e, drivertest.Request("t", 24*time.Hour))
+	placed(t, e, inQueue(drivertest.Request("old", time.Hour), time.Minute), 1)
+	h.pass(2*time.Hour, 0)
+	for i := range sweepEvery {
+		placed(t, e, inQueue(drivertest.Request("t", time.Hour), time.Minute), i+1)
 	}
 	conn := plain(t, e.path)
-	if l, c := number(t, conn, leases), number(t, conn, tombstones); l != 0 || c != 0 {
-		t.Errorf("%d leases and %d tombstones of another boot are left", l, c)
+	if l, p := number(t, conn, leases), number(t, conn, places); l != 1 || p != sweepEvery {
+		t.Errorf("%d leases and %d places are left, want 1 and %d", l, p, sweepEvery)
 	}
 }
 
-// TestSweepUsesIndexes, so that a sweep of a large file takes no longer.
-func TestSweepUsesIndexes(t *testing.T) {
+// TestSweepOfRecords waits until both clocks say that one is over.
+func TestSweepOfRecords(t *testing.T) {
+	h := newHost("boot")
+	e := openOn(t, h)
+	conn := plain(t, e.path)
+	completed(t, e, "t", "42", time.Hour)
+	h.pass(0, 2*time.Hour)
+	work(t, e, 2)
+	recalled(t, e, "t", "42")
+	h.pass(time.Hour, -2*time.Hour)
+	work(t, e, 2)
+	if n := number(t, conn, records); n != 1 {
+		t.Errorf("%d records before the wall clock agrees, want 1", n)
+	}
+	h.pass(0, time.Hour)
+	work(t, e, 2)
+	if n := number(t, conn, records); n != 0 {
+		t.Errorf("%d records, want 0", n)
+	}
+}
+
+// TestSweepAfterReboot: rows of another boot go as well, and records when
+// their time is over by the wall clock.
+func TestSweepAfterReboot(t *testing.T) {
+	const many = 70
+	e := openOn(t, newHost("m"))
+	litter(t, e, many)
+	for _, boot := range []string{"a", "z"} { // before and after it in the index
+		other := newHost(boot).open(t, e.path)
+		work(t, other, 3)
+		litter(t, e, many)
+	}
+	h := newHost("z")
+	other := h.open(t, e.path)
+	work(t, other, 4)
+	conn := plain(t, e.path)
+	l, p, c, r := number(t, conn, leases), number(t, conn, places), number(t, conn, tombstones), number(t, conn, records)
+	if l != 0 || p != 0 || c != 0 || r != many {
+		t.Errorf("%d leases, %d places, %d tombstones and %d records of another boot are left, want the records", l, p, c, r)
+	}
+	h.pass(0, 2*time.Hour)
+	work(t, other, 4)
+	if r := number(t, conn, records); r != 0 {
+		t.Errorf("%d records are left after their retention, want 0", r)
+	}
+}
+
+// TestStatementsUseIndexes, so that a request takes no longer in a large file.
+func TestStatementsUseIndexes(t *testing.T) {
 	conn := plain(t, openNew(t).path)
-	for _, query := range []string{sweepLeasesSQL, sweepCancelledSQL, sweepTokensSQL, pageSQL} {
-		rows, err := conn.QueryContext(t.Context(), `EXPLAIN QUERY PLAN `+query, "x", 1, 1, "x")
+	sweeps := map[string]int{
+		sweepLeasesSQL: 3, sweepPlacesSQL: 3, sweepCancelledSQL: 3, sweepRecordsSQL: 4, sweepTokensSQL: 2,
+	}
+	requests := map[string]int{
+		lookSQL: 5, lengthenSQL: 5, endSQL: 4, keepSQL: 5, shareSQL: 6, purgeLeasesSQL: 3,
+		headSQL: 1, refreshSQL: 3, rankSQL: 2, dropPlaceSQL: 1, leaveSQL: 2, dropOnceSQL: 1, toldSQL: 1, purgePlacesSQL: 3,
+		newsSQL: 4, recallSQL: 4, completedBySQL: 4, forgetSQL: 4, leasesSQL: 2, placesSQL: 2, lastTokenSQL: 1, pageSQL: 5,
+	}
+	arguments := maps.Clone(sweeps)
+	maps.Copy(arguments, requests)
+	for query, args := range arguments {
+		rows, err := conn.QueryContext(t.Context(), `EXPLAIN QUERY PLAN `+query, []any{"x", 1, 1, "x", 1, 1}[:args]...)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -111,7 +189,8 @@ func TestSweepUsesIndexes(t *testing.T) {
 			if err := rows.Scan(&id, &parent, &unused, &detail); err != nil {
 				t.Fatal(err)
 			}
-			if len(detail) >= 4 && detail[:4] == "SCAN" {
+			scan := strings.HasPrefix(detail, "SCAN") && !slices.Contains(ofQuery, detail)
+			if _, ok := requests[query]; scan || ok && strings.Contains(detail, "_by_expiry") {
 				t.Errorf("%s\n%s", query, detail)
 			}
 		}
@@ -120,3 +199,6 @@ func TestSweepUsesIndexes(t *testing.T) {
 		}
 	}
 }
+
+// ofQuery are scans of what a query itself has found: a bounded number.
+var ofQuery = []string{"SCAN live", "SCAN head LEFT-JOIN", "SCAN page", "SCAN (subquery-1)", "SCAN CONSTANT ROW"}

@@ -21,6 +21,33 @@ const (
 	busyInterval = 5 * time.Millisecond
 )
 
+// A tx is one write transaction. INVARIANT I8: its clock is read under the
+// write lock. A reading from before the wait for it would be old: it would
+// take a lease for live that is over, and record an expiry that is too early.
+type tx struct {
+	sql    *writeStatements
+	bootID string
+	now    instant
+	added  int       // rows, for the sweep
+	news   []message // to be sent after the commit
+
+	// refusal is the answer to a request that is not carried out, in a
+	// transaction that is committed for what was noticed on the way.
+	refusal error
+}
+
+// refuse answers the request with err. It returns nil, to be returned by the
+// function that transact runs.
+func (t *tx) refuse(err error) error {
+	t.refusal = err
+	return nil
+}
+
+// tell sends news to who watches id once the transaction is committed.
+func (t *tx) tell(id driver.LeaseID, news driver.News) {
+	t.news = append(t.news, message{id, news})
+}
+
 // transact runs do inside a write transaction and commits if it returns nil.
 // It blocks while other requests and processes write, until ctx ends or
 // busyLimit is over. Nothing is unknown before the commit: an error of do, or
@@ -28,45 +55,72 @@ const (
 //
 // Statements run without ctx: they take microseconds, and an interrupt at
 // the wrong one would leave the outcome unknown for nothing.
-func (e *Engine) transact(ctx context.Context, do func(now instant) error) error {
+func (e *Engine) transact(ctx context.Context, do func(t *tx) error) error {
+	return e.waitTurn(ctx, func() (*tx, error) { return e.inTurn(ctx, do) })
+}
+
+// transactDurably is transact for what must outlive a power cut: the commit,
+// and those before it, are flushed to the disk.
+func (e *Engine) transactDurably(ctx context.Context, do func(t *tx) error) error {
+	return e.waitTurn(ctx, func() (*tx, error) {
+		if err := execute(e.conn, `PRAGMA synchronous = FULL`); err != nil {
+			return nil, refused(err)
+		}
+		defer func() { _ = execute(e.conn, settings) }()
+		return e.inTurn(ctx, do)
+	})
+}
+
+// waitTurn runs write when it is this request's turn, and then sends the news.
+func (e *Engine) waitTurn(ctx context.Context, write func() (*tx, error)) error {
 	if err := e.enter(ctx); err != nil {
 		return err
 	}
 	defer e.users.Done()
 	select {
 	case e.turn <- struct{}{}:
-		defer func() { <-e.turn }()
 	case <-ctx.Done():
 		return interrupted(ctx)
 	case <-e.closing:
 		return driver.ErrClosed
 	}
-
-	if err := e.patient(ctx, func() error { return run(e.write.begin) }); err != nil {
-		return refused(err)
+	t, err := write()
+	<-e.turn
+	if err != nil {
+		return err
 	}
-	// INVARIANT I8: the clock is read under the write lock. A reading from
-	// before the wait for it would be old: it would take a lease for live
-	// that is over, and record an expiry that is too early.
-	now, err := e.clock.now()
-	if err == nil {
+	e.send(t.news)
+	return t.refusal
+}
+
+// inTurn is transact for whoever has the turn.
+func (e *Engine) inTurn(ctx context.Context, do func(t *tx) error) (*tx, error) {
+	if err := e.patient(ctx, func() error { return run(e.write.begin) }); err != nil {
+		return nil, refused(err)
+	}
+	t := &tx{sql: &e.write, bootID: e.clock.bootID}
+	var err error
+	if t.now, err = e.clock.now(); err == nil {
 		err = e.sameFile()
 	}
 	if err == nil {
-		err = do(now)
+		err = do(t)
+	}
+	if err == nil {
+		err = e.sweep(t)
 	}
 	if err == nil && ctx.Err() != nil {
 		err = interrupted(ctx)
 	}
 	if err != nil {
 		_ = run(e.write.rollback) // fails only if SQLite has rolled back itself
-		return refused(err)
+		return nil, refused(err)
 	}
 	if err := run(e.write.commit); err != nil {
 		_ = run(e.write.rollback)
-		return fmt.Errorf("the commit failed, and may show after a crash: %w", err)
+		return nil, fmt.Errorf("the commit failed, and may show after a crash: %w", err)
 	}
-	return nil
+	return t, nil
 }
 
 // sameFile fails if the database was deleted or replaced: other processes
@@ -143,4 +197,22 @@ func one(stmt *sql.Stmt, args []any, into ...any) (bool, error) {
 		return false, nil
 	}
 	return err == nil, err
+}
+
+// all scans the rows of a query, each into a new T with the columns of into.
+func all[T any](stmt *sql.Stmt, args []any, into func(*T) []any) ([]T, error) {
+	rows, err := stmt.QueryContext(context.Background(), args...)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var found []T
+	for rows.Next() {
+		var row T
+		if err := rows.Scan(into(&row)...); err != nil {
+			return nil, err
+		}
+		found = append(found, row)
+	}
+	return found, rows.Err()
 }

@@ -8,8 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"modernc.org/sqlite"
-
 	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/internal/drivertest"
 )
@@ -106,7 +104,8 @@ func TestCancelOvertakes(t *testing.T) {
 // TestCloseWhileBusy ends requests that wait for another process.
 func TestCloseWhileBusy(t *testing.T) {
 	e := openNew(t)
-	drivertest.Watch(t, e, "t")
+	drivertest.Granted(t, e, drivertest.Request("held", time.Minute))
+	queued(t, e, "held") // the listener runs
 	must(t, plain(t, e.path), `BEGIN IMMEDIATE`)
 	failed := make(chan error)
 	for range 2 {
@@ -127,15 +126,7 @@ func TestCloseWhileBusy(t *testing.T) {
 // TestFailedCommit leaves the outcome unknown, and the engine of use.
 func TestFailedCommit(t *testing.T) {
 	e := openNew(t)
-	hook := func(f func() int32) {
-		if err := e.conn.Raw(func(c any) error {
-			c.(sqlite.HookRegisterer).RegisterCommitHook(f)
-			return nil
-		}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	hook(func() int32 { return 1 })
+	onCommit(t, e, func() int32 { return 1 })
 	_, err := e.Acquire(t.Context(), drivertest.Request("t", time.Minute))
 	if err == nil {
 		t.Fatal("a failed commit granted the lock")
@@ -148,7 +139,7 @@ func TestFailedCommit(t *testing.T) {
 			t.Errorf("%v says that the outcome is known", err)
 		}
 	}
-	hook(nil)
+	onCommit(t, e, nil)
 	drivertest.Granted(t, e, drivertest.Request("t", time.Minute))
 }
 

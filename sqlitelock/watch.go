@@ -1,142 +1,184 @@
 package sqlitelock
 
 import (
-	"context"
-	"maps"
-	"slices"
 	"sync"
 
 	"github.com/holdfast-locks/holdfast/driver"
 )
 
-// Watch implements driver.Notifier. A release in this engine signals at once,
-// one elsewhere through the bell.
-func (e *Engine) Watch(ctx context.Context, name string) (driver.Watch, error) {
-	if err := e.enter(ctx); err != nil {
-		return nil, err
-	}
-	defer e.users.Done()
-	// The bell is heard before the name is looked at, so that no release
-	// falls between.
-	e.listen()
-	w := &watch{all: &e.watches, name: name, c: make(chan struct{}, 1)}
-	e.watches.add(w)
-	err := e.patient(ctx, func() error {
-		l, err := e.find(e.read.lease, name)
-		if err == nil {
-			e.watches.start(w, l.sight())
+// A message is news for those who watch a lease ID.
+type message struct {
+	id driver.LeaseID
+	driver.News
+}
+
+// Watch implements driver.Queuer. Who hands a lock over in this engine tells
+// at once, who does it elsewhere through the bell.
+func (e *Engine) Watch(id driver.LeaseID) driver.Watch {
+	return e.watches.add(id)
+}
+
+// send sends messages to the watches, or rings for those who wait elsewhere.
+func (e *Engine) send(messages []message) {
+	var elsewhere []driver.LeaseID
+	for _, m := range messages {
+		if !e.watches.tell(m) {
+			elsewhere = append(elsewhere, m.id)
 		}
-		return err
-	})
-	if err != nil {
-		w.Stop()
-		return nil, refused(err)
 	}
-	return w, nil
+	if len(elsewhere) > 0 {
+		e.bell.ring(elsewhere)
+	}
 }
 
-// A sight is what tells one lease of a name from the next: that it is the
-// same one, and that it was not released.
-type sight struct {
-	id       string
-	released bool
-}
-
-func (l *lease) sight() sight { return sight{l.id, l.released} }
-
-// A watch is one caller's interest in one name.
+// A watch is one caller's interest in one lease ID.
 type watch struct {
-	all  *watches
-	name string
-	c    chan struct{} // holds one signal
-
-	// What was seen of the name last, so that the bell of another name does
-	// not signal. Guarded by all.mu.
-	seen    sight
-	started bool
+	all *watches
+	id  driver.LeaseID
+	c   chan driver.News // holds one
 }
 
-func (w *watch) C() <-chan struct{} { return w.c }
+func (w *watch) C() <-chan driver.News { return w.c }
 
 func (w *watch) Stop() { w.all.remove(w) }
 
-func (w *watch) signal() {
+// send puts news into the channel, from which only the caller receives. News
+// that it has not received gives way, but a grant only to a grant.
+func (w *watch) send(news driver.News) {
 	select {
-	case w.c <- struct{}{}:
-	default: // a signal is waiting already
+	case w.c <- news:
+		return
+	default:
 	}
+	select {
+	case old := <-w.c:
+		if news.Token == 0 {
+			news = old
+		}
+	default: // it was received just now
+	}
+	w.c <- news // there is room: sending is guarded by all.mu
+}
+
+// A sight is what there is to know of a lease ID.
+type sight struct {
+	token uint64 // of its lease; 0 if it has none
+	looks int64  // how often it was told to look while it was queued; -1 if it has no place
+}
+
+// An interest is that of all watches of one lease ID.
+type interest struct {
+	name    string // which it asked for; "" until then
+	seen    sight  // at the last look
+	watches map[*watch]struct{}
 }
 
 // watches are those of one engine.
 type watches struct {
-	mu     sync.Mutex
-	byName map[string]map[*watch]struct{}
+	mu   sync.Mutex
+	byID map[driver.LeaseID]*interest
 }
 
-func (a *watches) add(w *watch) {
+func (a *watches) add(id driver.LeaseID) *watch {
+	w := &watch{all: a, id: id, c: make(chan driver.News, 1)}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.byName == nil {
-		a.byName = map[string]map[*watch]struct{}{}
+	if a.byID == nil {
+		a.byID = map[driver.LeaseID]*interest{}
 	}
-	if a.byName[w.name] == nil {
-		a.byName[w.name] = map[*watch]struct{}{}
+	if a.byID[id] == nil {
+		a.byID[id] = &interest{seen: sight{looks: -1}, watches: map[*watch]struct{}{}}
 	}
-	a.byName[w.name][w] = struct{}{}
-}
-
-// start records what w's caller may know of the name, unless a later look was
-// recorded already.
-func (a *watches) start(w *watch, s sight) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if !w.started {
-		w.started, w.seen = true, s
-	}
+	a.byID[id].watches[w] = struct{}{}
+	return w
 }
 
 func (a *watches) remove(w *watch) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	delete(a.byName[w.name], w)
-	if len(a.byName[w.name]) == 0 {
-		delete(a.byName, w.name)
+	i := a.byID[w.id]
+	if i == nil {
+		return
+	}
+	delete(i.watches, w)
+	if len(i.watches) == 0 {
+		delete(a.byID, w.id)
 	}
 }
 
-// of returns the watches of the names that are asked for.
-func (a *watches) of(asked func(name string) bool) map[string][]*watch {
+// asks notes which name id asks for. From now on its bell is heeded.
+func (a *watches) asks(id driver.LeaseID, name string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	found := map[string][]*watch{}
-	for name, ws := range a.byName {
-		if asked(name) {
-			found[name] = slices.Collect(maps.Keys(ws))
+	if i := a.byID[id]; i != nil {
+		i.name = name
+	}
+}
+
+// waits notes that id has got a place, unless its bell was faster.
+func (a *watches) waits(id driver.LeaseID) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if i := a.byID[id]; i != nil && i.seen == (sight{looks: -1}) {
+		i.seen.looks = 0
+	}
+}
+
+// tell sends a message, and reports whether anybody here watches its lease ID.
+func (a *watches) tell(m message) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	i := a.byID[m.id]
+	if i == nil {
+		return false
+	}
+	i.tell(m.News)
+	return true
+}
+
+func (i *interest) tell(news driver.News) {
+	for w := range i.watches {
+		w.send(news)
+	}
+}
+
+// tellAll tells everybody to look.
+func (a *watches) tellAll() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, i := range a.byID {
+		i.tell(driver.News{})
+	}
+}
+
+// asked returns the lease IDs that heeds accepts, with their names.
+func (a *watches) asked(heeds func(id driver.LeaseID) bool) map[driver.LeaseID]string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	names := map[driver.LeaseID]string{}
+	for id, i := range a.byID {
+		if i.name != "" && heeds(id) {
+			names[id] = i.name
 		}
 	}
-	return found
+	return names
 }
 
-// signal wakes all watches of a name.
-func (a *watches) signal(name string) {
+// saw tells those who watch id what is new to them in what a look at it has
+// found: others' lease IDs ring the same bell.
+func (a *watches) saw(id driver.LeaseID, now sight) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	for w := range a.byName[name] {
-		w.signal()
+	i := a.byID[id]
+	if i == nil {
+		return
 	}
-}
-
-// found tells watches what a look at their name, made after they were added,
-// has found. It wakes them if the name is free, or if they have seen something
-// else before.
-func (a *watches) found(ws []*watch, now sight, free bool) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	for _, w := range ws {
-		_, stays := a.byName[w.name][w]
-		if stays && (free || !w.started || w.seen != now) {
-			w.signal()
-		}
-		w.started, w.seen = true, now
+	before := i.seen
+	i.seen = now
+	switch {
+	case now.token != 0 && now.token != before.token:
+		i.tell(driver.News{Token: now.token})
+	case now.token == 0 && before.looks >= 0 && now.looks != before.looks:
+		i.tell(driver.News{}) // the place is gone, or it is time to look
 	}
 }

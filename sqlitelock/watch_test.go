@@ -2,7 +2,6 @@ package sqlitelock
 
 import (
 	"errors"
-	"fmt"
 	"os"
 	"testing"
 	"time"
@@ -13,32 +12,95 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/drivertest"
 )
 
-// hears checks that listener hears releases of ringer, and that until a
-// release of its own name a watch is silent.
+// silent reports whether w has no news now. News that it finds is received.
+func silent(w driver.Watch) bool {
+	select {
+	case <-w.C():
+		return false
+	default:
+		return true
+	}
+}
+
+// told waits until w tells to look.
+func told(t testing.TB, w driver.Watch) {
+	t.Helper()
+	select {
+	case news := <-w.C():
+		if news.Token != 0 {
+			t.Fatalf("news of token %d, want a look", news.Token)
+		}
+	case <-time.After(drivertest.Patience):
+		t.Fatal("no news")
+	}
+}
+
+// queued gets the next place in the queue of name, and receives the look that
+// the start of the listener causes.
+func queued(t testing.TB, e *Engine, name string) (driver.AcquireRequest, driver.Watch) {
+	t.Helper()
+	req, w := drivertest.Queued(t, e, name, time.Minute)
+	silent(w)
+	return req, w
+}
+
+// lastToken returns the last token of a name.
+func lastToken(t testing.TB, e *Engine, name string) uint64 {
+	t.Helper()
+	lock, err := e.Inspect(t.Context(), name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return lock.LastToken
+}
+
+// extend lengthens the lease of req, which must be live.
+func extend(t testing.TB, e *Engine, req driver.AcquireRequest) {
+	t.Helper()
+	err := e.Extend(t.Context(), []driver.ExtendRequest{{Name: req.Name, LeaseID: req.LeaseID, TTL: time.Hour}})[0]
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// hears checks that listener is told by ringer of what is handed over to it,
+// and until then of nothing.
 func hears(t *testing.T, listener, ringer *Engine) {
 	t.Helper()
 	mine, other := drivertest.Request("mine", time.Minute), drivertest.Request("other", time.Minute)
 	drivertest.Granted(t, ringer, mine)
 	drivertest.Granted(t, ringer, other)
-	w, last := drivertest.Watch(t, listener, "mine"), drivertest.Watch(t, listener, "other")
-	for _, err := range ringer.Extend(t.Context(), []driver.ExtendRequest{{Name: "mine", LeaseID: mine.LeaseID, TTL: time.Hour}}) {
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
+	nextMine, w := queued(t, listener, "mine")
+	nextOther, last := queued(t, listener, "other")
+	extend(t, ringer, mine)
 	drivertest.Release(t, ringer, other)
-	drivertest.Signalled(t, last) // so the listener has looked at the bell
-	if !drivertest.Silent(w) {
-		t.Error("a signal while the name is held")
+	if got, want := drivertest.HandedOver(t, last), lastToken(t, listener, "other"); got != want {
+		t.Errorf("news of token %d, want %d", got, want)
+	}
+	if !silent(w) { // the listener has looked at the bell
+		t.Error("news while the name is held")
 	}
 	drivertest.Release(t, ringer, mine)
-	drivertest.Signalled(t, w)
+	if got, want := drivertest.HandedOver(t, w), lastToken(t, listener, "mine"); got != want {
+		t.Errorf("news of token %d, want %d", got, want)
+	}
+	drivertest.Release(t, listener, nextMine)
+	drivertest.Release(t, listener, nextOther)
 }
 
 func TestBell(t *testing.T) {
 	e := openNew(t)
 	for range 5 {
 		hears(t, e, open(t, e.path))
+	}
+}
+
+// TestOwnHandOver: who is in the same process needs no bell.
+func TestOwnHandOver(t *testing.T) {
+	e := openNew(t)
+	hears(t, e, e)
+	if e.bell.read() != (tolls{}) {
+		t.Error("the bell rang for somebody in this process")
 	}
 }
 
@@ -74,82 +136,229 @@ func TestBellIsMadeAnew(t *testing.T) {
 	}
 }
 
-// TestExtendDoesNotRing, nor does anything else but a release.
-func TestExtendDoesNotRing(t *testing.T) {
+// TestLostRings: when rings may have been lost, the listener looks at all that
+// it waits for.
+func TestLostRings(t *testing.T) {
 	e := openNew(t)
+	drivertest.Granted(t, e, drivertest.Request("t", time.Minute))
+	first, w := queued(t, e, "t")
+	_, behind := queued(t, e, "t")
+	must(t, plain(t, e.path), `BEGIN; DELETE FROM lease; INSERT INTO lease
+		SELECT name, lease_id, 7, mode, permit_limit, permits, holder, boot_id, expiry, 0
+		FROM place WHERE lease_id = '`+string(first.LeaseID)+`';
+		DELETE FROM place WHERE lease_id = '`+string(first.LeaseID)+`'; COMMIT`)
+	if err := os.Remove(e.path + "-bell"); err != nil {
+		t.Fatal(err)
+	}
+	if token := drivertest.HandedOver(t, w); token != 7 {
+		t.Errorf("news of token %d, want 7", token)
+	}
+	if !silent(behind) {
+		t.Error("news for somebody who still waits")
+	}
+}
+
+// TestListenerStarts with the first place, not before, and lets everybody look
+// who began to watch until then; nobody is told to look later.
+func TestListenerStarts(t *testing.T) {
+	e := openNew(t)
+	started := 0
+	e.newWatcher = func() (*fsnotify.Watcher, error) { started++; return fsnotify.NewWatcher() }
+	early := e.Watch(driver.NewLeaseID())
+	defer early.Stop()
+	held := drivertest.Request("t", time.Minute)
+	held.Queue, held.WaiterTTL = true, time.Minute
+	drivertest.Granted(t, e, held)
+	drivertest.Held(t, e, drivertest.Request("t", time.Minute))
+	if started != 0 || !silent(early) {
+		t.Errorf("%d listeners without a place", started)
+	}
+	_, first := drivertest.Queued(t, e, "t", time.Minute)
+	told(t, early)
+	told(t, first)
+	_, second := drivertest.Queued(t, e, "t", time.Minute)
+	if started != 1 || !silent(early) || !silent(first) || !silent(second) {
+		t.Errorf("%d listeners, or news without a reason", started)
+	}
+}
+
+// TestHeedsBeforeThePlaceIsGiven: the bell of a lease ID is heeded before
+// anybody can hand the lock over to it.
+func TestHeedsBeforeThePlaceIsGiven(t *testing.T) {
+	e := openNew(t)
+	ringer := open(t, e.path)
+	first := drivertest.Request("t", time.Minute)
+	drivertest.Granted(t, ringer, first)
+	queued(t, e, "t") // the listener runs
+	other := plain(t, e.path)
+	must(t, other, `BEGIN IMMEDIATE`)
+	req := drivertest.Request("t", time.Minute)
+	req.Queue, req.WaiterTTL = true, time.Minute
+	w := e.Watch(req.LeaseID)
+	defer w.Stop()
+	done := make(chan error)
+	go func() {
+		_, err := e.Acquire(t.Context(), req)
+		done <- err
+	}()
+	drivertest.Eventually(t, "the request has its turn", func() bool { return len(e.turn) == 1 })
+	heeded := e.watches.asked(func(id driver.LeaseID) bool { return id == req.LeaseID })
+	must(t, other, `ROLLBACK`)
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+	if len(heeded) != 1 {
+		t.Error("the bell is not heeded before the transaction")
+	}
+}
+
+// TestOnlyHandOverRings: a lock that nobody waits for costs nobody anything.
+func TestOnlyHandOverRings(t *testing.T) {
+	e := openNew(t)
+	waiter := open(t, e.path)
 	req := drivertest.Request("t", time.Minute)
 	drivertest.Granted(t, e, req)
 	quiet := e.bell.read()
 	drivertest.Granted(t, e, req)
+	drivertest.Cycle(t, e, "other")
 	drivertest.Held(t, e, drivertest.Request("t", time.Minute))
-	if err := e.Extend(t.Context(), []driver.ExtendRequest{{Name: "t", LeaseID: req.LeaseID, TTL: time.Hour}})[0]; err != nil {
-		t.Fatal(err)
-	}
+	extend(t, e, req)
+	drivertest.Queued(t, waiter, "t", time.Minute)
 	lost := driver.ReleaseRequest{Name: "t", LeaseID: driver.NewLeaseID(), Cancel: true}
 	wantIs(t, "cancel", e.Release(t.Context(), lost), driver.ErrLost)
 	if e.bell.read() != quiet {
-		t.Error("the bell rang without a release")
+		t.Error("the bell rang though nothing was handed over")
 	}
 	drivertest.Release(t, e, req)
 	if e.bell.read() == quiet {
-		t.Error("a release did not ring the bell")
+		t.Error("handing over did not ring the bell")
 	}
 }
 
-// TestKeepForRings, because it may close the name for less long than the
-// lease would have.
-func TestKeepForRings(t *testing.T) {
+// TestKeepForTellsHead, and nobody else, because it may close the name for
+// less long than the lease would have.
+func TestKeepForTellsHead(t *testing.T) {
 	e := openNew(t)
-	w := drivertest.Watch(t, e, "t")
-	ringer := open(t, e.path)
-	req := drivertest.Request("t", time.Hour)
-	drivertest.Granted(t, ringer, req)
-	err := ringer.Release(t.Context(), driver.ReleaseRequest{Name: "t", LeaseID: req.LeaseID, KeepFor: time.Minute})
-	if err != nil {
-		t.Fatal(err)
-	}
-	drivertest.Signalled(t, w)
-	if way := drivertest.Held(t, e, drivertest.Request("t", time.Minute)); way.ExpiresIn > time.Minute {
-		t.Errorf("kept closed for %s, want a minute", way.ExpiresIn)
+	waiter := open(t, e.path)
+	for range 3 { // each time anew
+		req := drivertest.Request("t", time.Hour)
+		drivertest.Granted(t, e, req)
+		first, w := queued(t, waiter, "t")
+		second, behind := queued(t, waiter, "t")
+		_, last := queued(t, e, "t")
+		for _, tell := range []driver.Watch{w, nil} {
+			err := e.Release(t.Context(), driver.ReleaseRequest{Name: "t", LeaseID: req.LeaseID, KeepFor: 100 * time.Millisecond})
+			if tell == nil {
+				wantIs(t, "a repeat", err, driver.ErrLost)
+				continue
+			}
+			wantIs(t, "release", err, nil)
+			told(t, tell)
+		}
+		drivertest.Eventually(t, "the name is open again", func() bool {
+			reply := waiter.Refresh(t.Context(), []driver.RefreshRequest{{Name: "t", LeaseID: first.LeaseID, WaiterTTL: time.Minute}})[0]
+			return reply.Err == nil && reply.Outcome == driver.Granted
+		})
+		if !silent(behind) || !silent(last) {
+			t.Error("news for somebody who is not the first")
+		}
+		drivertest.Release(t, e, first)
+		drivertest.HandedOver(t, behind)
+		drivertest.Release(t, e, second)
+		drivertest.Release(t, e, driver.AcquireRequest{Name: "t", LeaseID: last.(*watch).id})
 	}
 }
 
-// TestBusyFile: however often other names are released, who waits for a held
-// one is not woken, even where the names share a slot of the bell.
-func TestBusyFile(t *testing.T) {
+// TestSharedSlot: who is not meant learns nothing of a ring, and who lost the
+// place learns it by any.
+func TestSharedSlot(t *testing.T) {
 	e := openNew(t)
 	ringer := open(t, e.path)
-	drivertest.Granted(t, ringer, drivertest.Request("quiet", time.Minute))
-	same := "quiet"
-	for i := 0; same == "quiet"; i++ {
-		if name := fmt.Sprint("n", i); slot(name) == slot("quiet") {
-			same = name
+	quiet := drivertest.Request("quiet", time.Hour)
+	drivertest.Granted(t, ringer, quiet)
+	req, w := queued(t, e, "quiet")
+	ring := func() { // for a lease ID with the same slot
+		t.Helper()
+		held, next := drivertest.Request("t", time.Minute), drivertest.Request("t", time.Minute)
+		for slot(next.LeaseID) != slot(req.LeaseID) {
+			next.LeaseID = driver.NewLeaseID()
+		}
+		next.Queue, next.WaiterTTL = true, time.Minute
+		drivertest.Granted(t, ringer, held)
+		last := e.Watch(next.LeaseID)
+		defer last.Stop()
+		drivertest.Held(t, e, next)
+		drivertest.Release(t, ringer, held)
+		drivertest.HandedOver(t, last)
+		drivertest.Release(t, ringer, next)
+	}
+	for range 20 {
+		ring()
+	}
+	if !silent(w) {
+		t.Error("news of what was handed over to another")
+	}
+	must(t, plain(t, e.path), `DELETE FROM place WHERE name = 'quiet'`)
+	ring()
+	told(t, w)
+	for range 20 {
+		ring()
+	}
+	if !silent(w) {
+		t.Error("told twice of the same")
+	}
+}
+
+// TestNewsGivesWay: what was not received gives way to later news, but a
+// grant only to a grant.
+func TestNewsGivesWay(t *testing.T) {
+	var all watches
+	w := all.add("id")
+	tell := func(tokens ...uint64) {
+		for _, token := range tokens {
+			all.tell(message{"id", driver.News{Token: token}})
 		}
 	}
-	w, last := drivertest.Watch(t, e, "quiet"), drivertest.Watch(t, e, same)
-	for range 200 {
-		drivertest.Cycle(t, ringer, same)
-		drivertest.Cycle(t, ringer, "other")
+	for _, c := range []struct {
+		sent []uint64
+		want uint64
+	}{{[]uint64{0}, 0}, {[]uint64{0, 0}, 0}, {[]uint64{0, 5}, 5}, {[]uint64{5, 0}, 5}, {[]uint64{5, 0, 4, 0}, 4}} {
+		tell(c.sent...)
+		if got := <-w.C(); got.Token != c.want || !silent(w) {
+			t.Errorf("after %v there is token %d, and more: want %d only", c.sent, got.Token, c.want)
+		}
 	}
-	drivertest.Signalled(t, last)
-	if !drivertest.Silent(w) {
-		t.Error("a signal for a name that is held")
-	}
+}
+
+// TestUnreadableNews: when a look fails, the waiter is told to look itself.
+func TestUnreadableNews(t *testing.T) {
+	h := newHost("boot")
+	e := openOn(t, h)
+	drivertest.Granted(t, e, drivertest.Request("t", time.Minute))
+	_, w := queued(t, e, "t")
+	h.mu.Lock()
+	h.fault = errors.New("no clock")
+	h.mu.Unlock()
+	e.bell.ring([]driver.LeaseID{w.(*watch).id})
+	told(t, w)
 }
 
 // TestStoppedWatches leave nothing behind.
 func TestStoppedWatches(t *testing.T) {
 	e := openNew(t)
-	a, b := drivertest.Watch(t, e, "t"), drivertest.Watch(t, e, "t")
+	held := drivertest.Request("t", time.Minute)
+	drivertest.Granted(t, e, held)
+	req, a := queued(t, e, "t")
+	b := e.Watch(req.LeaseID)
 	a.Stop()
-	drivertest.Cycle(t, e, "t")
-	drivertest.Signalled(t, b)
-	if !drivertest.Silent(a) {
-		t.Error("a signal after Stop")
+	drivertest.Release(t, open(t, e.path), held)
+	drivertest.HandedOver(t, b)
+	if !silent(a) {
+		t.Error("news after Stop")
 	}
 	b.Stop()
 	b.Stop()
-	if n := len(e.watches.byName); n != 0 {
-		t.Errorf("%d names are watched, want 0", n)
+	if n := len(e.watches.byID); n != 0 {
+		t.Errorf("%d lease IDs are watched, want 0", n)
 	}
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -150,13 +151,24 @@ type shown struct {
 	Name    string
 	Held    bool
 	Mode    string
+	Limit   int
 	Holders []struct {
 		Host         string
 		PID          int
+		Permits      int
 		FencingToken uint64 `json:"fencing_token"`
 		ExpiresInMS  *int64 `json:"expires_in_ms"`
 		Released     bool
 		Foreign      bool
+	}
+	QueueLength int `json:"queue_length"`
+	Queue       []struct {
+		PID         int
+		Mode        string
+		Permits     int
+		Reason      string
+		WaitingMS   int64 `json:"waiting_ms"`
+		ExpiresInMS int64 `json:"expires_in_ms"`
 	}
 	LastToken uint64 `json:"last_token"`
 }
@@ -165,11 +177,30 @@ type shown struct {
 func show(t *testing.T, store, name string) shown {
 	t.Helper()
 	status, stdout, stderr := run(t, store, "show", name, "--json")
-	var s shown
-	if err := json.Unmarshal([]byte(stdout), &s); status != 0 || err != nil {
-		t.Fatalf("show %s: status %d, %v\n%s%s", name, status, err, stdout, stderr)
+	if status != 0 {
+		t.Fatalf("show %s: status %d\n%s%s", name, status, stdout, stderr)
+	}
+	return decode(t, stdout)
+}
+
+func decode(t *testing.T, text string) (s shown) {
+	t.Helper()
+	if err := json.Unmarshal([]byte(text), &s); err != nil {
+		t.Fatalf("%v:\n%s", err, text)
 	}
 	return s
+}
+
+// enqueue starts holdfast, which has to wait, and returns when it is the last
+// of a queue of n.
+func enqueue(t *testing.T, n int, store, name string, args ...string) *process {
+	t.Helper()
+	p := start(t, store, append([]string{"run", "-w", "60"}, args...)...)
+	eventually(t, fmt.Sprintf("%d wait for %s", n, name), func() bool {
+		s := show(t, store, name)
+		return s.QueueLength == n && s.Queue[n-1].PID == p.cmd.Process.Pid
+	})
+	return p
 }
 
 // eachStore runs a test on the embedded store and on a Redis of its own.
@@ -220,7 +251,12 @@ type holder struct {
 // finish lets the command end with status 0.
 func (h *holder) finish() {
 	h.t.Helper()
-	if err := os.WriteFile(h.finished, nil, 0o600); err != nil {
-		h.t.Fatal(err)
+	touch(h.t, h.finished)
+}
+
+func touch(t *testing.T, file string) {
+	t.Helper()
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
 	}
 }

@@ -81,7 +81,7 @@ func TestSignalWhileWaiting(t *testing.T) {
 			waiter.signal(sig)
 			waiter.want(128 + int(sig))
 		}
-		if s := show(t, store, "job"); len(s.Holders) != 1 || s.Holders[0].PID != holder.cmd.Process.Pid {
+		if s := show(t, store, "job"); len(s.Holders) != 1 || s.Holders[0].PID != holder.cmd.Process.Pid || s.QueueLength != 0 {
 			t.Errorf("the lock is %+v", s)
 		}
 		holder.finish()

@@ -15,18 +15,23 @@ const root = "github.com/holdfast-locks/holdfast"
 
 // mayImport lists, for each package of this repository, the packages of this
 // repository that it may import outside its tests: engines know the driver
-// and the guards, and only the command and the examples know engines. A package that is not
-// listed fails the test.
+// and the guards, what is built on locks knows the library, and only the
+// command and the examples know engines. A package that is not listed fails
+// the test.
 var mayImport = map[string][]string{
 	".":                   {"driver"},
 	"driver":              {},
 	"enginetest":          {"driver"},
 	"fence":               {".", "driver"},
 	"memlock":             {"driver"},
+	"oncehttp":            {".", "driver"},
+	"onetime":             {".", "driver"},
+	"quorumlock":          {"driver"},
 	"redislock":           {"driver", "fence"},
 	"sqlitelock":          {"driver"},
 	"systest":             {},
 	"systest/fencetest":   {},
+	"systest/model":       {},
 	"internal/archtest":   {},
 	"internal/drivertest": {"driver"},
 	"internal/faultproxy": {},
@@ -46,7 +51,7 @@ var mayImport = map[string][]string{
 
 // rootModule lists the packages that use the standard library only, because
 // whoever imports the library gets them.
-var rootModule = []string{".", "driver", "enginetest", "fence", "memlock", "internal/archtest", "internal/drivertest", "internal/faultproxy", "internal/testsvc"}
+var rootModule = []string{".", "driver", "enginetest", "fence", "memlock", "oncehttp", "onetime", "quorumlock", "internal/archtest", "internal/drivertest", "internal/faultproxy", "internal/testsvc"}
 
 // A pkg is what go list says of a package.
 type pkg struct {

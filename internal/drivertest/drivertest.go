@@ -75,34 +75,35 @@ func Cycle(t testing.TB, e driver.Engine, name string) {
 	Release(t, e, req)
 }
 
-// Watch starts a watch of name, which is stopped with the test.
-func Watch(t testing.TB, n driver.Notifier, name string) driver.Watch {
+// Queued asks for a place in the queue of a name that is held, with a watch
+// that is stopped with the test.
+func Queued(t testing.TB, e interface {
+	driver.Engine
+	driver.Queuer
+}, name string, waiterTTL time.Duration) (driver.AcquireRequest, driver.Watch) {
 	t.Helper()
-	w, err := n.Watch(t.Context(), name)
-	if err != nil {
-		t.Fatalf("watch: %v", err)
-	}
+	req := Request(name, time.Minute)
+	req.Queue, req.WaiterTTL = true, waiterTTL
+	w := e.Watch(req.LeaseID)
 	t.Cleanup(w.Stop)
-	return w
-}
-
-// Signalled waits until w is signalled.
-func Signalled(t testing.TB, w driver.Watch) {
-	t.Helper()
-	select {
-	case <-w.C():
-	case <-time.After(Patience):
-		t.Fatal("no signal")
+	if Held(t, e, req).Place == 0 {
+		t.Fatal("no place in the queue")
 	}
+	return req, w
 }
 
-// Silent reports whether w has no signal now. A signal it finds is received.
-func Silent(w driver.Watch) bool {
-	select {
-	case <-w.C():
-		return false
-	default:
-		return true
+// HandedOver waits until w tells of a grant, and returns the token.
+func HandedOver(t testing.TB, w driver.Watch) uint64 {
+	t.Helper()
+	for patience := time.After(Patience); ; {
+		select {
+		case news := <-w.C():
+			if news.Token != 0 {
+				return news.Token
+			}
+		case <-patience:
+			t.Fatal("no news of a grant")
+		}
 	}
 }
 

@@ -90,7 +90,7 @@ func (c *conn) readRequests() {
 		case len(words) > 0: // an empty command has no reply
 			c.awaited.push(action)
 		}
-		c.toServer.push(message{raw: raw, due: time.Now().Add(action.RequestDelay), hold: action.Hold})
+		c.toServer.push(message{raw: raw, due: c.proxy.arrival(action.RequestDelay), hold: action.Hold})
 		if action.Strand {
 			reset(c.client)
 		}
@@ -119,13 +119,16 @@ func (c *conn) readReplies() {
 			return
 		}
 		var action Action
-		if !c.isMessage(r) {
+		switch {
+		case !c.isMessage(r):
 			action, _ = c.awaited.tryPop()
+		case c.proxy.silent.Load() && strings.HasSuffix(r.word, "message"):
+			continue
 		}
 		if action.Answered != nil {
 			action.Answered()
 		}
-		c.toClient.push(message{raw: r.raw, due: time.Now().Add(action.ReplyDelay), fate: action.Reply})
+		c.toClient.push(message{raw: r.raw, due: c.proxy.arrival(action.ReplyDelay), fate: action.Reply})
 	}
 }
 

@@ -3,7 +3,36 @@ package faultproxy
 import (
 	"net"
 	"testing"
+	"time"
 )
+
+func TestLatencyDelaysBothWaysAndMessages(t *testing.T) {
+	const each = 50 * time.Millisecond
+	_, p, c := start(t)
+	c.send("SUBSCRIBE", "news")
+	c.expect(answer("SUBSCRIBE", "news"))
+	p.Latency(each)
+	for _, command := range []string{"PUSH", "ECHO"} {
+		began := time.Now()
+		c.send(command, "x")
+		c.expect(answer(command, "x"))
+		if took := time.Since(began); took < 2*each {
+			t.Errorf("%s and its answer took %s, want at least %s", command, took, 2*each)
+		}
+	}
+}
+
+func TestLostMessagesAreOnlyMessages(t *testing.T) {
+	_, p, c := start(t)
+	p.LoseMessages(true)
+	c.send("SUBSCRIBE", "news")
+	c.expect(answer("SUBSCRIBE", "news"))
+	c.send("PUSH", "lost")
+	c.expect(bulk("lost"))
+	p.LoseMessages(false)
+	c.send("PUSH", "a")
+	c.expect(answer("PUSH", "a"))
+}
 
 func TestCutRefusesUntilHeal(t *testing.T) {
 	_, p, c := start(t)

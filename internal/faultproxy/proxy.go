@@ -12,13 +12,13 @@
 //	})
 //
 // Faults of single requests are Actions; faults of the whole network are
-// Cut, BlackHole and Drop.
+// Latency, LoseMessages, Cut, BlackHole and Drop.
 //
 // # Limits
 //
-// Messages of subscriptions pass as they are and match no request, and so do
-// the confirmations of SUBSCRIBE and its kin: the server must not refuse
-// those. MONITOR and CLIENT REPLY are not understood.
+// Messages of subscriptions match no request, and neither do the confirmations
+// of SUBSCRIBE and its kin: the server must not refuse those. MONITOR and
+// CLIENT REPLY are not understood.
 package faultproxy
 
 import (
@@ -26,6 +26,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 )
 
 // A Proxy listens on a free port of 127.0.0.1. All methods are safe for
@@ -34,6 +35,8 @@ type Proxy struct {
 	target   string
 	listener net.Listener
 	requests atomic.Int64
+	latency  atomic.Int64 // nanoseconds, of everything
+	silent   atomic.Bool  // messages of subscriptions are lost
 	hook     atomic.Pointer[func(Request) Action]
 	all      sync.WaitGroup // the accept loop and the connections
 
@@ -82,6 +85,19 @@ func (p *Proxy) OnRequest(decide func(Request) Action) {
 // handshakes of their libraries included. Each is one round trip, unless the
 // client pipelines.
 func (p *Proxy) Requests() int { return int(p.requests.Load()) }
+
+// Latency makes everything that is read from now on, messages of subscriptions
+// included, arrive so much later in each direction.
+func (p *Proxy) Latency(d time.Duration) { p.latency.Store(int64(d)) }
+
+// LoseMessages says whether the messages of subscriptions are lost from now
+// on. Confirmations of SUBSCRIBE and its kin are not.
+func (p *Proxy) LoseMessages(lose bool) { p.silent.Store(lose) }
+
+// arrival returns when what was read now arrives.
+func (p *Proxy) arrival(delay time.Duration) time.Time {
+	return time.Now().Add(time.Duration(p.latency.Load()) + delay)
+}
 
 // Drop breaks every connection, on both sides; what was on the wire is lost.
 // Clients may connect again at once.

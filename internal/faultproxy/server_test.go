@@ -75,7 +75,7 @@ func answer(command, x string) string {
 	case "NESTED":
 		return "|1\r\n+ttl\r\n:3\r\n%2\r\n+a\r\n*3\r\n#t\r\n_\r\n$-1\r\n+b\r\n~2\r\n,1.5\r\n=5\r\ntxt:" + x[:1] + "\r\n"
 	case "PUSH":
-		return ">2\r\n$4\r\nnews\r\n" + bulk + bulk
+		return ">3\r\n$7\r\nmessage\r\n$4\r\nnews\r\n" + bulk + bulk
 	case "SUBSCRIBE":
 		return "*3\r\n$9\r\nsubscribe\r\n" + bulk + ":1\r\n"
 	}

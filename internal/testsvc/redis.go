@@ -21,6 +21,8 @@ type Server struct {
 	t       testing.TB
 	program string
 	args    []string // of the caller
+	ready   string   // what its output says when it is ready
+	dir     string   // where it runs
 	proc    *process // nil while no process runs
 }
 
@@ -34,15 +36,37 @@ const startAttempts = 10
 // sets. The server is stopped when the test and its subtests are over.
 func Redis(t testing.TB, extraArgs ...string) *Server {
 	t.Helper()
+	return redisServer(t, ready, func(s *Server) []string { return dataArgs(s, extraArgs) })
+}
+
+// ready is what the output of a server of data says when it is ready.
+const ready = "Ready to accept connections"
+
+// dataArgs returns the arguments of a server of data without persistence.
+func dataArgs(s *Server, extraArgs []string) []string {
+	_, port, _ := net.SplitHostPort(s.Addr)
+	return append([]string{
+		"--port", port, "--bind", "127.0.0.1", "--dir", s.dir,
+		"--save", "", "--appendonly", "no", "--daemonize", "no", "--protected-mode", "no",
+	}, extraArgs...)
+}
+
+// redisServer starts the program redis-server with the arguments that args
+// returns, which may depend on the address. ready is what its output says when
+// it is ready.
+func redisServer(t testing.TB, ready string, args func(*Server) []string) *Server {
+	t.Helper()
 	program, err := exec.LookPath("redis-server")
 	if err != nil {
 		t.Fatal("redis-server not found: install it (Debian: apt-get install redis-server, macOS: brew install redis)")
 	}
-	s := &Server{t: t, program: program, args: extraArgs}
+	s := &Server{t: t, program: program, ready: ready}
 	t.Cleanup(s.end)
 	for range startAttempts {
 		s.Addr = fmt.Sprintf("127.0.0.1:%d", freePort(t))
 		s.URL = "redis://" + s.Addr
+		s.dir = t.TempDir()
+		s.args = args(s)
 		if err = s.start(); err == nil {
 			return s
 		}
@@ -69,15 +93,7 @@ func freePort(t testing.TB) int {
 }
 
 func (s *Server) start() error {
-	_, port, err := net.SplitHostPort(s.Addr)
-	if err != nil {
-		return err
-	}
-	args := []string{
-		"--port", port, "--bind", "127.0.0.1", "--dir", s.t.TempDir(),
-		"--save", "", "--appendonly", "no", "--daemonize", "no", "--protected-mode", "no",
-	}
-	p, err := startProcess(s.program, append(args, s.args...), "Ready to accept connections")
+	p, err := startProcess(s.program, s.args, s.ready)
 	if err == nil {
 		s.proc = p
 	}

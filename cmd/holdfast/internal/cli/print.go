@@ -3,7 +3,8 @@
 package cli
 
 import (
-	"encoding/json"
+	"bytes"
+	"cmp"
 	"fmt"
 	"io"
 	"maps"
@@ -17,82 +18,30 @@ import (
 	"github.com/holdfast-locks/holdfast/driver"
 )
 
-// A lockView is a lock as JSON. It has no lease IDs: whoever knows one can
-// release the lease.
-type lockView struct {
-	Name         string       `json:"name"`
-	Held         bool         `json:"held"`
-	Mode         string       `json:"mode"`
-	Holders      []holderView `json:"holders"`
-	LastToken    uint64       `json:"last_token"`
-	LastTokenStr string       `json:"last_token_str"`
-}
-
-type holderView struct {
-	Host            string            `json:"host"`
-	PID             int               `json:"pid"`
-	Label           string            `json:"label"`
-	Reason          string            `json:"reason"`
-	Labels          map[string]string `json:"labels"`
-	FencingToken    uint64            `json:"fencing_token"`
-	FencingTokenStr string            `json:"fencing_token_str"` // for readers without 64-bit integers
-	ExpiresInMS     *int64            `json:"expires_in_ms"`     // null: never
-	Released        bool              `json:"released"`          // over, and kept closed by --min-hold
-	Foreign         bool              `json:"foreign"`           // a client that is not holdfast
-}
-
-type versionView struct {
-	Version  string `json:"version"`
-	Go       string `json:"go"`
-	Platform string `json:"platform"`
-}
-
-func (v versionView) String() string {
-	return fmt.Sprintf("holdfast %s (%s, %s)", v.Version, v.Go, v.Platform)
-}
-
-func viewOf(lock driver.Lock) lockView {
-	v := lockView{
-		Name: lock.Name, Mode: lock.Mode.String(), Holders: []holderView{},
-		LastToken: lock.LastToken, LastTokenStr: strconv.FormatUint(lock.LastToken, 10),
-	}
-	for _, h := range lock.Holders {
-		v.Held = v.Held || !h.Released
-		view := holderView{
-			Host: h.Holder.Host, PID: h.Holder.PID, Label: h.Holder.Label,
-			Reason: h.Holder.Reason, Labels: h.Holder.Labels,
-			FencingToken: h.Token, FencingTokenStr: strconv.FormatUint(h.Token, 10),
-			Released: h.Released, Foreign: h.LeaseID == "",
-		}
-		if h.ExpiresIn != driver.Never {
-			ms := h.ExpiresIn.Milliseconds()
-			view.ExpiresInMS = &ms
-		}
-		v.Holders = append(v.Holders, view)
-	}
-	return v
-}
-
-func printJSON(w io.Writer, v any) error {
-	e := json.NewEncoder(w)
-	e.SetEscapeHTML(false)
-	e.SetIndent("", "  ")
-	return e.Encode(v)
-}
-
 // printLine says in one line whether the lock is held.
 func printLine(w io.Writer, lock driver.Lock) error {
-	if len(lock.Holders) == 0 {
-		_, err := fmt.Fprintf(w, "%s is free\n", plain(lock.Name))
-		return err
-	}
-	h := lock.Holders[0]
-	until := "for another " + timeLeft(h)
-	if h.ExpiresIn == driver.Never {
-		until = "without an end"
-	}
-	_, err := fmt.Fprintf(w, "%s is %s %s\n", plain(lock.Name), possession(h), until)
+	_, err := fmt.Fprintf(w, "%s is %s\n", plain(lock.Name), state(lock))
 	return err
+}
+
+// state says whether a lock is held.
+func state(lock driver.Lock) string {
+	if len(lock.Holders) == 0 {
+		return "free"
+	}
+	var text string
+	switch holders := live(lock); len(holders) {
+	case 0:
+		text = possession(lastToEnd(lock.Holders))
+	case 1:
+		text = possession(holders[0])
+	default:
+		text = fmt.Sprintf("held by %d holders", len(holders))
+	}
+	if lock.Mode == driver.Semaphore {
+		text += fmt.Sprintf(", %d of %d permits taken", taken(lock), lock.Limit)
+	}
+	return text
 }
 
 // printLock describes one lock.
@@ -106,16 +55,24 @@ func printLock(w io.Writer, lock driver.Lock) error {
 			fmt.Fprintf(t, "  %s\t%s\n", what, plain(text))
 		}
 	}
-	for _, h := range lock.Holders {
+	if len(lock.Holders) > 0 {
 		row("mode", lock.Mode.String())
+	} else {
+		row("last token", number(lock.LastToken))
+	}
+	for _, h := range lock.Holders {
+		if len(lock.Holders) > 1 { // else the first line names it
+			row("holder", strings.TrimPrefix(possession(h), "held by "))
+		}
+		row("permits", number(uint64(h.Permits)))
 		row("reason", h.Holder.Reason)
 		for _, key := range slices.Sorted(maps.Keys(h.Holder.Labels)) {
 			row("label", key+"="+h.Holder.Labels[key])
 		}
-		row("token", token(h.Token))
+		row("token", number(h.Token))
 	}
-	if len(lock.Holders) == 0 {
-		row("last token", token(lock.LastToken))
+	for i, p := range lock.Queue {
+		row("queue", strconv.Itoa(i+1)+". "+waiting(p))
 	}
 	return t.Flush()
 }
@@ -125,45 +82,113 @@ func printTable(w io.Writer, locks []driver.Lock) error {
 	if len(locks) == 0 {
 		return nil
 	}
-	t := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
-	fmt.Fprintln(t, "NAME\tHOLDER\tEXPIRES IN\tTOKEN\tREASON")
+	var table bytes.Buffer
+	t := tabwriter.NewWriter(&table, 0, 0, 3, ' ', 0)
+	fmt.Fprintln(t, "NAME\tHOLDER\tMODE\tEXPIRES IN\tTOKEN\tQUEUE\tREASON")
+	row := func(fields ...string) {
+		for i, field := range fields {
+			fields[i] = plain(field)
+		}
+		fmt.Fprintln(t, strings.Join(fields, "\t"))
+	}
 	for _, lock := range locks {
+		queue := strconv.Itoa(lock.QueueLength) // of the name, so in its first row
 		for _, h := range lock.Holders {
-			fields := []string{lock.Name, h.Holder.String(), timeLeft(h), token(h.Token), h.Holder.Reason}
-			if h.Released {
-				fields[1] = "nobody (closed by --min-hold)"
-			}
-			for i, field := range fields {
-				fields[i] = plain(field)
-			}
-			fmt.Fprintln(t, strings.TrimRight(strings.Join(fields, "\t"), "\t"))
+			row(lock.Name, possessor(h), share(lock, h), timeLeft(h), number(h.Token), queue, h.Holder.Reason)
+			queue = ""
+		}
+		if len(lock.Holders) == 0 { // its next holder has not been seen yet
+			row(lock.Name, "nobody", "", "", "", queue, "")
 		}
 	}
-	return t.Flush()
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	for line := range strings.Lines(table.String()) {
+		if _, err := fmt.Fprintln(w, strings.TrimRight(line, " \n")); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
+// possession says of one holder that it has the lock, and until when.
 func possession(h driver.Holding) string {
-	if h.Released {
-		return "kept closed after " + plain(h.Holder.String()) + " released it"
+	who, until := plain(h.Holder.String()), "for another "+timeLeft(h)
+	switch {
+	case h.Released:
+		return "kept closed " + until + " after " + who + " released it"
+	case h.ExpiresIn == driver.Never:
+		return "held by " + who + " without an end"
 	}
-	return "held by " + plain(h.Holder.String())
+	return "held by " + who + " " + until
+}
+
+func possessor(h driver.Holding) string {
+	if h.Released {
+		return "nobody (closed by --min-hold)"
+	}
+	return h.Holder.String()
+}
+
+// share says in which mode a holder has the lock, and how much of it.
+func share(lock driver.Lock, h driver.Holding) string {
+	if lock.Mode == driver.Semaphore {
+		return fmt.Sprintf("%s, %d of %d", lock.Mode, h.Permits, lock.Limit)
+	}
+	return lock.Mode.String()
+}
+
+// waiting describes one place of a queue.
+func waiting(p driver.Waiting) string {
+	wants := p.Mode.String()
+	if p.Mode == driver.Semaphore {
+		wants = strconv.Itoa(p.Permits) + " permit"
+		if p.Permits > 1 {
+			wants += "s"
+		}
+	}
+	text := fmt.Sprintf("%s, %s, waiting for %s", p.Holder, wants, short(p.Since))
+	if p.Holder.Reason != "" {
+		text += ": " + p.Holder.Reason
+	}
+	return text
+}
+
+// lastToEnd returns the holding that lasts longest.
+func lastToEnd(holdings []driver.Holding) driver.Holding {
+	return slices.MaxFunc(holdings, func(x, y driver.Holding) int { return cmp.Compare(x.ExpiresIn, y.ExpiresIn) })
+}
+
+// taken returns how many permits of a semaphore are not free.
+func taken(lock driver.Lock) (permits int) {
+	for _, h := range lock.Holders {
+		permits += h.Permits
+	}
+	return permits
 }
 
 func timeLeft(h driver.Holding) string {
-	switch {
-	case h.ExpiresIn == driver.Never:
+	if h.ExpiresIn == driver.Never {
 		return "never"
-	case h.ExpiresIn < 10*time.Second:
-		return h.ExpiresIn.Round(100 * time.Millisecond).String()
 	}
-	return h.ExpiresIn.Round(time.Second).String()
+	return short(h.ExpiresIn)
 }
 
-func token(t uint64) string {
-	if t == 0 {
+// short prints a duration as people read it.
+func short(d time.Duration) string {
+	if d < 10*time.Second {
+		return d.Round(100 * time.Millisecond).String()
+	}
+	return d.Round(time.Second).String()
+}
+
+// number prints nothing for 0.
+func number(n uint64) string {
+	if n == 0 {
 		return ""
 	}
-	return strconv.FormatUint(t, 10)
+	return strconv.FormatUint(n, 10)
 }
 
 // plain makes text that others have chosen safe for a terminal.

@@ -27,7 +27,7 @@ func (a *app) checkCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			view := viewOf(lock)
+			view := fullViewOf(lock)
 			switch {
 			case a.json:
 				err = printJSON(a.stdout, view)
@@ -48,7 +48,7 @@ func (a *app) checkCommand() *cobra.Command {
 func (a *app) showCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "show NAME",
-		Short: "Show who holds a lock, and for how long",
+		Short: "Show who holds a lock, for how long, and who waits for it",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			lock, err := a.inspect(cmd, args[0])
@@ -56,7 +56,7 @@ func (a *app) showCommand() *cobra.Command {
 				return err
 			}
 			if a.json {
-				return printJSON(a.stdout, viewOf(lock))
+				return printJSON(a.stdout, fullViewOf(lock))
 			}
 			return printLock(a.stdout, lock)
 		},
@@ -69,7 +69,7 @@ func (a *app) listCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "ls [PREFIX]",
 		Aliases: []string{"list"},
-		Short:   "List the locks that are held, all or those whose names begin with PREFIX",
+		Short:   "List the locks that are held or waited for, all or those whose names begin with PREFIX",
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			locks, err := a.list(cmd, strings.Join(args, ""))
@@ -130,7 +130,7 @@ func (a *app) inspect(cmd *cobra.Command, name string) (lock driver.Lock, err er
 	return lock, err
 }
 
-// list asks the store for all held names, and sorts them.
+// list asks the store for the names in use, and sorts them.
 func (a *app) list(cmd *cobra.Command, prefix string) (locks []driver.Lock, err error) {
 	err = a.withClient(cmd.Context(), nil, func(c *holdfast.Client, _ string) error {
 		for lock, err := range c.List(cmd.Context(), prefix) {

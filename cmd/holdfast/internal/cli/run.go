@@ -27,6 +27,7 @@ type runFlags struct {
 	shared    bool
 	exclusive bool
 	slots     int
+	permits   int
 	shell     string
 	ttl       time.Duration
 	minHold   time.Duration
@@ -47,18 +48,20 @@ func (a *app) runCommand() *cobra.Command {
 		Short: "Run a command under a lock",
 		Long: `Run takes the lock NAME, runs COMMAND, and gives the lock back. If the store
 cannot be reached any more, the command and its children are stopped before the
-lock can be anybody else's; if somebody deletes the lock in the store, within a
-third of the TTL.
+lock can be anybody else's; if somebody breaks the lock, or deletes it in the
+store, within a third of the TTL.
 
 The exit status is the command's own, or 128 + n if signal n ended it, or
   64  wrong arguments                  79   the lock was lost; the command was stopped
   69  the store cannot be reached      124  --max-hold was over; the command was stopped
   75  somebody else has the lock       126  the command cannot be executed
   77  the store refuses our rights     127  the command does not exist
-  78  the store cannot do this`,
+  78  the store cannot do this, or NAME is a lock of another kind`,
 		Example: `  holdfast run nightly -- ./report.sh
   holdfast run -n backup -c 'pg_dump app | gzip > app.sql.gz'
-  holdfast run -w 30s --store redis://redis.internal:6379 invoices -- ./invoice`,
+  holdfast run -w 30s --store redis://redis.internal:6379 invoices -- ./invoice
+  holdfast run -s catalogue -- ./export.sh
+  holdfast run --slots 3 encoders -- ./encode.sh`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.run(cmd, &f, args)
@@ -70,9 +73,10 @@ The exit status is the command's own, or 128 + n if signal n ended it, or
 	flags.BoolVarP(&f.noWait, "no-wait", "n", false, "do not wait for the lock")
 	flags.StringVarP(&f.wait, "wait", "w", "", "wait at most `SECONDS` or a duration such as 1m30s; 0 is -n")
 	flags.IntVarP(&f.busy, "busy-status", "E", exit.Busy, "exit `STATUS` if somebody else has the lock")
-	flags.BoolVarP(&f.exclusive, "exclusive", "x", false, "one holder at a time (default)")
-	flags.BoolVarP(&f.shared, "shared", "s", false, "any number of shared holders")
-	flags.IntVar(&f.slots, "slots", 0, "at most `N` holders at a time")
+	flags.BoolVarP(&f.exclusive, "exclusive", "x", false, "nobody else has the lock at the time (default)")
+	flags.BoolVarP(&f.shared, "shared", "s", false, "others may share the lock; nobody has it exclusively")
+	flags.IntVar(&f.slots, "slots", 0, "at most `N` at a time; all who use NAME must say the same")
+	flags.IntVar(&f.permits, "permits", 1, "take `K` of the slots at once; only with --slots")
 	flags.StringVarP(&f.shell, "command", "c", "", "run `STRING` with sh -c")
 	flags.DurationVar(&f.ttl, "ttl", 30*time.Second, "how long the lock of a dead host stays closed")
 	flags.DurationVar(&f.minHold, "min-hold", 0, "keep the lock closed for so long, even if the command ends earlier")
@@ -185,15 +189,10 @@ func (f *runFlags) command(cmd *cobra.Command, args []string) ([]string, error) 
 // acquisition translates the flags about the lock.
 func (f *runFlags) acquisition(cmd *cobra.Command, j *runner.Job) error {
 	j.Opts = holdfast.AcquireOptions{TTL: f.ttl, MinHold: f.minHold, MaxHold: f.maxHold, Reason: f.reason}
-	changed := cmd.Flags().Changed
-	switch {
-	case f.shared && f.exclusive, (f.shared || f.exclusive) && changed("slots"):
-		return usage("run: -s, -x and --slots exclude one another")
-	case f.shared:
-		j.Opts.Mode = holdfast.Shared
-	case changed("slots"):
-		j.Opts.Mode, j.Opts.Limit = holdfast.Semaphore, f.slots
+	if err := f.mode(cmd, &j.Opts); err != nil {
+		return err
 	}
+	changed := cmd.Flags().Changed
 	for name, given := range map[string]time.Duration{"min-hold": f.minHold, "max-hold": f.maxHold, "ttl": f.ttl} {
 		if changed(name) && given <= 0 {
 			return usage("run: --%s %s: want more than 0", name, given)
@@ -216,6 +215,26 @@ func (f *runFlags) acquisition(cmd *cobra.Command, j *runner.Job) error {
 	}
 	if err != nil {
 		return usage("run: %w", err)
+	}
+	return nil
+}
+
+// mode translates the flags about who else may have the lock.
+func (f *runFlags) mode(cmd *cobra.Command, o *holdfast.AcquireOptions) error {
+	slots, permits := cmd.Flags().Changed("slots"), cmd.Flags().Changed("permits")
+	switch {
+	case f.shared && f.exclusive, (f.shared || f.exclusive) && slots:
+		return usage("run: -s, -x and --slots exclude one another")
+	case permits && !slots:
+		return usage("run: --permits %d: want --slots with it", f.permits)
+	case slots && (f.slots < 1 || f.slots > driver.MaxLimit):
+		return usage("run: --slots %d: want 1 to %d", f.slots, driver.MaxLimit)
+	case permits && (f.permits < 1 || f.permits > f.slots):
+		return usage("run: --permits %d: want 1 to the %d of --slots", f.permits, f.slots)
+	case f.shared:
+		o.Mode = holdfast.Shared
+	case slots:
+		o.Mode, o.Limit, o.Permits = holdfast.Semaphore, f.slots, f.permits
 	}
 	return nil
 }

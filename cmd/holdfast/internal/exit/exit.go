@@ -10,7 +10,7 @@ import (
 
 const (
 	OK            = 0
-	Not           = 1   // check: the lock is not held
+	Not           = 1   // check, break: nobody holds the lock
 	Usage         = 64  // wrong arguments
 	Unavailable   = 69  // the store cannot be reached or refuses to serve
 	Busy          = 75  // somebody else has the lock

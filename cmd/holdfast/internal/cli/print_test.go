@@ -1,0 +1,188 @@
+//go:build unix
+
+package cli
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/driver"
+)
+
+// The locks of these tests.
+var (
+	web3 = driver.Holder{Host: "web-3", PID: 812, Reason: "nightly", Labels: map[string]string{"b": "2", "a": "1"}}
+	web4 = driver.Holder{Host: "web-4", PID: 77}
+
+	exclusive = driver.Lock{
+		Name:    "job",
+		Holders: []driver.Holding{{LeaseID: "1", Token: 41, Holder: web3, ExpiresIn: 12 * time.Second}},
+		Queue: []driver.Waiting{
+			{LeaseID: "2", Holder: web4, Since: 3240 * time.Millisecond, ExpiresIn: 4 * time.Second},
+			{LeaseID: "3", Mode: driver.Shared, Holder: web3, Since: 90 * time.Second, ExpiresIn: time.Second},
+		},
+		QueueLength: 2, LastToken: 41,
+	}
+	shared = driver.Lock{
+		Name: "read", Mode: driver.Shared, LastToken: 42,
+		Holders: []driver.Holding{
+			{LeaseID: "1", Token: 41, Holder: web3, ExpiresIn: time.Minute},
+			{LeaseID: "2", Token: 42, Holder: web4, ExpiresIn: 1500 * time.Millisecond},
+		},
+	}
+	semaphore = driver.Lock{
+		Name: "slots", Mode: driver.Semaphore, Limit: 4,
+		Holders: []driver.Holding{
+			{LeaseID: "1", Token: 41, Permits: 2, Holder: web3, ExpiresIn: time.Minute},
+			{LeaseID: "2", Token: 42, Permits: 1, Holder: web4, ExpiresIn: time.Second, Released: true},
+		},
+		Queue: []driver.Waiting{
+			{LeaseID: "3", Mode: driver.Semaphore, Permits: 3, Holder: web4, Since: time.Second},
+			{LeaseID: "4", Mode: driver.Semaphore, Permits: 1, Holder: web4},
+		},
+		QueueLength: 2, LastToken: 42,
+	}
+	closed = driver.Lock{
+		Name: "closed", Mode: driver.Shared, LastToken: 42,
+		Holders: []driver.Holding{
+			{LeaseID: "1", Token: 41, Holder: web3, ExpiresIn: time.Minute, Released: true},
+			{LeaseID: "2", Token: 42, Holder: web4, ExpiresIn: time.Second, Released: true},
+		},
+	}
+	foreigner = driver.Lock{Name: "old\x1b[2J", Holders: []driver.Holding{{ExpiresIn: driver.Never}}}
+	between   = driver.Lock{Name: "next", LastToken: 7, Queue: exclusive.Queue[:1], QueueLength: 1}
+	free      = driver.Lock{Name: "free"}
+)
+
+func TestPrintLock(t *testing.T) {
+	for _, c := range []struct {
+		lock driver.Lock
+		want string
+	}{
+		{exclusive, `
+job is held by web-3 (pid 812) for another 12s
+  mode    exclusive
+  reason  nightly
+  label   a=1
+  label   b=2
+  token   41
+  queue   1. web-4 (pid 77), exclusive, waiting for 3.2s
+  queue   2. web-3 (pid 812), shared, waiting for 1m30s: nightly
+`},
+		{shared, `
+read is held by 2 holders
+  mode    shared
+  holder  web-3 (pid 812) for another 1m0s
+  reason  nightly
+  label   a=1
+  label   b=2
+  token   41
+  holder  web-4 (pid 77) for another 1.5s
+  token   42
+`},
+		{semaphore, `
+slots is held by web-3 (pid 812) for another 1m0s, 3 of 4 permits taken
+  mode     semaphore
+  holder   web-3 (pid 812) for another 1m0s
+  permits  2
+  reason   nightly
+  label    a=1
+  label    b=2
+  token    41
+  holder   kept closed for another 1s after web-4 (pid 77) released it
+  permits  1
+  token    42
+  queue    1. web-4 (pid 77), 3 permits, waiting for 1s
+  queue    2. web-4 (pid 77), 1 permit, waiting for 0s
+`},
+		{foreigner, `
+old?[2J is held by another client without an end
+  mode  exclusive
+`},
+		{between, `
+next is free
+  last token  7
+  queue       1. web-4 (pid 77), exclusive, waiting for 3.2s
+`},
+		{free, "\nfree is free\n"},
+	} {
+		var b bytes.Buffer
+		if err := printLock(&b, c.lock); err != nil {
+			t.Fatal(err)
+		}
+		if want := strings.TrimPrefix(c.want, "\n"); b.String() != want {
+			t.Errorf("%s:\n%swant\n%s", c.lock.Name, b.String(), want)
+		}
+	}
+}
+
+// TestPrintLine checks what one line says of several holders.
+func TestPrintLine(t *testing.T) {
+	for _, c := range []struct {
+		lock driver.Lock
+		want string
+	}{
+		{exclusive, "job is held by web-3 (pid 812) for another 12s"},
+		{shared, "read is held by 2 holders"},
+		{semaphore, "slots is held by web-3 (pid 812) for another 1m0s, 3 of 4 permits taken"},
+		{closed, "closed is kept closed for another 1m0s after web-3 (pid 812) released it"}, // until the last is over
+	} {
+		var b bytes.Buffer
+		if err := printLine(&b, c.lock); err != nil || b.String() != c.want+"\n" {
+			t.Errorf("%q (%v), want %q", b.String(), err, c.want)
+		}
+	}
+}
+
+func TestPrintTable(t *testing.T) {
+	var b bytes.Buffer
+	if err := printTable(&b, []driver.Lock{exclusive, between, foreigner, shared, semaphore}); err != nil {
+		t.Fatal(err)
+	}
+	const want = `
+NAME      HOLDER                          MODE                EXPIRES IN   TOKEN   QUEUE   REASON
+job       web-3 (pid 812)                 exclusive           12s          41      2       nightly
+next      nobody                                                                   1
+old?[2J   another client                  exclusive           never                0
+read      web-3 (pid 812)                 shared              1m0s         41      0       nightly
+read      web-4 (pid 77)                  shared              1.5s         42
+slots     web-3 (pid 812)                 semaphore, 2 of 4   1m0s         41      2       nightly
+slots     nobody (closed by --min-hold)   semaphore, 1 of 4   1s           42
+`
+	if got := "\n" + b.String(); got != want {
+		t.Errorf("%swant%s", got, want)
+	}
+}
+
+// TestJSON checks the fields that programs rely on.
+func TestJSON(t *testing.T) {
+	const want = `{"name":"slots","held":true,"mode":"semaphore","limit":4,"holders":[` +
+		`{"host":"web-3","pid":812,"label":"","reason":"nightly","labels":{"a":"1","b":"2"},"permits":2,` +
+		`"fencing_token":41,"fencing_token_str":"41","expires_in_ms":60000,"released":false,"foreign":false},` +
+		`{"host":"web-4","pid":77,"label":"","reason":"","labels":null,"permits":1,` +
+		`"fencing_token":42,"fencing_token_str":"42","expires_in_ms":1000,"released":true,"foreign":false}],` +
+		`"queue_length":2,QUEUE"last_token":42,"last_token_str":"42"}`
+	const queue = `"queue":[` +
+		`{"host":"web-4","pid":77,"label":"","reason":"","labels":null,"mode":"semaphore","permits":3,"waiting_ms":1000,"expires_in_ms":0},` +
+		`{"host":"web-4","pid":77,"label":"","reason":"","labels":null,"mode":"semaphore","permits":1,"waiting_ms":0,"expires_in_ms":0}],`
+	wantJSON(t, viewOf(semaphore), strings.Replace(want, "QUEUE", "", 1))
+	wantJSON(t, fullViewOf(semaphore), strings.Replace(want, "QUEUE", queue, 1))
+	wantJSON(t, fullViewOf(free), `{"name":"free","held":false,"mode":"exclusive","limit":0,"holders":[],"queue_length":0,"queue":[],"last_token":0,"last_token_str":"0"}`)
+
+	if v := viewOf(closed); v.Held {
+		t.Error("a name that is kept closed is held")
+	}
+	if h := viewOf(foreigner).Holders[0]; !h.Foreign || h.ExpiresInMS != nil {
+		t.Errorf("a foreign client's lock without an end is %+v", h)
+	}
+}
+
+func wantJSON(t *testing.T, v any, want string) {
+	t.Helper()
+	if got, err := json.Marshal(v); err != nil || string(got) != want {
+		t.Errorf("%v\n%s, want\n%s", err, got, want)
+	}
+}

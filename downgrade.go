@@ -1,0 +1,49 @@
+package holdfast
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/holdfast-locks/holdfast/driver"
+)
+
+// Downgrade turns an exclusive lease into a shared one: nobody else has the
+// lock in between, those who wait to share it get it at once, and the lease
+// goes on with its token and its deadline. There is no way back. On a shared
+// lease it does nothing.
+//
+// It returns ErrLost if the lease is not live; the lease then is lost for good.
+// ErrOutcomeUnknown says that others may or may not share the lock already;
+// the call may be repeated. A semaphore's lease is ErrInvalid, and an engine
+// that cannot share ErrUnsupported.
+func (l *Lease) Downgrade(ctx context.Context) error {
+	if err := l.downgrade(ctx); err != nil {
+		return opError("downgrade", l.name, err)
+	}
+	return nil
+}
+
+func (l *Lease) downgrade(ctx context.Context) error {
+	engine, ok := l.client.engine.(driver.Downgrader)
+	switch {
+	case l.Mode() == Semaphore:
+		return fmt.Errorf("%w lease: a semaphore has no exclusive one", ErrInvalid)
+	case !ok || !l.client.engine.Capabilities().Shared:
+		return fmt.Errorf("shared mode is %w", ErrUnsupported)
+	case !l.Valid():
+		return l.lostError()
+	}
+	ctx, cancel := l.client.requestContext(ctx)
+	defer cancel()
+	if err := engine.Downgrade(ctx, driver.DowngradeRequest{Name: l.name, LeaseID: l.id}); err != nil {
+		if err = effective(ctx, err); !isLost(err) {
+			return err
+		}
+		l.lose(errTakenAway)
+		return l.lostError()
+	}
+	l.mu.Lock()
+	l.mode = Shared
+	l.mu.Unlock()
+	return nil
+}

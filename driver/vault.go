@@ -1,0 +1,138 @@
+package driver
+
+import (
+	"context"
+	"time"
+)
+
+// A Vault is an engine that can keep one-time tokens: payloads that are handed
+// out once. It knows each by a digest of its secret and never sees the secret
+// itself.
+//
+// # The life of a token
+//
+// A token is Fresh from the first Deposit until its TTL is over, it is
+// redeemed, or it is revoked. Which of these came first is decided in one step
+// of the store and never changes again: a redeemed token does not become
+// Expired. For Memory after the end of its TTL, however early it was redeemed
+// or revoked, the store must still tell what has become of it; from then on it
+// is Unknown, whether or not it was pruned (INVARIANT I11).
+//
+// A payload must not be handed out, and must be gone from the store as soon as
+// the store's own expiry or the next Prune allows, when the token is revoked,
+// when its TTL is over while it is Fresh, and when RedeemGrace is over after
+// it was redeemed.
+//
+// # Room of their own
+//
+// Digests and lock names have nothing to do with one another: a digest that is
+// equal to a lock's name names a token all the same, and no token shows in
+// Inspect or List. Asking for an unknown digest must leave nothing in the
+// store: anybody can send one.
+//
+// # Engines of several stores or versions
+//
+// An engine whose server turns out not to keep tokens must answer
+// ErrUnsupported to each request.
+type Vault interface {
+	// Deposit stores a fresh token. The same request again is a repeat
+	// (INVARIANT I6), told by By: it is no error and must change nothing,
+	// whatever has become of the token since; in particular it neither
+	// lengthens the TTL nor makes the token Fresh again. It must return
+	// ErrKindMismatch, and change nothing, if another request, with another
+	// By, has stored a token under the digest, whatever has become of that
+	// one. A digest that is Unknown is free. The engine must not keep Payload
+	// itself, which belongs to the caller.
+	Deposit(ctx context.Context, req DepositRequest) error
+
+	// Redeem hands out the payload of a Fresh token and makes it Redeemed, in
+	// one step: of all requests for one token, through whatever engines, one
+	// is answered with Granted.
+	//
+	// The same request again, told by By, is a repeat: it must be answered
+	// with Granted and the payload for RedeemGrace from the first time, which
+	// a repeat does not lengthen (INVARIANT I6), even if the TTL is over by
+	// then, and no longer than the token is remembered. After that, and to
+	// every other By from the start, the answer is the state and nothing else.
+	Redeem(ctx context.Context, req RedeemRequest) (VaultReply, error)
+
+	// Peek returns the state, and payload and ExpiresIn if that is Fresh. It
+	// must change nothing.
+	Peek(ctx context.Context, digest Digest) (VaultReply, error)
+
+	// Revoke makes a Fresh token Revoked; one that is not Fresh is left as it
+	// is. The reply is the state before and nothing else. A repeat is
+	// therefore answered Revoked: the caller must take both answers for
+	// success.
+	Revoke(ctx context.Context, digest Digest) (VaultReply, error)
+
+	// Prune deletes up to limit tokens that are past their Memory, and the
+	// payloads of up to limit other tokens that nobody can be handed any more.
+	// It returns how many tokens it deleted, payloads not counted, and whether
+	// there may be more to do; more must be false once there is nothing. It
+	// must be one bounded step of the store, whatever the number of tokens
+	// that it leaves alone. Its outcome shows in no other answer, so it may be
+	// repeated at will. Limit is guaranteed to be 1 to MaxPrune.
+	Prune(ctx context.Context, limit int) (deleted int, more bool, err error)
+
+	// SelfPruning reports whether the store does by itself what Prune does,
+	// which then has nothing to do and must answer 0, false. The answer must
+	// not change. It must be false if the engine cannot tell.
+	SelfPruning() bool
+}
+
+// A Digest is a SHA-256 over a secret as 64 lower-case hexadecimal digits.
+// Engines must compare it whole.
+type Digest string
+
+// A DepositRequest asks to store one token.
+type DepositRequest struct {
+	Digest  Digest
+	By      LeaseID // drawn for this request, equal in its repeats
+	Payload []byte  // guaranteed to be at most MaxPayload long; may be empty
+	TTL     time.Duration
+	Memory  time.Duration // both 10 ms to 10 years
+}
+
+// A RedeemRequest asks for the payload of one token.
+type RedeemRequest struct {
+	Digest Digest
+	By     LeaseID // drawn for this request, equal in its repeats
+}
+
+// MaxPayload is the greatest length of a one-time token's payload in bytes.
+const MaxPayload = 64 << 10
+
+// MaxPrune is the greatest limit of one Prune.
+const MaxPrune = 10_000
+
+// RedeemGrace is how long a redeem may be repeated after its reply was lost.
+const RedeemGrace = 30 * time.Second
+
+// A VaultState is what has become of a one-time token.
+type VaultState int
+
+const (
+	Unknown  VaultState = iota // never deposited, or longer ago than the store remembers
+	Fresh                      // it can be redeemed
+	Redeemed                   // it was redeemed: by this very request if Granted is set
+	Revoked                    // it was revoked before anybody redeemed it
+	Expired                    // its TTL ended before anybody redeemed it
+)
+
+func (s VaultState) String() string {
+	names := [...]string{"unknown", "fresh", "redeemed", "revoked", "expired"}
+	if s < 0 || int(s) >= len(names) {
+		return "invalid"
+	}
+	return names[s]
+}
+
+// A VaultReply is what a Vault says of one token. Fields that the comments do
+// not name must be zero, so that no answer tells more than the state.
+type VaultReply struct {
+	State     VaultState
+	Payload   []byte        // of Redeem, if Granted; of Peek, if Fresh; may be empty, as nil or not
+	Granted   bool          // of Redeem, with State Redeemed: this request is handed the payload
+	ExpiresIn time.Duration // of Peek, if Fresh: more than 0
+}

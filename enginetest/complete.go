@@ -1,0 +1,291 @@
+package enginetest
+
+import (
+	"errors"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/driver"
+)
+
+func completeRequirements() []Requirement {
+	return []Requirement{{
+		Name:        "CompleteStoresRecordAndEndsLease",
+		Explanation: "Complete must store the record and end the lease in one step",
+		Needs:       canRecord,
+		Run:         completeStores,
+	}, {
+		Name:        "CompleteOfLostIsLost",
+		Explanation: "Complete must answer ErrLost, and neither store a record nor end a lease, if the lease is not live",
+		Invariant:   "I4",
+		Needs:       canRecord,
+		Run:         completeOfLost,
+	}, {
+		Name:        "CompleteOfStaleOverwritesNothing",
+		Explanation: "Complete by an earlier holder must answer ErrLost and leave the successor's record",
+		Invariant:   "I4",
+		Needs:       canRecord,
+		Run:         completeOfStale,
+	}, {
+		Name:        "CompleteTwiceIsOnce",
+		Explanation: "a repeated Complete must be no error and must change nothing",
+		Invariant:   "I6",
+		Needs:       canRecord,
+		Run:         completeTwice,
+	}, {
+		Name:        "CompleteReplacesRecord",
+		Explanation: "Complete must replace the record of an earlier holder, and its retention",
+		Needs:       canRecord,
+		Run:         completeReplaces,
+	}, {
+		Name:        "CompleteHandsOver",
+		Explanation: "Complete must give up the places that asked for Once, and grant the lock to the next in the same step",
+		Invariant:   "I7",
+		Needs:       both(canRecord, canQueue),
+		Run:         completeHandsOver,
+	}, {
+		Name:        "CompleteTellsWatches",
+		Explanation: "Complete must tell the watches of the places that it gives up, and of those that it hands the lock",
+		Invariant:   "I7",
+		Needs:       both(canRecord, canQueue),
+		Run:         completeTells,
+	}, {
+		Name:        "TokensGrowOverComplete",
+		Explanation: "a grant must carry a greater token than every earlier grant of the name that was completed",
+		Invariant:   "I2",
+		Needs:       canRecord,
+		Run:         tokensGrowOverComplete,
+	}}
+}
+
+func canRecord(t *T) bool {
+	_, ok := t.Engine.(driver.Recorder)
+	return ok
+}
+
+// complete completes a lease and returns the engine's answer.
+func (t *T) complete(l lease, record string, retention time.Duration) error {
+	return t.Engine.(driver.Recorder).Complete(t.Context(), driver.CompleteRequest{
+		Name: l.Name, LeaseID: l.LeaseID, Record: []byte(record), Retention: retention,
+	})
+}
+
+// mustComplete completes a lease, which must succeed.
+func (t *T) mustComplete(l lease, record string, retention time.Duration) {
+	t.Helper()
+	if err := t.complete(l, record, retention); err != nil {
+		t.Fatalf("Complete(%q): %v", l.Name, err)
+	}
+}
+
+// done takes a name and completes it.
+func (t *T) done(name, record string) lease {
+	t.Helper()
+	l := t.take(name, t.units(40))
+	t.mustComplete(l, record, t.units(40))
+	return l
+}
+
+// recall recalls the record of a name.
+func (t *T) recall(name string) (driver.Record, bool) {
+	t.Helper()
+	r, found, err := t.Engine.(driver.Recorder).Recall(t.Context(), name)
+	if err != nil {
+		t.Fatalf("Recall(%q): %v", name, err)
+	}
+	return r, found
+}
+
+// recorded fails the run unless the name has this record, and returns how
+// long it lasts.
+func (t *T) recorded(name, record string) time.Duration {
+	t.Helper()
+	r, found := t.recall(name)
+	if !found {
+		t.Fatalf("%q has no record", name)
+	}
+	t.sameBytes("Recall", r.Data, record)
+	return r.ExpiresIn
+}
+
+// unrecorded fails the run if the name has a record.
+func (t *T) unrecorded(name string) {
+	t.Helper()
+	if r, found := t.recall(name); found || len(r.Data) != 0 {
+		t.Fatalf("%q has a record of %d bytes, want none", name, len(r.Data))
+	}
+}
+
+func (t *T) sameBytes(what string, got []byte, want string) {
+	t.Helper()
+	if string(got) != want {
+		t.Errorf("%s: record of %d bytes that begins %.20q, want %d bytes that begin %.20q",
+			what, len(got), got, len(want), want)
+	}
+}
+
+// forget forgets the record of a name.
+func (t *T) forget(name string) (found bool) {
+	t.Helper()
+	found, err := t.Engine.(driver.Recorder).Forget(t.Context(), name)
+	if err != nil {
+		t.Fatalf("Forget(%q): %v", name, err)
+	}
+	return found
+}
+
+// askOnce returns a request with Once and a lease ID of its own.
+func askOnce(name string, ttl time.Duration) driver.AcquireRequest {
+	req := ask(name, ttl)
+	req.Once = true
+	return req
+}
+
+// mustBeRecorded makes one attempt that must be answered with this record.
+func (t *T) mustBeRecorded(req driver.AcquireRequest, record string) {
+	t.Helper()
+	reply := t.acquire(req)
+	if reply.Outcome != driver.Recorded || reply.Token != 0 || reply.Place != 0 {
+		t.Fatalf("Acquire(%q): %s, token %d, place %d; want recorded", req.Name, outcome(reply), reply.Token, reply.Place)
+	}
+	t.sameBytes("Acquire", reply.Record, record)
+}
+
+func completeStores(t *T) {
+	l := t.take("a", t.units(40))
+	t.mustComplete(l, "result", t.units(40))
+	t.recorded("a", "result")
+	t.free("a")
+	t.lost("Extend after Complete", t.extend(l, t.units(40)))
+	t.lost("Release after Complete", t.release(l))
+	t.recorded("a", "result")
+	if canShare(t) {
+		first, second := t.grant(askShared("b", t.units(40))), t.grant(askShared("b", t.units(40)))
+		t.mustComplete(first, "of one reader", t.units(40))
+		t.live(second)
+		t.lost("Extend after Complete", t.extend(first, t.units(40)))
+	}
+}
+
+func completeOfLost(t *T) {
+	expired := t.take("a", t.units(1))
+	released := t.take("b", t.units(40))
+	t.mustRelease(released)
+	cancelled := t.take("c", t.units(40))
+	t.callOff(cancelled.AcquireRequest)
+	kept := t.take("d", t.units(40))
+	t.mustKeep(kept, t.units(40))
+	l := t.take("e", t.units(40))
+	gone := []lease{expired, released, cancelled, kept, {AcquireRequest: ask("f", 0)}}
+	for _, id := range nearMisses(l.LeaseID) {
+		near := l
+		near.LeaseID = id
+		gone = append(gone, near)
+	}
+	time.Sleep(t.units(2))
+	for _, l := range gone {
+		t.lost("Complete of a lease that is not live", t.complete(l, "zombie", t.units(40)))
+	}
+	for _, name := range []string{"a", "b", "c", "d", "e", "f"} {
+		t.unrecorded(name)
+	}
+	t.refused("d")
+	t.live(l)
+}
+
+func completeOfStale(t *T) {
+	stale := t.take("a", t.units(40))
+	t.mustRelease(stale)
+	next := t.take("a", t.units(40))
+	t.lost("Complete by an earlier holder", t.complete(stale, "stale", t.units(40)))
+	t.live(next)
+	t.unrecorded("a")
+	t.mustComplete(next, "right", t.units(40))
+	t.lost("Complete by an earlier holder, after another", t.complete(stale, "stale", t.units(40)))
+	t.recorded("a", "right")
+}
+
+func completeTwice(t *T) {
+	l := t.take("a", t.units(40))
+	t.mustComplete(l, "result", t.units(8))
+	next := t.take("a", t.units(40))
+	time.Sleep(t.units(1))
+	t.mustComplete(l, "result", t.units(8))
+	if left := t.recorded("a", "result"); left > t.units(7)+t.slack() {
+		t.Errorf("the repeat made the record last for another %s, want %s", left, t.units(7))
+	}
+	t.live(next)
+	t.forget("a")
+	if err := t.complete(l, "result", t.units(8)); err != nil && !errors.Is(err, driver.ErrLost) {
+		t.Errorf("Complete after Forget: %v", err)
+	}
+	t.unrecorded("a")
+	t.live(next)
+}
+
+func completeReplaces(t *T) {
+	first := t.take("a", t.units(40))
+	t.mustComplete(first, "first", t.units(400))
+	second := t.take("a", t.units(40))
+	t.mustComplete(second, "second", t.units(8))
+	if left := t.recorded("a", "second"); left > t.units(8)+t.slack() {
+		t.Errorf("the second record lasts for %s, want %s", left, t.units(8))
+	}
+	if err := t.complete(first, "first", t.units(400)); err != nil && !errors.Is(err, driver.ErrLost) {
+		t.Errorf("late repeat of the first Complete: %v", err)
+	}
+	t.recorded("a", "second")
+}
+
+// onceBesides queues three requests with Once, and one without between them.
+func onceBesides(t *T, name string) (once []driver.AcquireRequest, other driver.AcquireRequest) {
+	t.Helper()
+	for place := range 4 {
+		req := forPlace(ask(name, t.units(40)), t.units(40))
+		if req.Once = place != 1; req.Once {
+			once = append(once, req)
+		} else {
+			other = req
+		}
+		t.placed(req, place+1)
+	}
+	return once, other
+}
+
+func completeHandsOver(t *T) {
+	l := t.take("a", t.units(40))
+	once, other := onceBesides(t, "a")
+	t.mustComplete(l, "result", t.units(40))
+	t.waiting("a")
+	next := t.handed(other)
+	t.above(l.token, next)
+	for _, req := range once {
+		t.lost("Refresh of a place that Complete gave up", t.refresh(req, t.units(40)).Err)
+		t.mustBeRecorded(req, "result")
+	}
+	t.waiting("a")
+	t.mustComplete(next, "next", t.units(40))
+	t.recorded("a", "next")
+}
+
+func completeTells(t *T) {
+	t.listens()
+	l := t.take("a", t.units(40))
+	once := forPlace(askOnce("a", t.units(40)), t.units(40))
+	other := forPlace(ask("a", t.units(40)), t.units(40))
+	onceWatch, otherWatch := t.watchPlace(once, 1), t.watchPlace(other, 2)
+	t.mustComplete(l, "result", t.units(40))
+	if news, ok := told(onceWatch, t.units(8)); !ok || news.Token != 0 {
+		t.Errorf("news of token %d (any: %t) for a place that Complete gave up, want 0", news.Token, ok)
+	}
+	t.mustTell(otherWatch, other)
+}
+
+func tokensGrowOverComplete(t *T) {
+	l := t.takeAhead("a", t.units(40))
+	for range 3 {
+		t.mustComplete(l, "result", t.units(40))
+		next := t.take("a", t.units(40))
+		t.above(l.token, next)
+		l = next
+	}
+}

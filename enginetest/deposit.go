@@ -1,0 +1,134 @@
+package enginetest
+
+import (
+	"errors"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/driver"
+)
+
+func depositRequirements() []Requirement {
+	return []Requirement{{
+		Name:        "DepositTwiceIsOnce",
+		Explanation: "a repeated Deposit must be no error and change nothing, whatever has become of the token since",
+		Invariant:   "I6",
+		Needs:       canVault,
+		Run:         depositTwice,
+	}, {
+		Name: "DepositUnderUsedDigestIsRefused",
+		Explanation: "a Deposit with another By must answer ErrKindMismatch and change nothing, whatever has become of " +
+			"the token that is there",
+		Needs: canVault,
+		Run:   depositUnderUsedDigest,
+	}, {
+		Name:        "DepositsOnceUnderContention",
+		Explanation: "of many Deposits under one digest at once, one must store its token, with its repeats",
+		Needs:       canVault,
+		Run:         func(t *T) { depositsOnce(t, t) },
+	}, {
+		Name:        "DepositsOnceAcrossEngines",
+		Explanation: "of many Deposits under one digest at once, through whatever engines, one must store its token",
+		Needs:       both(canVault, hasJoin),
+		Run:         func(t *T) { depositsOnce(t, t.join()) },
+	}, {
+		Name:        "ForgottenDigestIsFree",
+		Explanation: "a digest that is Unknown must be free for another Deposit, whether or not it was pruned",
+		Invariant:   "I11",
+		Needs:       canVault,
+		Run:         forgottenIsFree,
+	}}
+}
+
+// everyFate stores one token for every state that a known one can have. The
+// fresh one has the given TTL.
+func (t *T) everyFate(ttl time.Duration) map[driver.VaultState]deposited {
+	t.Helper()
+	all := map[driver.VaultState]deposited{
+		driver.Redeemed: t.store("redeemed", t.units(40)),
+		driver.Revoked:  t.store("revoked", t.units(40)),
+		driver.Expired:  t.store("expired", shortest),
+	}
+	t.redeemed(all[driver.Redeemed])
+	t.revokes(all[driver.Revoked].Digest, driver.Fresh)
+	all[driver.Fresh] = t.store("fresh", ttl)
+	time.Sleep(t.units(1))
+	return all
+}
+
+func depositTwice(t *T) {
+	for state, d := range t.everyFate(t.units(8)) {
+		t.mustDeposit(d.DepositRequest)
+		if state != driver.Fresh {
+			t.tells(d.Digest, state)
+			continue
+		}
+		t.lasts("Peek after a repeated Deposit", d.TTL, d.life(), func() time.Duration { return t.fresh(d) })
+		t.redeemed(d)
+	}
+}
+
+// life returns the time of the deposit as that of a lease.
+func (d deposited) life() lease { return lease{sent: d.sent, answered: d.answered} }
+
+func depositUnderUsedDigest(t *T) {
+	for state, d := range t.everyFate(t.units(8)) {
+		others := []driver.LeaseID{driver.NewLeaseID()}
+		for _, by := range append(others, nearMisses(d.By)...) {
+			req := d.DepositRequest
+			for _, payload := range [][]byte{d.Payload, []byte("of another")} {
+				req.By, req.Payload, req.TTL = by, payload, t.units(80)
+				if err := t.vault().Deposit(t.Context(), req); !errors.Is(err, driver.ErrKindMismatch) {
+					t.Errorf("Deposit under the digest of a token that is %s: error %v, want ErrKindMismatch", state, err)
+				}
+			}
+		}
+		t.mustDeposit(d.DepositRequest) // the first is still whose repeat is no error
+		if state != driver.Fresh {
+			t.tells(d.Digest, state)
+			continue
+		}
+		t.lasts("Peek after another's Deposit", d.TTL, d.life(), func() time.Duration { return t.fresh(d) })
+		t.redeemed(d)
+	}
+}
+
+// depositsOnce sends 8 deposits at once, each twice: once through each T.
+func depositsOnce(t, other *T) {
+	for range 4 {
+		secret := string(driver.NewLeaseID())
+		reqs := make([]driver.DepositRequest, 8)
+		for i := range reqs {
+			reqs[i] = t.askDeposit(secret, t.units(40))
+			reqs[i].Payload = []byte(reqs[i].By)
+		}
+		errs := make([]error, 2*len(reqs))
+		atOnce(len(errs), func(i int) {
+			e := []*T{t, other}[i%2]
+			errs[i] = e.vault().Deposit(t.Context(), reqs[i/2])
+		})
+		winner := string(t.peek(digestOf(secret)).Payload)
+		for i, err := range errs {
+			switch wins := string(reqs[i/2].Payload) == winner; {
+			case wins && err != nil:
+				t.Errorf("attempt %d, whose token is stored: %v", i, err)
+			case !wins && !errors.Is(err, driver.ErrKindMismatch):
+				t.Errorf("attempt %d, whose token is not stored: error %v, want ErrKindMismatch", i, err)
+			}
+		}
+	}
+}
+
+func forgottenIsFree(t *T) {
+	for _, secret := range []string{"a", "b"} {
+		req := t.askDeposit(secret, shortest)
+		req.Memory = shortest
+		t.mustDeposit(req)
+	}
+	time.Sleep(t.units(1))
+	next := t.store("a", t.units(40))
+	t.fresh(next)
+	t.prune(10, 2)
+	t.fresh(next)
+	t.redeemed(next)
+	t.redeemed(t.store("b", t.units(40)))
+}

@@ -1,0 +1,166 @@
+package enginetest
+
+import (
+	"time"
+
+	"github.com/holdfast-locks/holdfast/driver"
+)
+
+func downgradeRequirements() []Requirement {
+	return []Requirement{{
+		Name:        "DowngradeLetsSharedIn",
+		Explanation: "Downgrade must make an exclusive lease shared: shared requests come in, and exclusive ones stay out",
+		Invariant:   "I1",
+		Needs:       canShare,
+		Run:         downgradeLetsSharedIn,
+	}, {
+		Name:        "DowngradeKeepsLease",
+		Explanation: "Downgrade must leave the lease's token and expiry as they are",
+		Invariant:   "I2",
+		Needs:       canShare,
+		Run:         downgradeKeepsLease,
+	}, {
+		Name:        "DowngradeTwiceIsOnce",
+		Explanation: "Downgrade of a lease that is shared must do nothing, and a late repeat of its acquire must not undo it",
+		Invariant:   "I6",
+		Needs:       canShare,
+		Run:         downgradeTwice,
+	}, {
+		Name:        "DowngradeOfLostIsLost",
+		Explanation: "Downgrade must answer ErrLost and change nothing unless the lease is live",
+		Invariant:   "I4",
+		Needs:       canShare,
+		Run:         downgradeOfLost,
+	}, {
+		Name:        "DowngradeHandsOver",
+		Explanation: "Downgrade must grant the shared requests at the head of the queue in the same step",
+		Invariant:   "I7",
+		Needs:       both(canShare, canQueue),
+		Run:         downgradeHandsOver,
+	}, {
+		Name:        "DowngradeDoesNotPassExclusive",
+		Explanation: "after Downgrade nobody behind an exclusive request in the queue must be granted the lock",
+		Invariant:   "I7",
+		Needs:       both(canShare, canQueue),
+		Run:         downgradeBehindExclusive,
+	}}
+}
+
+// downgrade makes a lease shared and returns the engine's answer.
+func (t *T) downgrade(l lease) error {
+	return t.Engine.(driver.Downgrader).Downgrade(t.Context(), driver.DowngradeRequest{Name: l.Name, LeaseID: l.LeaseID})
+}
+
+// mustDowngrade makes a lease shared, which must succeed.
+func (t *T) mustDowngrade(l lease) {
+	t.Helper()
+	if err := t.downgrade(l); err != nil {
+		t.Fatalf("Downgrade(%q): %v", l.Name, err)
+	}
+}
+
+func downgradeLetsSharedIn(t *T) {
+	l := t.take("a", t.units(40))
+	t.mustDowngrade(l)
+	t.refused("a")
+	reader := t.grant(askShared("a", t.units(40)))
+	if lock := t.inspect("a"); lock.Mode != driver.Shared || len(lock.Holders) != 2 {
+		t.Errorf("lock = %+v, want two shared leases", lock)
+	}
+	t.mustExtend(l, t.units(80))
+	t.mustRelease(l)
+	t.refused("a")
+	t.mustRelease(reader)
+	t.take("a", t.units(8))
+}
+
+func downgradeKeepsLease(t *T) {
+	req := ask("a", t.units(8))
+	req.Holder = wholeHolder()
+	l := t.grant(req)
+	time.Sleep(t.units(1))
+	t.mustDowngrade(l)
+	t.lasts("Inspect after Downgrade", t.units(8), l, func() time.Duration { return t.live(l) })
+	if h, _ := t.holding(l); h.Token != l.token || !sameHolder(h.Holder, req.Holder) {
+		t.Errorf("after Downgrade: %+v, want token %d and the holder as before", h, l.token)
+	}
+	if lock := t.inspect("a"); lock.LastToken != l.token {
+		t.Errorf("last token after Downgrade = %d, want %d", lock.LastToken, l.token)
+	}
+	if again := t.grant(l.AcquireRequest); again.token != l.token {
+		t.Errorf("token of a repeat after Downgrade = %d, want %d", again.token, l.token)
+	}
+}
+
+func downgradeTwice(t *T) {
+	l := t.take("a", t.units(40))
+	t.mustDowngrade(l)
+	t.mustDowngrade(l)
+	t.grant(l.AcquireRequest)
+	reader := t.grant(askShared("a", t.units(40)))
+	t.mustDowngrade(l)
+	t.mustDowngrade(reader)
+	if n := len(t.inspect("a").Holders); n != 2 {
+		t.Errorf("%d leases, want 2", n)
+	}
+}
+
+func downgradeOfLost(t *T) {
+	expired := t.take("expired", t.units(1))
+	kept := t.take("kept", t.units(40))
+	t.mustKeep(kept, t.units(40))
+	released := t.take("a", t.units(40))
+	t.mustRelease(released)
+	l := t.take("a", t.units(40))
+	gone := []lease{released, kept, {AcquireRequest: ask("never", 0)}}
+	for _, id := range nearMisses(l.LeaseID) {
+		near := l
+		near.LeaseID = id
+		gone = append(gone, near)
+	}
+	time.Sleep(t.units(2))
+	for _, l := range append(gone, expired) {
+		t.lost("Downgrade of a lease that is not live", t.downgrade(l))
+	}
+	t.refuse(askShared("a", t.units(8)))
+	t.refuse(askShared("kept", t.units(8)))
+	t.free("never")
+	t.free("expired")
+	if lock := t.inspect("a"); lock.Mode != driver.Exclusive {
+		t.Errorf("mode = %s after Downgrade by others, want %s", lock.Mode, driver.Exclusive)
+	}
+}
+
+func downgradeHandsOver(t *T) {
+	l := t.take("a", t.units(400))
+	var readers []driver.AcquireRequest
+	for i := range 2 {
+		readers = append(readers, forPlace(askShared("a", t.units(40)), t.units(40)))
+		t.placed(readers[i], i+1)
+	}
+	writer := t.queue("a", 3)
+	last := forPlace(askShared("a", t.units(40)), t.units(40))
+	t.placed(last, 4)
+	t.mustDowngrade(l)
+	first, second := t.handed(readers[0]), t.handed(readers[1])
+	t.waiting("a", writer, last)
+	for _, l := range []lease{l, first, second} {
+		t.waits(writer, 1)
+		t.mustRelease(l)
+	}
+	t.handed(writer)
+}
+
+func downgradeBehindExclusive(t *T) {
+	l := t.take("a", t.units(400))
+	writer := t.queue("a", 1)
+	reader := forPlace(askShared("a", t.units(40)), t.units(40))
+	t.placed(reader, 2)
+	t.mustDowngrade(l)
+	t.refuse(askShared("a", t.units(8)))
+	t.live(l)
+	t.waiting("a", writer, reader)
+	t.mustRelease(l)
+	t.handed(writer)
+	t.waiting("a", reader)
+}

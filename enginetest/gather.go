@@ -1,0 +1,322 @@
+package enginetest
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/driver"
+)
+
+func gatherRequirements() []Requirement {
+	return []Requirement{{
+		Name:        "GatherTakesAll",
+		Explanation: "AcquireAll must record all the leases, as Acquire would each, and answer the tokens in order",
+		Invariant:   "I1",
+		Needs:       canGather,
+		Run:         gatherTakesAll,
+	}, {
+		Name:        "GatherTakesAllOrNone",
+		Explanation: "AcquireAll must record no lease if one name is held, and say which name, by whom and for how long",
+		Invariant:   "I1",
+		Needs:       canGather,
+		Run:         gatherAllOrNone,
+	}, {
+		Name:        "GatherTakesAllOrNoneUnderContention",
+		Explanation: "of many AcquireAll for the same names at once, in any order of the names, one must be granted",
+		Invariant:   "I1",
+		Needs:       canGather,
+		Run:         gatherContention,
+	}, {
+		Name:        "GatherDoesNotBarge",
+		Explanation: "AcquireAll must be refused a name while somebody has a place",
+		Invariant:   "I7",
+		Needs:       both(canGather, canQueue),
+		Run:         gatherDoesNotBarge,
+	}, {
+		Name:        "GatherRepeatIsGrantedAgain",
+		Explanation: "a repeated AcquireAll must be granted with the same tokens, and lengthen, never shorten, the leases",
+		Invariant:   "I6",
+		Needs:       canGather,
+		Run:         gatherRepeat,
+	}, {
+		Name:        "GatherObeysCancel",
+		Explanation: "AcquireAll must answer Cancelled and record no lease if one lease ID was cancelled before",
+		Invariant:   "I5",
+		Needs:       canGather,
+		Run:         gatherCancelled,
+	}, {
+		Name:        "GatherTokensGrow",
+		Explanation: "each token of AcquireAll must be greater than every earlier one of its name, and than its MinToken",
+		Invariant:   "I2",
+		Needs:       canGather,
+		Run:         gatherTokensGrow,
+	}, {
+		Name:        "GatherErrorChangesNothing",
+		Explanation: "AcquireAll must record no lease if one request is invalid or of another kind",
+		Invariant:   "I12",
+		Needs:       canGather,
+		Run:         gatherError,
+	}, {
+		Name:        "GatherTakesMaxBatch",
+		Explanation: "AcquireAll must take MaxBatch requests in one call",
+		Needs:       canGather,
+		Run:         gatherTakesMaxBatch,
+	}, {
+		Name:        "GatherRefusesWhole",
+		Explanation: "AcquireAll of any names must take all, or fail with ErrUnsupported and change nothing",
+		Invariant:   "I1",
+		Needs:       canGather,
+		Run:         gatherAnyNames,
+	}}
+}
+
+func canGather(t *T) bool {
+	_, ok := t.Engine.(driver.Gatherer)
+	return ok
+}
+
+// askTagged returns requests for names that begin alike, with a hash tag, so
+// that they are in one part of a store that is divided by names.
+func askTagged(ttl time.Duration, names ...string) []driver.AcquireRequest {
+	reqs := make([]driver.AcquireRequest, len(names))
+	for i, name := range names {
+		reqs[i] = ask("{tag}"+name, ttl)
+	}
+	return reqs
+}
+
+// gather makes one attempt that must not fail.
+func (t *T) gather(reqs []driver.AcquireRequest) driver.GatherReply {
+	t.Helper()
+	reply, err := t.Engine.(driver.Gatherer).AcquireAll(t.Context(), reqs)
+	if err != nil {
+		t.Fatalf("AcquireAll: %v", err)
+	}
+	return reply
+}
+
+// gathered makes one attempt that must be granted, and returns the leases.
+func (t *T) gathered(reqs []driver.AcquireRequest) []lease {
+	t.Helper()
+	reply := t.gather(reqs)
+	if reply.Outcome != driver.Granted || len(reply.Tokens) != len(reqs) {
+		t.Fatalf("AcquireAll of %d: %+v, want a grant", len(reqs), reply)
+	}
+	leases := make([]lease, len(reqs))
+	for i, req := range reqs {
+		leases[i] = lease{AcquireRequest: req, token: reply.Tokens[i]}
+	}
+	return leases
+}
+
+// notGathered makes one attempt that must be answered want because of the
+// given request, and leave no lease of the requests.
+func (t *T) notGathered(reqs []driver.AcquireRequest, want driver.Outcome, refused int) driver.InTheWay {
+	t.Helper()
+	reply := t.gather(reqs)
+	if reply.Outcome != want || reply.Refused != refused || len(reply.Tokens) != 0 {
+		t.Fatalf("AcquireAll: %+v, want outcome %d because of request %d", reply, want, refused)
+	}
+	t.nothingOf(reqs)
+	return reply.InTheWay
+}
+
+// nothingOf fails the run if there is a lease of one of the requests.
+func (t *T) nothingOf(reqs []driver.AcquireRequest) {
+	t.Helper()
+	for _, req := range reqs {
+		if _, ok := t.holding(lease{AcquireRequest: req}); ok {
+			t.Fatalf("AcquireAll took %q, and not all", req.Name)
+		}
+	}
+}
+
+func gatherTakesAll(t *T) {
+	reqs := askTagged(t.units(40), "c", "a", "b", "d")
+	reqs[1].TTL = t.units(400)
+	reqs[2].Holder = wholeHolder()
+	unlike := t.take("{tag}first", t.units(8)).token // so that the tokens are
+	for i := range reqs {
+		reqs[i].MinToken = unlike + uint64([]int{300, 100, 400, 200}[i])*1_000_000
+	}
+	if canCount(t) {
+		reqs[0].Mode, reqs[0].Permits, reqs[0].Limit = driver.Semaphore, 2, 3
+	}
+	if canShare(t) {
+		reqs[3].Mode = driver.Shared
+	}
+	for i, l := range t.gathered(reqs) {
+		lock := t.inspect(l.Name)
+		if len(lock.Holders) != 1 || lock.Mode != reqs[i].Mode || lock.Limit != reqs[i].Limit || lock.LastToken != l.token {
+			t.Fatalf("lock = %+v, want the lease of %+v", lock, reqs[i])
+		}
+		h := lock.Holders[0]
+		if h.LeaseID != l.LeaseID || h.Token != l.token || h.Permits != reqs[i].Permits || !sameHolder(h.Holder, l.Holder) {
+			t.Errorf("holding = %+v, want the lease of %+v with token %d", h, reqs[i], l.token)
+		}
+		if h.ExpiresIn < l.TTL*3/4 || h.ExpiresIn > l.TTL+t.slack() {
+			t.Errorf("%s left, want %s", h.ExpiresIn, l.TTL)
+		}
+		t.mustExtend(l, t.units(800))
+		t.mustRelease(l)
+		t.free(l.Name)
+	}
+}
+
+func gatherAllOrNone(t *T) {
+	held := ask("{tag}c", t.units(8))
+	held.Holder = wholeHolder()
+	l := t.grant(held)
+	t.take("{tag}d", t.units(40))
+	reqs := askTagged(t.units(40), "a", "b", "c", "d", "e")
+	t.lasts("AcquireAll", t.units(8), l, func() time.Duration {
+		inTheWay := t.notGathered(reqs, driver.Held, 2)
+		if !sameHolder(inTheWay.Holder, held.Holder) || inTheWay.Place != 0 {
+			t.Errorf("in the way: %+v, want %+v, no place", inTheWay, held.Holder)
+		}
+		return inTheWay.ExpiresIn
+	})
+	t.live(l)
+	t.mustRelease(l)
+	t.notGathered(reqs, driver.Held, 3)
+	t.gathered(askTagged(t.units(40), "a", "b", "c"))
+}
+
+// gatherContention sends 8 attempts at once, half of them with the names the
+// other way round.
+func gatherContention(t *T) {
+	for round := range 4 {
+		names := []string{fmt.Sprint(round, "a"), fmt.Sprint(round, "b")}
+		replies := make([]driver.GatherReply, 8)
+		reqs := make([][]driver.AcquireRequest, len(replies))
+		var wg sync.WaitGroup
+		for i := range replies {
+			reqs[i] = askTagged(t.units(40), names[i%2], names[1-i%2])
+			wg.Go(func() {
+				var err error
+				if replies[i], err = t.Engine.(driver.Gatherer).AcquireAll(t.Context(), reqs[i]); err != nil {
+					t.Errorf("AcquireAll: %v", err)
+				}
+			})
+		}
+		wg.Wait()
+		granted := 0
+		for i, reply := range replies {
+			if reply.Outcome != driver.Granted {
+				t.nothingOf(reqs[i])
+				continue
+			}
+			granted++
+			for _, req := range reqs[i] {
+				t.live(lease{AcquireRequest: req})
+			}
+		}
+		if granted != 1 {
+			t.Fatalf("%d of %d attempts at once were granted, want 1", granted, len(replies))
+		}
+	}
+}
+
+func gatherDoesNotBarge(t *T) {
+	t.take("{tag}b", t.units(1))
+	waiter := t.queue("{tag}b", 1)
+	if canShare(t) {
+		reader := t.grant(askShared("{tag}d", t.units(400)))
+		t.queue("{tag}d", 1)
+		reqs := askTagged(t.units(40), "c", "d")
+		reqs[1].Mode = driver.Shared
+		t.notGathered(reqs, driver.Held, 1)
+		t.live(reader)
+	}
+	time.Sleep(t.units(2))
+	t.notGathered(askTagged(t.units(40), "a", "b"), driver.Held, 1)
+	t.grant(waiter)
+}
+
+func gatherRepeat(t *T) {
+	reqs := askTagged(t.units(8), "a", "b")
+	leases := t.gathered(reqs)
+	t.mustExtend(leases[1], t.units(400))
+	for i := range reqs {
+		reqs[i].TTL = t.units(40)
+	}
+	for i, again := range t.gathered(reqs) {
+		if again.token != leases[i].token {
+			t.Errorf("token %d of the repeat = %d, want %d", i, again.token, leases[i].token)
+		}
+	}
+	for i, least := range []int{30, 300} {
+		if left := t.live(leases[i]); left < t.units(least) {
+			t.Errorf("%s left of lease %d after the repeat, want %s at least", left, i, t.units(least))
+		}
+	}
+}
+
+func gatherCancelled(t *T) {
+	reqs := askTagged(t.units(40), "a", "b", "c")
+	t.callOff(reqs[1])
+	t.notGathered(reqs, driver.Cancelled, 1)
+	t.gathered(askTagged(t.units(40), "a", "b", "c"))
+}
+
+func gatherTokensGrow(t *T) {
+	ahead := t.takeAhead("{tag}a", t.units(40))
+	t.mustRelease(ahead)
+	reqs := askTagged(t.units(40), "a", "b")
+	reqs[1].MinToken = ahead.token
+	leases := t.gathered(reqs)
+	t.above(ahead.token, leases[0])
+	t.above(ahead.token, leases[1])
+	for _, l := range leases {
+		t.mustRelease(l)
+		t.above(l.token, t.take(l.Name, t.units(8)))
+	}
+}
+
+func gatherError(t *T) {
+	invalid := askTagged(t.units(40), "a", "b")
+	invalid[1].MinToken = driver.MaxToken
+	if _, err := t.Engine.(driver.Gatherer).AcquireAll(t.Context(), invalid); !errors.Is(err, driver.ErrInvalid) {
+		t.Errorf("MinToken too far ahead: error %v, want ErrInvalid", err)
+	}
+	t.nothingOf(invalid)
+	if !canCount(t) {
+		return
+	}
+	t.take("{tag}c", t.units(40))
+	mismatched := append(askTagged(t.units(40), "a"), askPermits("{tag}c", 1, 2, t.units(40)))
+	if _, err := t.Engine.(driver.Gatherer).AcquireAll(t.Context(), mismatched); !errors.Is(err, driver.ErrKindMismatch) {
+		t.Errorf("a semaphore request to an exclusive lock: error %v, want ErrKindMismatch", err)
+	}
+	t.nothingOf(mismatched)
+}
+
+func gatherTakesMaxBatch(t *T) {
+	var names []string
+	for i := range driver.MaxBatch {
+		names = append(names, fmt.Sprint(i))
+	}
+	reqs := askTagged(t.units(400), names...)
+	for _, l := range t.gathered(reqs) {
+		if h, _ := t.holding(l); h.Token != l.token {
+			t.Fatalf("token of %q = %d, want %d as AcquireAll said", l.Name, h.Token, l.token)
+		}
+	}
+}
+
+func gatherAnyNames(t *T) {
+	reqs := []driver.AcquireRequest{ask("orders/1", t.units(40)), ask("invoices", t.units(40)), ask("{x}y", t.units(40))}
+	reply, err := t.Engine.(driver.Gatherer).AcquireAll(t.Context(), reqs)
+	switch {
+	case errors.Is(err, driver.ErrUnsupported):
+		t.nothingOf(reqs)
+	case err != nil || reply.Outcome != driver.Granted:
+		t.Errorf("AcquireAll of free names: %+v, error %v", reply, err)
+	default:
+		for _, req := range reqs {
+			t.refused(req.Name)
+		}
+	}
+}

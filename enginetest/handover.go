@@ -1,0 +1,206 @@
+package enginetest
+
+import (
+	"time"
+
+	"github.com/holdfast-locks/holdfast/driver"
+)
+
+func handOverRequirements() []Requirement {
+	return []Requirement{{
+		Name:        "HandsOverAtRelease",
+		Explanation: "Release must grant the lock to the first of the queue in the same step, who learns it from any request",
+		Invariant:   "I7",
+		Needs:       canQueue,
+		Run:         handsOverAtRelease,
+	}, {
+		Name:        "HandsOverAtCancel",
+		Explanation: "a release with Cancel must grant the lock to the first of the queue in the same step",
+		Invariant:   "I7",
+		Needs:       canQueue,
+		Run:         handsOverAtCancel,
+	}, {
+		Name:        "HandsOverAtExpiry",
+		Explanation: "the next Acquire or Refresh after an expiry must grant the lock to the first of the queue, not to its sender",
+		Invariant:   "I7",
+		Needs:       canQueue,
+		Run:         handsOverAtExpiry,
+	}, {
+		Name:        "HandsOverWhenPlaceEnds",
+		Explanation: "when a place ends, by expiry or release, those behind it must be granted what the live leases allow",
+		Invariant:   "I7",
+		Needs:       both(canQueue, canShare),
+		Run:         handsOverWhenPlaceEnds,
+	}, {
+		Name:        "HandsOverToSharedTogether",
+		Explanation: "consecutive shared requests must be granted together, and none behind the next exclusive one",
+		Invariant:   "I7",
+		Needs:       both(canQueue, canShare),
+		Run:         handsOverToShared,
+	}, {
+		Name:        "HandedOverLeaseEndsWithPlace",
+		Explanation: "a lease that was handed over must end when the place would have ended, until it is lengthened",
+		Invariant:   "I7",
+		Needs:       canQueue,
+		Run:         handedOverEndsWithPlace,
+	}, {
+		Name:        "HandedOverLeaseIsLengthened",
+		Explanation: "Extend, Refresh and a repeated acquire must each lengthen a lease that was handed over, never shorten it",
+		Invariant:   "I6",
+		Needs:       canQueue,
+		Run:         handedOverLengthened,
+	}, {
+		Name:        "TokensGrowOverHandOver",
+		Explanation: "a lease that is handed over must carry a token above every earlier one and above its place's MinToken",
+		Invariant:   "I2",
+		Needs:       canQueue,
+		Run:         tokensGrowOverHandOver,
+	}}
+}
+
+func handsOverAtRelease(t *T) {
+	holder := t.take("a", t.units(40))
+	first := t.queue("a", 1)
+	second := t.queue("a", 2)
+	t.mustRelease(holder)
+	t.waiting("a", second)
+	next := t.handed(first)
+	t.above(holder.token, next)
+	if reply := t.refresh(first, t.units(40)); reply.Err != nil || reply.Outcome != driver.Granted || reply.Token != next.token {
+		t.Errorf("Refresh after the hand-over: %s, token %d, error %v; want granted, token %d",
+			outcome(reply.AcquireReply), reply.Token, reply.Err, next.token)
+	}
+	if again := t.grant(first); again.token != next.token {
+		t.Errorf("token of a repeat after the hand-over = %d, want %d", again.token, next.token)
+	}
+	if lock := t.inspect("a"); len(lock.Holders) != 1 || lock.LastToken != next.token {
+		t.Errorf("%d leases and last token %d, want 1 and %d", len(lock.Holders), lock.LastToken, next.token)
+	}
+	t.lost("Release by the earlier holder", t.release(holder))
+	t.live(next)
+}
+
+func handsOverAtCancel(t *T) {
+	holder := t.take("a", t.units(40))
+	first := t.queue("a", 1)
+	second := t.queue("a", 2)
+	t.callOff(holder.AcquireRequest)
+	t.handed(first)
+	t.callOff(first)
+	t.handed(second)
+}
+
+// handsOverAtExpiry lets leases of several names expire at the same time, of
+// the last one together with the first place.
+func handsOverAtExpiry(t *T) {
+	var first, second []driver.AcquireRequest
+	for i, waiterTTL := range []int{40, 40, 4, 1} {
+		name := string(rune('a' + i))
+		t.take(name, t.units(1))
+		first = append(first, t.queueFor(name, 1, t.units(waiterTTL)))
+		second = append(second, t.queue(name, 2))
+	}
+	time.Sleep(t.units(2))
+	t.refused("a")
+	t.handed(first[0])
+	t.waiting("a", second[0])
+	t.waits(second[1], 1)
+	t.handed(first[1])
+	if left := t.live(t.grant(first[2])); left < t.units(30) {
+		t.Errorf("the first of the queue, who asked again, got %s, want %s", left, first[2].TTL)
+	}
+	t.refused("d")
+	t.handed(second[3])
+}
+
+func handsOverWhenPlaceEnds(t *T) {
+	readers := map[string]driver.AcquireRequest{}
+	for _, name := range []string{"expires", "is released"} {
+		t.grant(askShared(name, t.units(400)))
+		writer := t.queueFor(name, 1, t.units(1))
+		readers[name] = forPlace(askShared(name, t.units(40)), t.units(40))
+		t.placed(readers[name], 2)
+		if name == "is released" {
+			t.callOff(writer)
+			t.handed(readers[name])
+		}
+	}
+	time.Sleep(t.units(2))
+	t.refused("expires")
+	t.handed(readers["expires"])
+}
+
+func handsOverToShared(t *T) {
+	holder := t.take("a", t.units(40))
+	var readers []driver.AcquireRequest
+	shared := func(place int) {
+		req := forPlace(askShared("a", t.units(40)), t.units(40))
+		t.placed(req, place)
+		readers = append(readers, req)
+	}
+	shared(1)
+	shared(2)
+	writer := t.queue("a", 3)
+	shared(4)
+	t.mustRelease(holder)
+	first, second := t.handed(readers[0]), t.handed(readers[1])
+	if first.token == second.token {
+		t.Errorf("two readers were granted together with the same token")
+	}
+	t.waiting("a", writer, readers[2])
+	t.mustRelease(second)
+	t.waiting("a", writer, readers[2])
+	t.mustRelease(first)
+	t.mustRelease(t.handed(writer))
+	t.handed(readers[2])
+}
+
+func handedOverEndsWithPlace(t *T) {
+	holder := t.take("a", t.units(400))
+	waiter := forPlace(ask("a", t.units(400)), t.units(4))
+	sent := time.Now()
+	t.placed(waiter, 1)
+	answered := time.Now()
+	time.Sleep(t.units(1))
+	t.mustRelease(holder)
+	l := t.handed(waiter)
+	l.sent, l.answered = sent, answered
+	t.lasts("a lease that was handed over", t.units(4), l, func() time.Duration { return t.live(l) })
+}
+
+func handedOverLengthened(t *T) {
+	for what, lengthen := range map[string]func(lease){
+		"Extend":           func(l lease) { t.mustExtend(l, t.units(40)) },
+		"Refresh":          func(l lease) { t.refresh(l.AcquireRequest, t.units(40)) },
+		"repeated Acquire": func(l lease) { t.grant(l.AcquireRequest) },
+	} {
+		holder := t.take(what, t.units(400))
+		waiter := t.queueFor(what, 1, t.units(4))
+		t.mustRelease(holder)
+		l := t.handed(waiter)
+		lengthen(l)
+		t.refresh(waiter, t.units(2))
+		if left := t.live(l); left < t.units(30) || left > t.units(40)+t.slack() {
+			t.Errorf("after %s: %s left, want %s", what, left, t.units(40))
+		}
+		if h := t.handed(waiter); h.token != l.token {
+			t.Errorf("token after %s = %d, want %d", what, h.token, l.token)
+		}
+	}
+}
+
+func tokensGrowOverHandOver(t *T) {
+	holder := t.takeAhead("a", t.units(40))
+	first := t.queue("a", 1)
+	lifted := forPlace(ask("a", t.units(40)), t.units(40))
+	lifted.MinToken = holder.token + uint64((driver.MaxTokenLead / 4).Microseconds())
+	t.placed(lifted, 2)
+	third := t.queue("a", 3)
+	last := holder.token
+	for _, next := range []driver.AcquireRequest{first, lifted, third} {
+		t.mustRelease(holder)
+		holder = t.handed(next)
+		t.above(next.MinToken, holder)
+		last = t.above(last, holder)
+	}
+}

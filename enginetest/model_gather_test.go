@@ -1,0 +1,115 @@
+package enginetest_test
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/driver"
+)
+
+// AcquireAll takes the locks one after another, and puts everything back as it
+// was if one of them cannot be had. Nobody sees the state between.
+func (e *engine) AcquireAll(ctx context.Context, reqs []driver.AcquireRequest) (driver.GatherReply, error) {
+	for _, req := range reqs {
+		if err := driver.CheckSupport(e.caps, req); err != nil && e.fault != "AcquireAll serves what is not supported" {
+			return driver.GatherReply{}, err
+		}
+	}
+	now, err := e.enter(ctx)
+	if err != nil {
+		return driver.GatherReply{}, err
+	}
+	defer e.mu.Unlock()
+	if e.fault == "AcquireAll takes 100" {
+		reqs = reqs[:min(len(reqs), 100)]
+	}
+	if e.narrow && !strings.HasPrefix(reqs[0].Name, "{tag}") {
+		return driver.GatherReply{}, driver.ErrUnsupported
+	}
+	e.gathering = true
+	defer func() { e.gathering = false }()
+	before := e.snapshot(reqs, now)
+	all := driver.GatherReply{Outcome: driver.Granted}
+	for i, req := range reqs {
+		reply, err := e.acquire(e.gathered(req), now)
+		if err != nil {
+			if e.fault != "AcquireAll keeps what it has at an error" {
+				maps.Copy(e.names, before)
+			}
+			return driver.GatherReply{}, err
+		}
+		if reply.Outcome != driver.Granted {
+			if e.fault != "AcquireAll keeps what it has at a refusal" {
+				maps.Copy(e.names, before)
+			}
+			return e.notGathered(reply, i, all.Tokens), nil
+		}
+		all.Tokens = append(all.Tokens, reply.Token)
+		if e.fault == "AcquireAll keeps what it has of names that differ" && !strings.HasPrefix(req.Name, "{tag}") {
+			return driver.GatherReply{}, driver.ErrUnsupported
+		}
+	}
+	switch e.fault {
+	case "AcquireAll checks and records in two steps":
+		maps.Copy(e.names, before)
+		e.pause(time.Millisecond)
+		for _, req := range reqs {
+			e.grant(e.purged(req.Name, now), req, now, now.Add(req.TTL))
+		}
+	case "AcquireAll sorts the tokens":
+		slices.Reverse(all.Tokens)
+	case "AcquireAll gives one token":
+		for i := range all.Tokens {
+			all.Tokens[i] = all.Tokens[0]
+		}
+	}
+	return all, nil
+}
+
+// snapshot returns copies of the entries of reqs, after what has ended is
+// settled.
+func (e *engine) snapshot(reqs []driver.AcquireRequest, now time.Time) map[string]*entry {
+	before := map[string]*entry{}
+	for _, req := range reqs {
+		n := *e.settled(req.Name, now)
+		n.leases, n.queue = slices.Clone(n.leases), slices.Clone(n.queue)
+		for i, l := range n.leases {
+			old := *l
+			n.leases[i] = &old
+		}
+		before[e.key(req.Name)] = &n
+	}
+	return before
+}
+
+// gathered returns the request that AcquireAll makes of one it was given.
+func (e *engine) gathered(req driver.AcquireRequest) driver.AcquireRequest {
+	switch e.fault {
+	case "AcquireAll drops the holders":
+		req.Holder = driver.Holder{}
+	case "AcquireAll takes one permit each":
+		req.Permits = min(req.Permits, 1)
+	case "AcquireAll has one TTL":
+		req.TTL = 40 * time.Second
+	}
+	return req
+}
+
+// notGathered is the answer of AcquireAll if request i was answered reply.
+func (e *engine) notGathered(reply driver.AcquireReply, i int, tokens []uint64) driver.GatherReply {
+	all := driver.GatherReply{Outcome: reply.Outcome, Refused: i, InTheWay: reply.InTheWay}
+	switch e.fault {
+	case "AcquireAll names the first":
+		all.Refused = 0
+	case "AcquireAll does not say by whom":
+		all.InTheWay = driver.InTheWay{}
+	case "AcquireAll shows the tokens of a refusal":
+		all.Tokens = tokens
+	case "AcquireAll answers Held if cancelled":
+		all.Outcome = driver.Held
+	}
+	return all
+}

@@ -1,0 +1,153 @@
+package enginetest_test
+
+import (
+	"context"
+	"iter"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/driver"
+)
+
+func (e *engine) Inspect(ctx context.Context, name string) (driver.Lock, error) {
+	now, err := e.enter(ctx)
+	if err != nil {
+		return driver.Lock{}, err
+	}
+	defer e.mu.Unlock()
+	if e.fault == "Inspect of a free name fails" && e.names[e.key(name)] == nil {
+		return driver.Lock{}, driver.ErrLost
+	}
+	return e.describe(name, e.looked(name, now), now), nil
+}
+
+// describe returns what Inspect says of n.
+func (s *store) describe(name string, n *entry, now time.Time) driver.Lock {
+	lock := driver.Lock{Name: name, LastToken: n.last, QueueLength: len(n.queue)}
+	if s.fault == "Inspect forgets the token of a free name" && len(n.leases) == 0 {
+		lock.LastToken = 0
+	}
+	for _, l := range n.leases {
+		lock.Mode, lock.Limit = n.mode, l.req.Limit
+		h := driver.Holding{
+			LeaseID: l.req.LeaseID, Token: l.token, Permits: l.req.Permits, Holder: s.holder(l.req),
+			ExpiresIn: l.expiry.Sub(now), Released: l.released,
+		}
+		switch s.fault {
+		case "Inspect drops the holder":
+			h.Holder = driver.Holder{}
+		case "Inspect drops the token":
+			h.Token = 0
+		case "Inspect drops the permits":
+			h.Permits = 1
+		}
+		lock.Holders = append(lock.Holders, h)
+	}
+	for _, p := range n.queue {
+		w := driver.Waiting{
+			LeaseID: p.req.LeaseID, Mode: p.req.Mode, Permits: p.req.Permits, Holder: s.holder(p.req),
+			Since: now.Sub(p.since), ExpiresIn: p.until.Sub(now),
+		}
+		switch s.fault {
+		case "Inspect drops the holder of a place":
+			w.Holder = driver.Holder{}
+		case "Inspect drops the mode of a place":
+			w.Mode, w.Permits = driver.Exclusive, 0
+		case "Inspect drops the end of a place":
+			w.ExpiresIn = 0
+		}
+		lock.Queue = append(lock.Queue, w)
+	}
+	if s.fault == "Inspect turns the queue round" {
+		slices.Reverse(lock.Queue)
+	}
+	switch s.fault {
+	case "Inspect drops the limit":
+		lock.Limit = 0
+	case "Inspect drops the mode":
+		lock.Mode = driver.Exclusive
+	case "Inspect drops the length of the queue":
+		lock.QueueLength = 0
+	}
+	return lock
+}
+
+func (e *engine) List(ctx context.Context, prefix string) iter.Seq2[driver.Lock, error] {
+	return func(yield func(driver.Lock, error) bool) {
+		locks, err := e.list(ctx, prefix)
+		if err != nil && e.fault != "List swallows errors" {
+			yield(driver.Lock{}, err)
+		}
+		for _, l := range locks {
+			if !yield(l, nil) && e.fault != "List does not stop" {
+				return
+			}
+		}
+	}
+}
+
+func (e *engine) list(ctx context.Context, prefix string) (locks []driver.Lock, err error) {
+	now, err := e.enter(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer e.mu.Unlock()
+	for _, name := range slices.Collect(maps.Keys(e.names)) {
+		n := e.looked(name, now)
+		if !e.listed(n) || !e.matches(name, prefix) {
+			continue
+		}
+		lock := e.describe(name, n, now)
+		switch e.fault {
+		case "List drops the length of the queue":
+			lock.QueueLength = 0
+		case "List drops the permits":
+			for i := range lock.Holders {
+				lock.Holders[i].Permits = 0
+			}
+		}
+		lock.Queue = nil // as the contract allows
+		locks = append(locks, lock)
+	}
+	if e.fault == "List yields one twice" && len(locks) > 100 {
+		locks = append(locks, locks[0])
+	}
+	return locks, nil
+}
+
+// listed reports whether List shows n.
+func (e *engine) listed(n *entry) bool {
+	switch e.fault {
+	case "List shows free names":
+		return true
+	case "List shows names with a record":
+		return len(n.leases) > 0 || n.record != nil
+	case "List leaves out names without a holder":
+		return len(n.leases) > 0
+	}
+	return len(n.leases) > 0 || len(n.queue) > 0
+}
+
+func (s *store) matches(name, prefix string) bool {
+	switch s.fault {
+	case "List ignores the prefix":
+		return true
+	case "List takes ? for any character":
+		return matchesAny(name, prefix)
+	case "List is not sensitive to case":
+		return strings.HasPrefix(strings.ToLower(name), strings.ToLower(prefix))
+	}
+	return strings.HasPrefix(name, prefix)
+}
+
+// matchesAny compares as a pattern would in which ? stands for any character.
+func matchesAny(name, prefix string) bool {
+	for i := range len(prefix) {
+		if i >= len(name) || prefix[i] != '?' && name[i] != prefix[i] {
+			return false
+		}
+	}
+	return true
+}

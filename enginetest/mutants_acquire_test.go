@@ -1,0 +1,148 @@
+package enginetest_test
+
+var acquireMutants = []mutant{
+	{fault: "AcquireAll barges", want: []string{"GatherDoesNotBarge"}},
+	{fault: "AcquireAll ignores cancels", want: []string{"GatherObeysCancel"}},
+	{fault: "check and record are two steps", want: []string{
+		"GatherTakesAllOrNoneUnderContention", "GrantsOnceAcrossEngines", "GrantsOnceUnderContention",
+		"SemaphoreGrantsLimitUnderContention", "WatchMissesNoGrant",
+	}},
+	{fault: "every request takes one permit", want: []string{
+		"InspectReportsQueue", "KeepForOfPermitsKeepsThem", "SemaphoreChecksKindOfQueue", "SemaphoreCountsPermits",
+		"SemaphoreGrantsLimitUnderContention", "SemaphorePermitsComeBackOneByOne", "SemaphoreServesInOrder",
+		"SemaphoreServesLargeRequest",
+	}},
+	{fault: "exclusive beside shared", want: []string{
+		"DowngradeDoesNotPassExclusive", "DowngradeHandsOver", "DowngradeLetsSharedIn", "GatherDoesNotBarge",
+		"HandsOverToSharedTogether", "HandsOverWhenPlaceEnds", "KeepForOfSharedLetsSharedIn", "ModeEndsWithLease",
+		"QueueServesExclusiveAfterReaders", "RefusalNamesFirstToEnd", "SharedDoesNotOvertakeExclusive",
+		"SharedKeepsExclusiveOut", "SharedLeaseEndsAlone",
+	}},
+	{fault: "expires a tenth early", want: []string{
+		"DowngradeKeepsLease", "GatherTakesAllOrNone", "HandedOverLeaseEndsWithPlace", "InspectReportsLease",
+		"LeaseLastsItsTTL", "RefreshSaysWhoAndHowLong", "RefusalNamesFirstToEnd", "RefusalSaysHowLong",
+	}},
+	{fault: "grant keeps a place", want: []string{"QueuedRequestIsGrantedFreeName"}},
+	{fault: "grants over a lease that was extended", want: []string{"ExtendLengthens", "RefusesHeldName"}},
+	{fault: "holder is not copied", want: []string{"HolderIsCopied", "PlaceKeepsHolder"}},
+	{fault: "KeepFor closes the name to all", want: []string{
+		"KeepForOfPermitsKeepsThem", "KeepForOfSharedLetsSharedIn",
+	}},
+	{fault: "KeepFor gives permits back", want: []string{"KeepForOfPermitsKeepsThem"}},
+	{fault: "KeepFor is ignored for its own lease ID", want: []string{"KeepForClosesName"}},
+	{fault: "KeepFor is ignored for others", want: []string{
+		"CompleteOfLostIsLost", "DowngradeOfLostIsLost", "KeepForClosesName", "KeepForHoldsQueue",
+		"KeepForObeysCancel", "KeepForOfPermitsKeepsThem", "KeepForOfSharedLetsSharedIn",
+	}},
+	{fault: "kinds are not compared", want: []string{
+		"GatherErrorChangesNothing", "SemaphoreChecksKind", "SemaphoreChecksKindOfQueue",
+	}},
+	{fault: "latest grant is listed first", want: []string{
+		"KeepForOfPermitsKeepsThem", "SemaphoreCountsPermits", "SharedLeasesAreCompatible",
+	}},
+	{fault: "lift is forgotten", want: []string{
+		"GatherTakesAll", "GatherTokensGrow", "MinTokenLiftsToken", "TokensGrowOverComplete",
+		"TokensGrowOverExpiry", "TokensGrowOverHandOver", "TokensGrowOverKeepFor",
+	}},
+	{fault: "limits are not compared", want: []string{"SemaphoreChecksKind", "SemaphoreChecksKindOfQueue"}},
+	{fault: "MinToken is bounded where a lease is granted", want: []string{"QueueRefusesMinTokenTooFarAhead"}},
+	{fault: "MinToken is ignored", want: []string{"GatherTokensGrow", "MinTokenLiftsToken", "TokensGrowOverHandOver"}},
+	{fault: "MinToken is not bounded", want: []string{
+		"ErrorsLeaveOutName", "GatherErrorChangesNothing", "MinTokenTooFarAheadIsInvalid",
+		"QueueRefusesMinTokenTooFarAhead",
+	}},
+	{fault: "mode of the first lease stays", want: []string{
+		"DowngradeDoesNotPassExclusive", "HandsOverToSharedTogether", "ModeEndsWithLease",
+		"QueueServesExclusiveAfterReaders", "TokensGrowAcrossModes", "WatchTellsAllReaders",
+	}},
+	{fault: "one shared lease at a time", want: []string{
+		"CompleteStoresRecordAndEndsLease", "DowngradeHandsOver", "DowngradeLetsSharedIn", "DowngradeTwiceIsOnce",
+		"HandsOverToSharedTogether", "HandsOverWhenPlaceEnds", "KeepForOfSharedLetsSharedIn",
+		"ListReportsAsInspect", "ModeEndsWithLease", "QueueServesExclusiveAfterReaders", "RefusalNamesFirstToEnd",
+		"SharedKeepsExclusiveOut", "SharedLeaseEndsAlone", "SharedLeasesAreCompatible", "TokensGrowAcrossModes",
+		"WatchTellsAllReaders",
+	}},
+	{fault: "place without asking", want: []string{"GatherTakesAllOrNone", "QueueKeepsPlace", "RefusesHeldName"}},
+	{fault: "queued requests barge", want: []string{
+		"HandsOverWhenPlaceEnds", "QueueServesExclusiveAfterReaders", "SemaphoreServesLargeRequest",
+		"SharedDoesNotOvertakeExclusive",
+	}},
+	{fault: "reader shortens the others", want: []string{"RefusalNamesFirstToEnd", "SharedLeaseEndsAlone"}},
+	{fault: "readers overtake writers", want: []string{
+		"DowngradeDoesNotPassExclusive", "GatherDoesNotBarge", "HandsOverWhenPlaceEnds",
+		"QueueServesExclusiveAfterReaders", "SharedDoesNotOvertakeExclusive",
+	}},
+	{fault: "record binds everybody", want: []string{
+		"CompleteReplacesRecord", "CompleteTwiceIsOnce", "EndedContextDoesNothing", "ForgetDeletesRecord",
+		"ForgetLeavesLease", "OnceIsAnsweredRecorded", "RecordBindsOnlyOnce", "TokensGrowOverComplete",
+	}},
+	{fault: "record ignores Once", want: []string{
+		"CompleteHandsOver", "OnceIsAnsweredRecorded", "RecallReturnsRecordWhole",
+	}},
+	{fault: "record is told only if free", want: []string{"CompleteHandsOver", "OnceIsAnsweredRecorded"}},
+	{fault: "Recorded gives a place", want: []string{"CompleteHandsOver", "OnceIsAnsweredRecorded"}},
+	{fault: "refusal drops the holder", want: []string{
+		"GatherTakesAllOrNone", "RefreshSaysWhoAndHowLong", "RefusalNamesFirstToEnd", "RefusalSaysWho",
+	}},
+	{fault: "refusal drops the labels", want: []string{
+		"GatherTakesAllOrNone", "RefreshSaysWhoAndHowLong", "RefusalSaysWho",
+	}},
+	{fault: "refusal lengthens the lease in the way", want: []string{"GatherTakesAllOrNone", "RefusesHeldName"}},
+	{fault: "refusal names the first lease", want: []string{"RefusalNamesFirstToEnd"}},
+	{fault: "refusal names the last to end", want: []string{"RefusalNamesFirstToEnd"}},
+	{fault: "refusal says the whole TTL", want: []string{"KeepForHoldsQueue", "RefusalSaysHowLong"}},
+	{fault: "refusal says what is left in seconds", want: []string{
+		"GatherTakesAllOrNone", "RefreshSaysWhoAndHowLong", "RefusalNamesFirstToEnd", "RefusalSaysHowLong",
+	}},
+	{fault: "refusal shows the token", want: []string{
+		"RefreshAnswersEachInOrder", "RefreshSaysWhoAndHowLong", "RefusalHidesToken",
+	}},
+	{fault: "repeat changes the token", want: []string{
+		"DowngradeKeepsLease", "GatherRepeatIsGrantedAgain", "HandedOverLeaseIsLengthened", "HandsOverAtRelease",
+		"OnceIsGrantedWithoutRecord", "RepeatIsGrantedAgain", "SemaphoreGrantsLimit", "SharedLeasesAreCompatible",
+	}},
+	{fault: "repeat does not lengthen", want: []string{
+		"GatherRepeatIsGrantedAgain", "HandedOverLeaseIsLengthened", "HandsOverAtExpiry", "RepeatLengthens",
+	}},
+	{fault: "repeat is refused", want: []string{
+		"DowngradeKeepsLease", "DowngradeTwiceIsOnce", "GatherDoesNotBarge", "GatherRepeatIsGrantedAgain",
+		"HandedOverLeaseIsLengthened", "HandsOverAtExpiry", "HandsOverAtRelease", "ListsQueuedNames",
+		"OnceIsGrantedWithoutRecord", "RepeatIsGrantedAgain", "RepeatLengthens", "RepeatNeverShortens",
+		"SemaphoreChecksKindOfQueue", "SemaphoreGrantsLimit", "SharedLeasesAreCompatible",
+	}},
+	{fault: "repeat shortens", want: []string{"GatherRepeatIsGrantedAgain", "RepeatNeverShortens"}},
+	{fault: "repeat undoes Downgrade", want: []string{"DowngradeTwiceIsOnce"}},
+	{fault: "semaphore has one permit too many", want: []string{
+		"KeepForOfPermitsKeepsThem", "SemaphoreCountsPermits", "SemaphoreGrantsLimit",
+		"SemaphoreGrantsLimitUnderContention", "SemaphorePermitsComeBackOneByOne", "SemaphoreServesInOrder",
+		"SemaphoreServesLargeRequest",
+	}},
+	{fault: "shared beside exclusive", want: []string{
+		"DowngradeDoesNotPassExclusive", "DowngradeHandsOver", "DowngradeOfLostIsLost", "ExclusiveKeepsSharedOut",
+		"HandsOverToSharedTogether", "ModeEndsWithLease", "QueueServesExclusiveAfterReaders",
+		"WatchTellsAllReaders",
+	}},
+	{fault: "strange names are refused", want: []string{
+		"KeepsNamesApart", "ListsPrefixLiterally", "RecallReturnsRecordWhole", "TakesEveryName",
+	}},
+	{fault: "token is a counter", want: []string{"QueueRefusesMinTokenTooFarAhead", "TokenFollowsClock"}},
+	{fault: "token is beyond MaxToken", want: []string{
+		"GatherTakesAll", "GatherTokensGrow", "GrantsFreeName", "MinTokenLiftsToken", "TokensGrowOverComplete",
+		"TokensGrowOverExpiry", "TokensGrowOverHandOver", "TokensGrowOverKeepFor",
+	}},
+	{fault: "tokens are all alike", want: []string{
+		"CompleteHandsOver", "ForgetLeavesLease", "GatherTokensGrow", "HandsOverAtRelease",
+		"HandsOverToSharedTogether", "KeepForHoldsQueue", "MinTokenLiftsToken", "QueueRefusesMinTokenTooFarAhead",
+		"RepeatAfterExpiryIsNewGrant", "SemaphoreGrantsLimit", "SharedLeasesAreCompatible", "TokenFollowsClock",
+		"TokensGrowAcrossEngines", "TokensGrowAcrossModes", "TokensGrowOverComplete", "TokensGrowOverExpiry",
+		"TokensGrowOverHandOver", "TokensGrowOverKeepFor", "TokensGrowOverRelease",
+	}},
+	{fault: "unqueued requests barge", want: []string{
+		"DowngradeDoesNotPassExclusive", "SemaphoreServesLargeRequest", "SharedDoesNotOvertakeExclusive",
+	}},
+	{fault: "unsupported mode is served as exclusive", plain: true, want: []string{
+		"RefusesSemaphoreIfUnsupported", "RefusesSharedIfUnsupported",
+	}},
+	{fault: "unsupported queue is ignored", plain: true, want: []string{"RefusesQueueIfUnsupported"}},
+	{fault: "watch begins with the answer", want: []string{"WatchMissesNoGrant"}},
+}

@@ -1,0 +1,54 @@
+package enginetest_test
+
+var inspectMutants = []mutant{
+	{fault: "Inspect drops the end of a place", want: []string{
+		"InspectReportsQueue", "RefreshAnswersEachInOrder", "RefreshNeverShortens",
+	}},
+	{fault: "Inspect drops the holder", want: []string{
+		"DowngradeKeepsLease", "GatherTakesAll", "HolderIsCopied", "InspectReportsHolder", "PlaceKeepsHolder",
+	}},
+	{fault: "Inspect drops the holder of a place", want: []string{"InspectReportsQueue", "PlaceKeepsHolder"}},
+	{fault: "Inspect drops the length of the queue", want: []string{
+		"DowngradeDoesNotPassExclusive", "DowngradeHandsOver", "HandsOverAtExpiry", "HandsOverAtRelease",
+		"HandsOverToSharedTogether", "InspectReportsQueue", "KeepForHoldsQueue", "PlaceIsNoLease",
+		"QueueKeepsPlace", "QueueServesExclusiveAfterReaders", "QueueServesInOrder",
+		"SemaphorePermitsComeBackOneByOne", "SemaphoreServesInOrder", "SemaphoreServesLargeRequest",
+		"SharedDoesNotOvertakeExclusive",
+	}},
+	{fault: "Inspect drops the limit", want: []string{"GatherTakesAll", "SemaphoreCountsPermits"}},
+	{fault: "Inspect drops the mode", want: []string{
+		"DowngradeLetsSharedIn", "GatherTakesAll", "KeepForOfSharedLetsSharedIn", "SemaphoreCountsPermits",
+		"SharedLeasesAreCompatible",
+	}},
+	{fault: "Inspect drops the mode of a place", want: []string{"InspectReportsQueue"}},
+	{fault: "Inspect drops the permits", want: []string{
+		"GatherTakesAll", "KeepForOfPermitsKeepsThem", "SemaphoreCountsPermits",
+	}},
+	{fault: "Inspect drops the token", want: []string{
+		"CompleteHandsOver", "CompleteTellsWatches", "DowngradeKeepsLease", "GatherTakesAll", "GatherTakesMaxBatch",
+		"HandsOverAtRelease", "HandsOverToSharedTogether", "InspectReportsLease", "KeepForHoldsQueue",
+		"RefreshAnswersEachInOrder", "TokenKeptByExtend", "TokensGrowOverHandOver", "WatchKeepsGrant",
+		"WatchKeepsLatestNews", "WatchStops", "WatchTellsAllReaders", "WatchTellsGrant",
+		"WatchTellsGrantAcrossEngines", "WatchTellsGrantAtExpiry",
+	}},
+	{fault: "Inspect forgets the token of a free name", want: []string{"InspectRemembersToken"}},
+	{fault: "Inspect of a free name fails", want: []string{"EndedContextDoesNothing", "InspectOfUnknownIsFree"}},
+	{fault: "Inspect turns the queue round", want: []string{
+		"DowngradeDoesNotPassExclusive", "DowngradeHandsOver", "HandsOverToSharedTogether", "InspectReportsQueue",
+		"KeepForHoldsQueue", "QueueKeepsPlace", "QueueServesExclusiveAfterReaders", "QueueServesInOrder",
+		"SemaphoreServesInOrder", "SemaphoreServesLargeRequest", "SharedDoesNotOvertakeExclusive",
+	}},
+	{fault: "List does not stop", want: []string{"ListStopsEarly"}},
+	{fault: "List drops the length of the queue", want: []string{"ListReportsAsInspect"}},
+	{fault: "List drops the permits", want: []string{"ListReportsAsInspect"}},
+	{fault: "List ignores the prefix", want: []string{"ListsByPrefix", "ListsPrefixLiterally"}},
+	{fault: "List is not sensitive to case", want: []string{"ListsByPrefix"}},
+	{fault: "List leaves out names without a holder", want: []string{"ListsQueuedNames"}},
+	{fault: "List shows free names", want: []string{"ListsOnlyHeld", "RecordBindsOnlyOnce"}},
+	{fault: "List shows names with a record", want: []string{"ListsQueuedNames", "RecordBindsOnlyOnce"}},
+	{fault: "List swallows errors", want: []string{
+		"ClosedEngineSaysSo", "EndedContextDoesNothing", "ListReportsError",
+	}},
+	{fault: "List takes ? for any character", want: []string{"ListsPrefixLiterally"}},
+	{fault: "List yields one twice", want: []string{"ListsEachOnce"}},
+}

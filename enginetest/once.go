@@ -1,0 +1,216 @@
+package enginetest
+
+import (
+	"bytes"
+	"strings"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/driver"
+)
+
+func onceRequirements() []Requirement {
+	return []Requirement{{
+		Name:        "OnceIsAnsweredRecorded",
+		Explanation: "a request with Once must be answered with the record of the name, and get neither lease nor place",
+		Needs:       canRecord,
+		Run:         onceRecorded,
+	}, {
+		Name:        "OnceIsGrantedWithoutRecord",
+		Explanation: "a request with Once must be served like any other while the name has no record",
+		Needs:       canRecord,
+		Run:         onceWithoutRecord,
+	}, {
+		Name:        "RecordBindsOnlyOnce",
+		Explanation: "a record must not keep out a request without Once, nor count as a holder",
+		Needs:       canRecord,
+		Run:         recordBindsOnlyOnce,
+	}, {
+		Name:        "RecallReturnsRecordWhole",
+		Explanation: "a record must come back as it was stored: empty, binary or large, under every name",
+		Needs:       canRecord,
+		Run:         recallWhole,
+	}, {
+		Name:        "RecallOfUnknownFindsNothing",
+		Explanation: "Recall of a name without a record must find nothing, and that is no error",
+		Needs:       canRecord,
+		Run:         recallUnknown,
+	}, {
+		Name:        "RecordEndsWithRetention",
+		Explanation: "a record must be kept for its retention, no shorter and little longer, and Recall must say for how long",
+		Needs:       canRecord,
+		Run:         recordEnds,
+	}, {
+		Name:        "RecordIsCopied",
+		Explanation: "a record must be stored and returned by value: the caller may change the bytes afterwards",
+		Needs:       canRecord,
+		Run:         recordIsCopied,
+	}, {
+		Name:        "ForgetDeletesRecord",
+		Explanation: "Forget must delete the record, for good, and say whether there was one",
+		Needs:       canRecord,
+		Run:         forgetDeletes,
+	}, {
+		Name:        "ForgetLeavesLease",
+		Explanation: "Forget must not touch any lease",
+		Invariant:   "I4",
+		Needs:       canRecord,
+		Run:         forgetLeavesLease,
+	}}
+}
+
+func onceRecorded(t *T) {
+	t.done("a", "result")
+	for range 2 {
+		t.mustBeRecorded(askOnce("a", t.units(8)), "result")
+	}
+	t.free("a")
+	l := t.take("a", t.units(40))
+	t.mustBeRecorded(askOnce("a", t.units(8)), "result")
+	if canQueue(t) {
+		t.mustBeRecorded(forPlace(askOnce("a", t.units(8)), t.units(40)), "result")
+		t.waiting("a")
+		t.queue("a", 1)
+		t.mustBeRecorded(forPlace(askOnce("a", t.units(8)), t.units(40)), "result")
+	}
+	t.live(l)
+}
+
+func onceWithoutRecord(t *T) {
+	l := t.grant(askOnce("a", t.units(40)))
+	t.refuse(askOnce("a", t.units(8)))
+	if again := t.grant(l.AcquireRequest); again.token != l.token {
+		t.Errorf("token of the repeat = %d, want %d", again.token, l.token)
+	}
+	t.mustRelease(l)
+	t.unrecorded("a")
+	l = t.grant(askOnce("a", t.units(40)))
+	if canQueue(t) {
+		waiter := forPlace(askOnce("a", t.units(8)), t.units(40))
+		t.placed(waiter, 1)
+		t.mustRelease(l)
+		t.handed(waiter)
+	}
+}
+
+func recordBindsOnlyOnce(t *T) {
+	t.done("a", "result")
+	if canList(t) {
+		t.lists("", []string{})
+	}
+	l := t.take("a", t.units(40))
+	t.refused("a")
+	if canQueue(t) {
+		waiter := t.queue("a", 1)
+		t.mustRelease(l)
+		l = t.handed(waiter)
+	}
+	t.mustRelease(l)
+	t.recorded("a", "result")
+}
+
+func recallWhole(t *T) {
+	every := make([]byte, 256)
+	for i := range every {
+		every[i] = byte(i)
+	}
+	records := map[string]string{
+		"empty":  "",
+		"zero":   "\x00",
+		"lines":  "\r\n\n",
+		"binary": string(every),
+		"no end": "\xff\xfe\xc3",
+		"large":  strings.Repeat(string(every), 1<<20/len(every)),
+	}
+	for _, name := range strangeNames() {
+		records[name] = "of " + name
+	}
+	for name, record := range records {
+		t.done(name, record)
+	}
+	for name, record := range records {
+		t.recorded(name, record)
+		t.mustBeRecorded(askOnce(name, t.units(8)), record)
+	}
+}
+
+func recallUnknown(t *T) {
+	t.unrecorded("never")
+	if t.forget("never") {
+		t.Errorf("Forget found a record of a name never used")
+	}
+	l := t.take("a", t.units(40))
+	t.unrecorded("a")
+	t.mustRelease(l)
+	t.unrecorded("a")
+	t.free("never")
+}
+
+// recordEnds also stores a record for the longest time that the contract
+// allows.
+func recordEnds(t *T) {
+	l := t.take("a", t.units(40))
+	t.mustComplete(l, "short", t.units(3))
+	l.answered = time.Now()
+	long := t.take("b", t.units(40))
+	t.mustComplete(long, "long", 10*365*24*time.Hour)
+	t.lasts("Recall", t.units(3), l, func() time.Duration { return t.recorded("a", "short") })
+	time.Sleep(t.units(1))
+	t.lasts("Recall of a record of some age", t.units(3), l, func() time.Duration { return t.recorded("a", "short") })
+	time.Sleep(t.units(2) + t.slack())
+	t.unrecorded("a")
+	if t.forget("a") {
+		t.Errorf("Forget found a record whose retention is over")
+	}
+	t.grant(askOnce("a", t.units(8)))
+	if left := t.recorded("b", "long"); left < 9*365*24*time.Hour || left > 11*365*24*time.Hour {
+		t.Errorf("a record for ten years lasts for %s", left)
+	}
+}
+
+func recordIsCopied(t *T) {
+	l := t.take("a", t.units(40))
+	data := []byte("as given")
+	req := driver.CompleteRequest{Name: "a", LeaseID: l.LeaseID, Record: data, Retention: t.units(40)}
+	if err := t.Engine.(driver.Recorder).Complete(t.Context(), req); err != nil {
+		t.Fatalf("Complete: %v", err)
+	}
+	copy(data, "changed!")
+	r, _ := t.recall("a")
+	if !bytes.Equal(r.Data, []byte("as given")) {
+		t.Fatalf("record = %q, want it as given", r.Data)
+	}
+	copy(r.Data, "changed!")
+	copy(t.acquire(askOnce("a", t.units(8))).Record, "changed!")
+	t.recorded("a", "as given")
+}
+
+func forgetDeletes(t *T) {
+	for range 2 {
+		t.done("a", "result")
+		t.done("b", "other")
+		if !t.forget("a") {
+			t.Errorf("Forget did not find the record")
+		}
+		t.unrecorded("a")
+		if t.forget("a") {
+			t.Errorf("a second Forget found a record")
+		}
+		l := t.grant(askOnce("a", t.units(40)))
+		t.mustRelease(l)
+		t.recorded("b", "other")
+	}
+}
+
+func forgetLeavesLease(t *T) {
+	first := t.done("a", "result")
+	l := t.take("a", t.units(40))
+	if !t.forget("a") {
+		t.Errorf("Forget did not find the record")
+	}
+	t.forget("a")
+	t.live(l)
+	t.refused("a")
+	t.mustRelease(l)
+	t.above(first.token, l)
+	t.above(l.token, t.take("a", t.units(8)))
+}

@@ -1,0 +1,138 @@
+package enginetest
+
+import (
+	"time"
+
+	"github.com/holdfast-locks/holdfast/driver"
+)
+
+func pruneRequirements() []Requirement {
+	return []Requirement{{
+		Name:        "PruneLeavesWhatIsRemembered",
+		Explanation: "Prune must not show: it leaves every token within Memory, and every payload that can be handed out",
+		Needs:       canVault,
+		Run:         pruneLeaves,
+	}, {
+		Name: "PruneDeletesForgotten",
+		Explanation: "Prune must delete the tokens past their Memory, up to limit of them at a time, and say how many and " +
+			"whether there may be more",
+		Invariant: "I11",
+		Needs:     both(canVault, func(t *T) bool { return !t.vault().SelfPruning() }),
+		Run:       pruneDeletes,
+	}, {
+		Name:        "SelfPruningLeavesNothingToPrune",
+		Explanation: "Prune must answer 0, false if the store prunes by itself, and forgotten tokens be Unknown without it",
+		Invariant:   "I11",
+		Needs:       both(canVault, func(t *T) bool { return t.vault().SelfPruning() }),
+		Run:         selfPruning,
+	}, {
+		Name:        "SelfPruningDoesNotChange",
+		Explanation: "the answer of SelfPruning must not change",
+		Needs:       canVault,
+		Run:         selfPruningStays,
+	}}
+}
+
+// prune prunes step by step until there is no more, and returns how many of
+// the store's tokens that deleted. It allows each token a step for itself, one
+// for its payload, and a last one.
+func (t *T) prune(limit, tokens int) (deleted int) {
+	t.Helper()
+	for range 2*tokens + 1 {
+		n, more := t.pruneOnce(limit)
+		deleted += n
+		if !more {
+			return deleted
+		}
+	}
+	t.Fatalf("Prune(%d) says that there is more after %d steps, with %d tokens", limit, 2*tokens+1, tokens)
+	return deleted
+}
+
+// pruneOnce is one step of prune.
+func (t *T) pruneOnce(limit int) (deleted int, more bool) {
+	t.Helper()
+	deleted, more, err := t.vault().Prune(t.Context(), limit)
+	if err != nil {
+		t.Fatalf("Prune(%d): %v", limit, err)
+	}
+	if deleted < 0 || deleted > limit {
+		t.Fatalf("Prune(%d) deleted %d", limit, deleted)
+	}
+	return deleted, more
+}
+
+func pruneLeaves(t *T) {
+	over, notOver := t.store("over", t.units(1)), t.store("not over", t.units(40))
+	byOver, byNotOver := t.redeemed(over), t.redeemed(notOver)
+	all := t.everyFate(t.units(40)) // until the TTL of the one is over, but not its RedeemGrace
+	for range 2 {
+		if n := t.prune(driver.MaxPrune, len(all)+2); n != 0 {
+			t.Errorf("Prune deleted %d tokens, none of which was past its Memory", n)
+		}
+	}
+	t.handedOut(over, byOver)
+	t.handedOut(notOver, byNotOver)
+	for state, d := range all {
+		if state == driver.Fresh {
+			t.redeemed(d)
+		} else {
+			t.tells(d.Digest, state)
+		}
+	}
+}
+
+// forgotten stores as many tokens that are forgotten when it returns.
+func (t *T) forgotten(n int) []deposited {
+	t.Helper()
+	all := make([]deposited, n)
+	for i := range all {
+		req := t.askDeposit("forgotten "+string(rune('a'+i)), shortest)
+		req.Memory = shortest
+		all[i] = t.mustDeposit(req)
+	}
+	time.Sleep(t.units(1))
+	return all
+}
+
+// pruneDeletes has tokens that are to stay, before and after the others.
+func pruneDeletes(t *T) {
+	before, expired := t.store("before", t.units(40)), t.store("expired", shortest)
+	gone := t.forgotten(7)
+	after := t.store("after", t.units(400))
+	if n := t.prune(2, 10); n != 7 {
+		t.Errorf("Prune deleted %d tokens, want the 7 past their Memory", n)
+	}
+	if n, more := t.pruneOnce(1); n != 0 || more {
+		t.Errorf("Prune(1) = %d, %t where there is nothing to prune, want 0, false", n, more)
+	}
+	for _, d := range gone {
+		t.tells(d.Digest, driver.Unknown)
+	}
+	t.tells(expired.Digest, driver.Expired)
+	t.redeemed(before)
+	t.redeemed(after)
+}
+
+func selfPruning(t *T) {
+	all := append(t.forgotten(7), t.store("fresh", t.units(40)))
+	for _, limit := range []int{1, driver.MaxPrune} {
+		if n, more := t.pruneOnce(limit); n != 0 || more {
+			t.Errorf("Prune(%d) = %d, %t, want 0, false of a store that prunes by itself", limit, n, more)
+		}
+	}
+	for _, d := range all[:7] {
+		t.tells(d.Digest, driver.Unknown)
+	}
+	t.redeemed(all[7])
+}
+
+func selfPruningStays(t *T) {
+	answer := t.vault().SelfPruning()
+	d := t.store("a", t.units(40))
+	t.redeemed(d)
+	t.prune(driver.MaxPrune, 1)
+	if t.vault().SelfPruning() != answer {
+		t.Errorf("SelfPruning() was %t and has changed", answer)
+	}
+}

@@ -1,0 +1,197 @@
+package enginetest
+
+import (
+	"errors"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/driver"
+)
+
+func refreshRequirements() []Requirement {
+	return []Requirement{{
+		Name:        "RefreshRenewsPlace",
+		Explanation: "Refresh must make the place last at least until WaiterTTL from now",
+		Invariant:   "I7",
+		Needs:       canQueue,
+		Run:         refreshRenews,
+	}, {
+		Name:        "RefreshNeverShortens",
+		Explanation: "Refresh must not shorten a place or a lease",
+		Invariant:   "I6",
+		Needs:       canQueue,
+		Run:         refreshNeverShortens,
+	}, {
+		Name:        "RefreshNeverCreates",
+		Explanation: "Refresh must answer ErrLost and create nothing if the lease ID has neither place nor live lease",
+		Invariant:   "I4",
+		Needs:       canQueue,
+		Run:         refreshNeverCreates,
+	}, {
+		Name:        "QueueComparesWholeID",
+		Explanation: "whatever keeps, renews or gives up a place must compare the lease ID whole",
+		Invariant:   "I4",
+		Needs:       canQueue,
+		Run:         queueComparesWholeID,
+	}, {
+		Name:        "RefreshAnswersEachInOrder",
+		Explanation: "Refresh must answer each request, in their order, and a lost place must not spoil the others",
+		Needs:       canQueue,
+		Run:         refreshAnswersEach,
+	}, {
+		Name:        "RefreshSaysWhoAndHowLong",
+		Explanation: "Refresh of a place must say who holds the lock and for how long, but not with which token",
+		Needs:       canQueue,
+		Run:         refreshSaysWho,
+	}, {
+		Name:        "RefreshTakesMaxBatch",
+		Explanation: "Refresh must take MaxBatch requests in one call, and a queue must have room for as many",
+		Needs:       canQueue,
+		Run:         refreshTakesMaxBatch,
+	}}
+}
+
+func refreshRenews(t *T) {
+	t.take("a", t.units(400))
+	first := t.queueFor("a", 1, t.units(3))
+	second := t.queue("a", 2)
+	time.Sleep(t.units(2))
+	t.waits(first, 1)
+	time.Sleep(t.units(2))
+	t.waits(second, 2)
+	t.waits(first, 1)
+}
+
+func refreshNeverShortens(t *T) {
+	l := t.take("a", t.units(40))
+	first := t.queue("a", 1)
+	first.WaiterTTL = t.units(2)
+	t.waits(first, 1)
+	queue := t.inspect("a").Queue
+	if len(queue) != 1 || queue[0].ExpiresIn < t.units(30) {
+		t.Errorf("queue %+v after Refresh with %s, want a place for %s", queue, t.units(2), t.units(40))
+	}
+	t.refresh(l.AcquireRequest, t.units(2))
+	if left := t.live(l); left < t.units(30) {
+		t.Errorf("Refresh with %s left %s of a lease of %s", t.units(2), left, t.units(40))
+	}
+}
+
+func refreshNeverCreates(t *T) {
+	released := t.take("free", t.units(40))
+	t.mustRelease(released)
+	t.take("a", t.units(40))
+	left := t.queue("a", 1)
+	t.callOff(left)
+	expired := t.queueFor("a", 1, t.units(1))
+	time.Sleep(t.units(2))
+	for what, req := range map[string]driver.AcquireRequest{
+		"a lease that was released":     released.AcquireRequest,
+		"a name that was never used":    ask("never", 0),
+		"a lease ID that never asked":   ask("a", 0),
+		"a place that was given up":     left,
+		"a place that was not renewed":  expired,
+		"a place of another free name":  {Name: "free", LeaseID: expired.LeaseID},
+		"a lease ID of a released name": {Name: "free", LeaseID: driver.NewLeaseID()},
+	} {
+		t.lost("Refresh of "+what, t.refresh(req, t.units(40)).Err)
+	}
+	t.waiting("a")
+	t.free("free")
+	t.free("never")
+	t.take("free", t.units(8))
+}
+
+func queueComparesWholeID(t *T) {
+	l := t.take("a", t.units(8))
+	req := t.queue("a", 1)
+	for _, of := range []driver.LeaseID{l.LeaseID, req.LeaseID} {
+		for _, id := range nearMisses(of) {
+			near := driver.AcquireRequest{Name: "a", LeaseID: id}
+			t.lost("Refresh with another digit in the lease ID", t.refresh(near, t.units(40)).Err)
+		}
+	}
+	if left := t.live(l); left > t.units(8)+t.slack() {
+		t.Errorf("Refresh with another digit in the lease ID gave the lease %s", left)
+	}
+	for i, id := range nearMisses(req.LeaseID) {
+		near := req
+		near.LeaseID = id
+		t.lost("Release with another digit in the lease ID", t.release(lease{AcquireRequest: near}))
+		t.placed(near, i+2)
+	}
+	t.placed(req, 1)
+}
+
+func refreshAnswersEach(t *T) {
+	t.take("a", t.units(400))
+	first, second := t.queue("a", 1), t.queue("a", 2)
+	handed := t.take("b", t.units(400))
+	third := t.queue("b", 1)
+	t.mustRelease(handed)
+	l := t.handed(third)
+	unknown := ask("a", 0)
+	swapped := third
+	swapped.Name = "a"
+
+	var reqs []driver.RefreshRequest
+	for _, req := range []driver.AcquireRequest{unknown, second, third, swapped, first, second} {
+		reqs = append(reqs, driver.RefreshRequest{Name: req.Name, LeaseID: req.LeaseID, WaiterTTL: t.units(400)})
+	}
+	replies := t.Engine.(driver.Queuer).Refresh(t.Context(), reqs)
+	if len(replies) != len(reqs) {
+		t.Fatalf("%d answers to %d requests", len(replies), len(reqs))
+	}
+	for i, want := range []struct {
+		lost  bool
+		place int
+		token uint64
+	}{{lost: true}, {place: 2}, {token: l.token}, {lost: true}, {place: 1}, {place: 2}} {
+		got := replies[i]
+		if errors.Is(got.Err, driver.ErrLost) != want.lost || !want.lost && got.Err != nil ||
+			got.Place != want.place || got.Token != want.token || (got.Outcome == driver.Granted) != (want.token != 0) {
+			t.Errorf("answer %d: %s, place %d, token %d, error %v; want %+v",
+				i, outcome(got.AcquireReply), got.Place, got.Token, got.Err, want)
+		}
+	}
+	for _, w := range t.inspect("a").Queue {
+		if w.ExpiresIn < t.units(300) {
+			t.Errorf("a place lasts for another %s, want %s", w.ExpiresIn, t.units(400))
+		}
+	}
+	if left := t.live(l); left < t.units(300) {
+		t.Errorf("the lease that was handed over lasts for another %s, want %s", left, t.units(400))
+	}
+}
+
+func refreshSaysWho(t *T) {
+	req := ask("a", t.units(8))
+	req.Holder = wholeHolder()
+	l := t.grant(req)
+	waiter := t.queue("a", 1)
+	t.lasts("Refresh", t.units(8), l, func() time.Duration { return t.waits(waiter, 1).ExpiresIn })
+	reply := t.refresh(waiter, waiter.WaiterTTL)
+	if !sameHolder(reply.Holder, req.Holder) {
+		t.Errorf("Holder = %+v, want %+v", reply.Holder, req.Holder)
+	}
+	if reply.Token != 0 {
+		t.Errorf("Token = %d in the answer to a waiter", reply.Token)
+	}
+}
+
+func refreshTakesMaxBatch(t *T) {
+	t.take("a", t.units(400))
+	var reqs []driver.RefreshRequest
+	for i := range driver.MaxBatch {
+		req := t.queue("a", i+1)
+		reqs = append(reqs, driver.RefreshRequest{Name: req.Name, LeaseID: req.LeaseID, WaiterTTL: t.units(400)})
+	}
+	replies := t.Engine.(driver.Queuer).Refresh(t.Context(), reqs)
+	if len(replies) != len(reqs) {
+		t.Fatalf("%d answers to %d requests", len(replies), len(reqs))
+	}
+	for i, reply := range replies {
+		if reply.Err != nil || reply.Place != i+1 {
+			t.Errorf("answer %d: place %d, error %v; want place %d", i, reply.Place, reply.Err, i+1)
+		}
+	}
+}

@@ -1,0 +1,254 @@
+package enginetest
+
+import (
+	"errors"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/driver"
+)
+
+func semaphoreRequirements() []Requirement {
+	return []Requirement{{
+		Name:        "SemaphoreGrantsLimit",
+		Explanation: "the live leases of a semaphore must have at most Limit permits together",
+		Invariant:   "I1",
+		Needs:       canCount,
+		Run:         semaphoreGrantsLimit,
+	}, {
+		Name:        "SemaphoreGrantsLimitUnderContention",
+		Explanation: "of many semaphore requests at once, Limit must be granted",
+		Invariant:   "I1",
+		Needs:       canCount,
+		Run:         semaphoreContention,
+	}, {
+		Name:        "SemaphoreCountsPermits",
+		Explanation: "a request must take as many permits as it says, and give all of them back",
+		Invariant:   "I1",
+		Needs:       canCount,
+		Run:         semaphoreCountsPermits,
+	}, {
+		Name:        "SemaphorePermitsComeBackOneByOne",
+		Explanation: "permits of a holder that expired must come back, and no others",
+		Invariant:   "I1",
+		Needs:       canCount,
+		Run:         semaphorePermitsComeBack,
+	}, {
+		Name:        "SemaphoreChecksKind",
+		Explanation: "a name with live leases must refuse requests of another kind with ErrKindMismatch, and change nothing",
+		Invariant:   "I12",
+		Needs:       canCount,
+		Run:         semaphoreChecksKind,
+	}, {
+		Name:        "SemaphoreChecksKindOfQueue",
+		Explanation: "a name whose lease expired, but that has places, must refuse another kind with ErrKindMismatch",
+		Invariant:   "I12",
+		Needs:       both(canCount, canQueue),
+		Run:         semaphoreChecksKindOfQueue,
+	}, {
+		Name:        "SemaphoreLimitMayChangeWhenUnused",
+		Explanation: "a name without live leases and places must take any kind, whatever it was used for",
+		Invariant:   "I12",
+		Needs:       canCount,
+		Run:         semaphoreLimitMayChange,
+	}, {
+		Name:        "SemaphoreServesInOrder",
+		Explanation: "permits that come back must go to the first of the queue, then to the next, as far as they reach",
+		Invariant:   "I7",
+		Needs:       both(canCount, canQueue),
+		Run:         semaphoreServesInOrder,
+	}, {
+		Name:        "SemaphoreServesLargeRequest",
+		Explanation: "a large request in the queue must not be overtaken by small ones, queued or not",
+		Invariant:   "I7",
+		Needs:       both(canCount, canQueue),
+		Run:         semaphoreServesLarge,
+	}}
+}
+
+func canCount(t *T) bool { return t.Engine.Capabilities().Semaphore }
+
+// askPermits returns a request for some of limit permits.
+func askPermits(name string, permits, limit int, ttl time.Duration) driver.AcquireRequest {
+	req := ask(name, ttl)
+	req.Mode, req.Permits, req.Limit = driver.Semaphore, permits, limit
+	return req
+}
+
+func semaphoreGrantsLimit(t *T) {
+	first := t.grant(askPermits("a", 1, 3, t.units(40)))
+	second := t.grant(askPermits("a", 1, 3, t.units(40)))
+	third := t.grant(askPermits("a", 1, 3, t.units(40)))
+	t.above(t.above(first.token, second), third)
+	t.refuse(askPermits("a", 1, 3, t.units(1)))
+	if again := t.grant(second.AcquireRequest); again.token != second.token {
+		t.Errorf("token of a repeat = %d, want %d", again.token, second.token)
+	}
+	t.mustRelease(second)
+	t.lost("Extend of the released one of three leases", t.extend(second, t.units(80)))
+	t.grant(askPermits("a", 1, 3, t.units(40)))
+	t.refuse(askPermits("a", 1, 3, t.units(1)))
+	t.live(first)
+	t.live(third)
+}
+
+func semaphoreContention(t *T) {
+	var granted atomic.Int64
+	var wg sync.WaitGroup
+	for range 16 {
+		wg.Go(func() {
+			reply, err := t.Engine.Acquire(t.Context(), askPermits("a", 2, 7, t.units(40)))
+			if err != nil {
+				t.Errorf("Acquire: %v", err)
+			} else if reply.Outcome == driver.Granted {
+				granted.Add(1)
+			}
+		})
+	}
+	wg.Wait()
+	if n := granted.Load(); n != 3 {
+		t.Errorf("%d of 16 attempts at once at 2 of 7 permits were granted, want 3", n)
+	}
+}
+
+func semaphoreCountsPermits(t *T) {
+	two := t.grant(askPermits("a", 2, 5, t.units(40)))
+	t.refuse(askPermits("a", 4, 5, t.units(40)))
+	three := t.grant(askPermits("a", 3, 5, t.units(40)))
+	t.refuse(askPermits("a", 1, 5, t.units(40)))
+	lock := t.inspect("a")
+	if len(lock.Holders) != 2 || lock.Holders[0].Permits != 2 || lock.Holders[1].Permits != 3 ||
+		lock.Mode != driver.Semaphore || lock.Limit != 5 {
+		t.Errorf("lock = %+v, want a semaphore of 5 with holders of 2 and 3 permits", lock)
+	}
+	t.mustRelease(two)
+	t.refuse(askPermits("a", 3, 5, t.units(40)))
+	t.mustRelease(three)
+	t.mustRelease(t.grant(askPermits("a", 5, 5, t.units(40))))
+	t.grant(askPermits("large", driver.MaxLimit-1, driver.MaxLimit, t.units(40)))
+	t.refuse(askPermits("large", 2, driver.MaxLimit, t.units(40)))
+	t.grant(askPermits("large", 1, driver.MaxLimit, t.units(40)))
+}
+
+func semaphorePermitsComeBack(t *T) {
+	dead := t.grant(askPermits("a", 2, 4, t.units(1)))
+	long := t.grant(askPermits("a", 2, 4, t.units(40)))
+	queued := canQueue(t)
+	var first, second driver.AcquireRequest
+	if queued {
+		t.grant(askPermits("b", 1, 2, t.units(1)))
+		t.grant(askPermits("b", 1, 2, t.units(40)))
+		first = forPlace(askPermits("b", 1, 2, t.units(40)), t.units(40))
+		second = forPlace(askPermits("b", 1, 2, t.units(40)), t.units(40))
+		t.placed(first, 1)
+		t.placed(second, 2)
+	}
+	time.Sleep(t.units(2))
+	t.lost("Extend of the expired one of two leases", t.extend(dead, t.units(8)))
+	t.refuse(askPermits("a", 3, 4, t.units(8)))
+	t.grant(askPermits("a", 2, 4, t.units(40)))
+	t.refuse(askPermits("a", 1, 4, t.units(8)))
+	if left := t.live(long); left < t.units(30) {
+		t.Errorf("%s left beside a holder that expired, want %s less a little", left, long.TTL)
+	}
+	if queued {
+		t.waits(second, 1)
+		t.handed(first)
+		t.waiting("b", second)
+	}
+}
+
+// mismatched fails the run unless req is refused because of its kind.
+func (t *T) mismatched(what string, req driver.AcquireRequest) {
+	t.Helper()
+	if _, err := t.Engine.Acquire(t.Context(), req); !errors.Is(err, driver.ErrKindMismatch) {
+		t.Errorf("%s: error %v, want ErrKindMismatch", what, err)
+	}
+}
+
+func semaphoreChecksKind(t *T) {
+	l := t.grant(askPermits("a", 1, 3, t.units(40)))
+	t.mismatched("a greater limit", askPermits("a", 1, 4, t.units(8)))
+	t.mismatched("a smaller limit", askPermits("a", 1, 2, t.units(8)))
+	t.mismatched("an exclusive request to a semaphore", ask("a", t.units(8)))
+	t.take("b", t.units(40))
+	t.mismatched("a semaphore request to an exclusive lock", askPermits("b", 1, 3, t.units(8)))
+	if canShare(t) {
+		t.mismatched("a shared request to a semaphore", askShared("a", t.units(8)))
+		t.grant(askShared("c", t.units(40)))
+		t.mismatched("a semaphore request to a shared lock", askPermits("c", 1, 3, t.units(8)))
+	}
+	if canQueue(t) {
+		t.mismatched("a request for a place behind another kind", forPlace(ask("a", t.units(8)), t.units(40)))
+		t.waiting("a")
+	}
+	t.live(l)
+	t.grant(askPermits("a", 1, 3, t.units(40)))
+}
+
+func semaphoreChecksKindOfQueue(t *T) {
+	t.take("a", t.units(1))
+	waiter := t.queue("a", 1)
+	t.grant(askPermits("b", 2, 2, t.units(1)))
+	counting := forPlace(askPermits("b", 2, 2, t.units(40)), t.units(40))
+	t.placed(counting, 1)
+	time.Sleep(t.units(2))
+	permit := forPlace(askPermits("a", 1, 2, t.units(8)), t.units(8))
+	t.mismatched("a semaphore request to a name with an exclusive waiter", permit)
+	t.mismatched("another limit to a name with a waiter", askPermits("b", 1, 3, t.units(8)))
+	t.grant(waiter)
+	t.grant(counting)
+}
+
+func semaphoreLimitMayChange(t *T) {
+	t.mustRelease(t.grant(askPermits("a", 1, 3, t.units(40))))
+	t.mustRelease(t.grant(askPermits("a", 2, 2, t.units(40))))
+	t.mustRelease(t.take("a", t.units(40)))
+	t.mustRelease(t.grant(askPermits("a", 4, 4, t.units(40))))
+	if canShare(t) {
+		t.mustRelease(t.grant(askShared("a", t.units(40))))
+	}
+	if canQueue(t) {
+		l := t.take("a", t.units(40))
+		t.callOff(t.queue("a", 1))
+		t.mustRelease(l)
+	}
+	t.grant(askPermits("a", 5, 5, t.units(40)))
+}
+
+func semaphoreServesInOrder(t *T) {
+	holder := t.grant(askPermits("a", 4, 4, t.units(400)))
+	var reqs []driver.AcquireRequest
+	for i, permits := range []int{1, 2, 2, 1} {
+		reqs = append(reqs, forPlace(askPermits("a", permits, 4, t.units(40)), t.units(40)))
+		t.placed(reqs[i], i+1)
+	}
+	t.mustRelease(holder)
+	first, second := t.handed(reqs[0]), t.handed(reqs[1])
+	t.waiting("a", reqs[2], reqs[3])
+	t.mustRelease(first)
+	t.handed(reqs[2])
+	t.waiting("a", reqs[3])
+	t.mustRelease(second)
+	t.handed(reqs[3])
+	t.waiting("a")
+}
+
+func semaphoreServesLarge(t *T) {
+	first := t.grant(askPermits("a", 1, 3, t.units(400)))
+	second := t.grant(askPermits("a", 1, 3, t.units(400)))
+	large := forPlace(askPermits("a", 3, 3, t.units(40)), t.units(40))
+	small := forPlace(askPermits("a", 1, 3, t.units(40)), t.units(40))
+	t.placed(large, 1)
+	t.refuse(askPermits("a", 1, 3, t.units(8)))
+	t.placed(small, 2)
+	t.mustRelease(first)
+	t.placed(small, 2)
+	t.waiting("a", large, small)
+	t.mustRelease(second)
+	l := t.handed(large)
+	t.waiting("a", small)
+	t.mustRelease(l)
+	t.handed(small)
+}

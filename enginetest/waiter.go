@@ -1,0 +1,125 @@
+package enginetest
+
+import (
+	"slices"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/driver"
+)
+
+// canQueue reports whether the engine keeps a queue.
+func canQueue(t *T) bool {
+	_, ok := t.Engine.(driver.Queuer)
+	return ok && t.Engine.Capabilities().Queue
+}
+
+// both returns a condition that holds if all of the given ones do.
+func both(needs ...func(*T) bool) func(*T) bool {
+	return func(t *T) bool {
+		return !slices.ContainsFunc(needs, func(need func(*T) bool) bool { return !need(t) })
+	}
+}
+
+// forPlace returns req with the wish for a place.
+func forPlace(req driver.AcquireRequest, waiterTTL time.Duration) driver.AcquireRequest {
+	req.Queue, req.WaiterTTL = true, waiterTTL
+	return req
+}
+
+// queue sends an exclusive request with a lease ID of its own that must be
+// refused and get the given place, for a long time.
+func (t *T) queue(name string, place int) driver.AcquireRequest {
+	t.Helper()
+	return t.queueFor(name, place, t.units(40))
+}
+
+// queueFor is queue with a waiterTTL.
+func (t *T) queueFor(name string, place int, waiterTTL time.Duration) driver.AcquireRequest {
+	t.Helper()
+	req := forPlace(ask(name, t.units(40)), waiterTTL)
+	t.placed(req, place)
+	return req
+}
+
+// placed sends a request for a place, which must be refused and get the given
+// one.
+func (t *T) placed(req driver.AcquireRequest, place int) {
+	t.Helper()
+	if got := t.refuse(req).Place; got != place {
+		t.Errorf("Place = %d, want %d", got, place)
+	}
+}
+
+// refresh refreshes one place or lease for waiterTTL.
+func (t *T) refresh(req driver.AcquireRequest, waiterTTL time.Duration) driver.RefreshReply {
+	t.Helper()
+	replies := t.Engine.(driver.Queuer).Refresh(t.Context(), []driver.RefreshRequest{
+		{Name: req.Name, LeaseID: req.LeaseID, WaiterTTL: waiterTTL},
+	})
+	if len(replies) != 1 {
+		t.Fatalf("Refresh of 1 place: %d answers", len(replies))
+	}
+	return replies[0]
+}
+
+// waits refreshes a place, which must be the given one.
+func (t *T) waits(req driver.AcquireRequest, place int) driver.InTheWay {
+	t.Helper()
+	reply := t.refresh(req, req.WaiterTTL)
+	if reply.Err != nil {
+		t.Fatalf("Refresh(%q): %v", req.Name, reply.Err)
+	}
+	if reply.Outcome != driver.Held || reply.Place != place {
+		t.Fatalf("Refresh(%q): %s, place %d; want held, place %d", req.Name, outcome(reply.AcquireReply), reply.Place, place)
+	}
+	return reply.InTheWay
+}
+
+// waiting fails the run unless the queue of name is made of exactly reqs. It
+// sends nothing by which an engine would have to notice an expiry.
+func (t *T) waiting(name string, reqs ...driver.AcquireRequest) {
+	t.Helper()
+	lock := t.inspect(name)
+	var got, want []driver.LeaseID
+	for _, w := range lock.Queue {
+		got = append(got, w.LeaseID)
+	}
+	for _, req := range reqs {
+		want = append(want, req.LeaseID)
+	}
+	if !slices.Equal(got, want) || lock.QueueLength != len(want) {
+		t.Fatalf("queue of %q = %v, length %d; want %v", name, got, lock.QueueLength, want)
+	}
+}
+
+// handed fails the run unless req, which had a place, has been handed the
+// lock, and returns the lease. It sends nothing by which an engine would have
+// to notice that.
+func (t *T) handed(req driver.AcquireRequest) lease {
+	t.Helper()
+	l := lease{AcquireRequest: req}
+	h, ok := t.holding(l)
+	if !ok {
+		t.Fatalf("%q was not handed over to the waiter whose turn it is", req.Name)
+	}
+	l.token = h.Token
+	return l
+}
+
+// eventuallyHanded refreshes a place until it is answered Granted, and fails
+// if that takes longer than limit.
+func (t *T) eventuallyHanded(req driver.AcquireRequest, limit time.Duration) {
+	t.Helper()
+	for start := time.Now(); ; time.Sleep(t.Unit / 10) {
+		reply := t.refresh(req, req.WaiterTTL)
+		if reply.Err != nil {
+			t.Fatalf("Refresh(%q): %v", req.Name, reply.Err)
+		}
+		if reply.Outcome == driver.Granted {
+			return
+		}
+		if time.Since(start) > limit {
+			t.Fatalf("Refresh(%q): not granted for %s", req.Name, limit)
+		}
+	}
+}

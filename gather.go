@@ -1,0 +1,209 @@
+package holdfast
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/driver"
+)
+
+// AcquireAll takes the locks of all names, or none, and returns one handle for
+// their leases. It waits as Acquire does. The options hold for each lock; Wait
+// bounds the whole.
+//
+// If all are free it takes them at once, where the engine can do that in one
+// step. Otherwise it takes them one after the other in the order of their
+// names, waiting in the queue of each, while the keep-alive holds those it has:
+// so calls of AcquireAll cannot wait for one another in a circle. It must not
+// be called under a lease of a name that sorts behind one of these, unless
+// nobody else does the opposite.
+//
+// Without all the locks it returns an error like those of Acquire, about the
+// lock that could not be had, and gives the others back before it returns, or
+// in the background if the store does not answer. No name, more than
+// driver.MaxBatch, and a name twice are ErrInvalid.
+func (c *Client) AcquireAll(ctx context.Context, names []string, opts *AcquireOptions) (*Leases, error) {
+	return c.acquireAll(ctx, names, opts, true)
+}
+
+// TryAcquireAll is AcquireAll without waiting: if somebody else has one of the
+// locks it returns a *HeldError about that one, and takes none.
+func (c *Client) TryAcquireAll(ctx context.Context, names []string, opts *AcquireOptions) (*Leases, error) {
+	return c.acquireAll(ctx, names, opts, false)
+}
+
+func (c *Client) acquireAll(ctx context.Context, names []string, opts *AcquireOptions, wait bool) (*Leases, error) {
+	c.started() // as in run
+	defer c.finished()
+	g, err := c.newGathering(ctx, names, opts, wait)
+	if err != nil {
+		return nil, err
+	}
+	if wait && g.opts.Wait > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, g.opts.Wait, errWaitOver)
+		defer cancel()
+	}
+	done, err := g.atOnce(ctx, wait)
+	if !done {
+		err = g.oneByOne(ctx, wait)
+	}
+	if err == nil {
+		err = g.handOut(ctx, done)
+	}
+	if err != nil {
+		g.giveBack(ctx)
+		return nil, err
+	}
+	return newLeases(ctx, g.leases), nil
+}
+
+// A gathering is one call of AcquireAll under way.
+type gathering struct {
+	client *Client
+	opts   AcquireOptions // as the caller wants the leases to be
+	all    []*acquisition // in the order of their names
+	leases []*Lease       // those that were acquired, in the same order
+}
+
+// newGathering checks the arguments. It sends nothing.
+func (c *Client) newGathering(ctx context.Context, names []string, opts *AcquireOptions, wait bool) (*gathering, error) {
+	if len(names) == 0 || len(names) > driver.MaxBatch {
+		return nil, fmt.Errorf("holdfast: acquire all: %w names: %d of them, want 1 to %d", ErrInvalid, len(names), driver.MaxBatch)
+	}
+	g := &gathering{client: c}
+	for i, name := range slices.Sorted(slices.Values(names)) {
+		a, err := c.newAcquisition(ctx, name, opts)
+		switch {
+		case err != nil:
+		case i > 0 && name == g.all[i-1].req.Name:
+			err = fmt.Errorf("%w names: it is there twice", ErrInvalid)
+		default:
+			err = a.checkNesting(wait)
+		}
+		if err != nil {
+			return nil, opError("acquire", name, err)
+		}
+		g.opts = a.opts
+		// While it waits for the next lock, the caller can neither extend
+		// those it has nor report progress.
+		a.opts.KeepAlive, a.opts.Progress = KeepAliveOn, 0
+		g.all = append(g.all, a)
+	}
+	return g, nil
+}
+
+// atOnce tries to take all locks in one step. Unless it is done, they have to
+// be taken one by one.
+func (g *gathering) atOnce(ctx context.Context, wait bool) (done bool, err error) {
+	engine, ok := g.client.engine.(driver.Gatherer)
+	if !ok || len(g.all) == 1 || g.opts.Replicas > 0 {
+		return false, nil
+	}
+	if g.client.isClosed() {
+		return true, opError("acquire", g.all[0].req.Name, ErrClosed)
+	}
+	reqs := make([]driver.AcquireRequest, len(g.all))
+	for i, a := range g.all {
+		reqs[i] = a.req
+	}
+	ctx, cancel := g.client.requestContext(ctx)
+	defer cancel()
+	// INVARIANT I3: the clock starts before the first byte is written.
+	sent := g.client.now()
+	reply, err := engine.AcquireAll(ctx, reqs)
+	switch {
+	case errors.Is(err, ErrUnsupported):
+		return false, nil
+	case err != nil:
+		// What was granted unseen is found again one by one, or called off.
+		for _, a := range g.all {
+			a.uncertain = a.uncertain || !certain(err)
+		}
+		return !wait || permanent(err), opError("acquire", reqs[0].Name, harmless(ctx, err))
+	case reply.Outcome == driver.Granted:
+		return g.granted(sent, reply.Tokens), nil
+	}
+	if wait {
+		return false, nil
+	}
+	a := g.all[reply.Refused]
+	a.inTheWay = &reply.InTheWay
+	a.tellRefused(a.heldError(0))
+	return true, opError("acquire", a.req.Name, a.heldError(0))
+}
+
+// granted makes the leases, unless the answer came too late to be of use:
+// repeats of the requests, one by one, then find out more.
+func (g *gathering) granted(sent instant, tokens []uint64) bool {
+	end := sent.add(trusted(g.opts.TTL))
+	if g.client.now().reached(end) {
+		for _, a := range g.all {
+			a.uncertain = true
+		}
+		return false
+	}
+	for i, a := range g.all {
+		l := g.client.newLease(a, grant{token: tokens[i], began: sent, deadline: end})
+		g.add(l)
+		a.tellAcquired(l)
+	}
+	return true
+}
+
+// oneByOne takes the locks in the order of their names.
+func (g *gathering) oneByOne(ctx context.Context, wait bool) error {
+	for _, a := range g.all {
+		a.opts.Wait = 0 // ctx has the bound
+		l, err := a.run(ctx, wait)
+		if err != nil {
+			return opError("acquire", a.req.Name, err)
+		}
+		g.add(l)
+	}
+	return nil
+}
+
+// add notes a lease, which becomes the outer one of the next.
+func (g *gathering) add(l *Lease) {
+	g.leases = append(g.leases, l)
+	if n := len(g.leases); n < len(g.all) {
+		g.all[n].outer = l
+	}
+}
+
+// handOut gives the leases the options that the caller wants. If they were not
+// acquired at once and the caller is to extend them, each gets its whole TTL.
+func (g *gathering) handOut(ctx context.Context, atOnce bool) error {
+	if g.opts.KeepAlive == KeepAliveOff && !atOnce {
+		if err := extendAll(ctx, g.leases, g.opts.TTL); err != nil {
+			return err
+		}
+	}
+	for _, l := range g.leases {
+		if !l.Valid() {
+			return opError("acquire", l.name, l.lostError())
+		}
+		l.handOut(g.opts)
+	}
+	return nil
+}
+
+// handOut sets how the lease is kept alive from now on.
+func (l *Lease) handOut(opts AcquireOptions) {
+	l.mu.Lock()
+	l.opts.KeepAlive, l.opts.Progress, l.progress = opts.KeepAlive, opts.Progress, time.Now()
+	l.mu.Unlock()
+	l.client.keeper.update(l)
+}
+
+// giveBack leaves nothing behind of a gathering that failed.
+func (g *gathering) giveBack(ctx context.Context) {
+	_ = releaseAll(ctx, g.leases) // goes on in the background where it fails
+	for _, a := range g.all[len(g.leases):] {
+		a.abandon()
+	}
+}

@@ -1,0 +1,290 @@
+package holdfast_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/driver"
+)
+
+// An ungathering engine has everything but AcquireAll.
+type ungathering struct {
+	driver.Engine
+	driver.Queuer
+}
+
+// gatherers are the ways in which an engine can be asked for several locks.
+func gatherers(engine *faulty) map[string]driver.Engine {
+	return map[string]driver.Engine{"at once": engine, "one by one": ungathering{engine, engine}}
+}
+
+// eachGatherer runs test with each.
+func eachGatherer(t *testing.T, test func(t *testing.T, engine *faulty, as driver.Engine)) {
+	for kind := range gatherers(nil) {
+		t.Run(kind, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				engine := newFaulty()
+				test(t, engine, gatherers(engine)[kind])
+			})
+		})
+	}
+}
+
+func TestAcquireAllOfFreeNames(t *testing.T) {
+	eachGatherer(t, func(t *testing.T, engine *faulty, as driver.Engine) {
+		c := newClient(t, as, nil)
+		for _, acquire := range []func(context.Context, []string, *holdfast.AcquireOptions) (*holdfast.Leases, error){
+			c.AcquireAll, c.TryAcquireAll,
+		} {
+			clear(engine.calls)
+			ls, err := acquire(t.Context(), []string{"c", "a", "b"}, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := "map[acquire-all:1]"
+			if _, ok := as.(driver.Gatherer); !ok {
+				want = "map[acquire:3]"
+			}
+			if got := fmt.Sprint(engine.calls); got != want {
+				t.Errorf("requests = %s, want %s", got, want)
+			}
+			if got := fmt.Sprint(ls.Names()); got != "[a b c]" {
+				t.Errorf("names = %s", got)
+			}
+			for _, name := range ls.Names() {
+				lock, _ := engine.Engine.Inspect(t.Context(), name)
+				if l := ls.Lease(name); l.Name() != name || lock.Holders[0].LeaseID != l.ID() ||
+					lock.Holders[0].Token != l.Token() || ls.Token(name) != l.Token() {
+					t.Errorf("%s: the store has %+v, the lease ID %s, token %d", name, lock.Holders[0], l.ID(), ls.Token(name))
+				}
+			}
+			if ls.Lease("d") != nil || ls.Token("d") != 0 {
+				t.Error("there is a lease of a name that was not asked for")
+			}
+			if err := ls.Release(t.Context()); err != nil {
+				t.Error(err)
+			}
+			nothingLeft(t, engine, "a", "b", "c")
+			if ls.Valid() || ls.Remaining() != 0 || ls.Context().Err() == nil {
+				t.Error("still valid after the release")
+			}
+		}
+	})
+}
+
+// If not all are free, the locks are taken in the order of their names, each
+// in its turn, and those taken are held meanwhile.
+func TestAcquireAllWaits(t *testing.T) {
+	eachGatherer(t, func(t *testing.T, engine *faulty, as driver.Engine) {
+		c := newClient(t, as, nil)
+		time.AfterFunc(2*time.Minute, foreign(t, engine, "b", time.Hour))
+		time.AfterFunc(3*time.Minute, foreign(t, engine, "d", time.Hour))
+		start := time.Now()
+		done := make(chan *holdfast.Leases)
+		go func() {
+			ls, err := c.AcquireAll(t.Context(), []string{"d", "a", "c", "b"}, nil)
+			if err != nil {
+				t.Error(err)
+			}
+			done <- ls
+		}()
+		time.Sleep(time.Minute)
+		if got := fmt.Sprint(holders(t, engine.Engine, "a"), holders(t, engine.Engine, "c")); got != "1 0" {
+			t.Errorf("leases of a and c while it waits for b: %s, want 1 0", got)
+		}
+		later := enqueue(t.Context(), c, "b", nil) // behind
+		time.Sleep(90 * time.Second)
+		if got := fmt.Sprint(holders(t, engine.Engine, "a"), holders(t, engine.Engine, "c")); got != "1 1" {
+			t.Errorf("leases of a and c while it waits for d: %s, want 1 1", got)
+		}
+		ls := <-done
+		if took := time.Since(start); took != 3*time.Minute {
+			t.Errorf("acquired after %s, want at the last release, after 3m", took)
+		}
+		time.Sleep(10 * time.Minute)
+		if !ls.Valid() {
+			t.Errorf("lost: %v", context.Cause(ls.Context()))
+		}
+		ls.Release(t.Context())
+		granted(t, later).lease.Release(t.Context())
+		nothingLeft(t, engine, "a", "b", "c", "d")
+	})
+}
+
+func TestTryAcquireAllTakesAllOrNone(t *testing.T) {
+	eachGatherer(t, func(t *testing.T, engine *faulty, as driver.Engine) {
+		var refused []string
+		c := newClient(t, as, &holdfast.Options{Observer: func(e holdfast.Event) {
+			if e.Kind == holdfast.Refused {
+				refused = append(refused, e.Name)
+			}
+		}})
+		other := newClient(t, engine, &holdfast.Options{Holder: holdfast.Holder{Host: "web-3"}})
+		l := mustAcquire(t, other, "b", &holdfast.AcquireOptions{TTL: 20 * time.Second})
+		_, err := c.TryAcquireAll(t.Context(), []string{"a", "b", "c"}, nil)
+		want := `holdfast: acquire "b": held by web-3 for another 20s`
+		if !errors.Is(err, holdfast.ErrHeld) || err.Error() != want {
+			t.Errorf("error = %v, want %s", err, want)
+		}
+		synctest.Wait()
+		nothingLeft(t, engine, "a", "c")
+		if lock, _ := engine.Inspect(t.Context(), "b"); len(lock.Queue) != 0 || len(lock.Holders) != 1 {
+			t.Errorf("b = %+v, want it left alone", lock)
+		}
+		if fmt.Sprint(refused) != "[b]" {
+			t.Errorf("the Observer was told of refusals of %s, want of b", refused)
+		}
+		l.Release(t.Context())
+	})
+}
+
+// Without all the locks none stays: whenever the caller gives up, whatever
+// replies get lost. INVARIANT I5.
+func TestAcquireAllLeavesNothing(t *testing.T) {
+	for _, lossy := range []bool{false, true} {
+		eachGatherer(t, func(t *testing.T, engine *faulty, as driver.Engine) {
+			c := newClient(t, as, nil)
+			for ms := range 120 {
+				time.AfterFunc(60*time.Millisecond, foreign(t, engine, "b", time.Hour))
+				engine.set(delay(6*time.Millisecond), func(_ context.Context, op string) error {
+					time.Sleep(6 * time.Millisecond)
+					if lossy && rand.IntN(3) == 0 {
+						return errLink
+					}
+					return nil
+				})
+				ctx, cancel := context.WithTimeout(t.Context(), time.Duration(ms)*time.Millisecond)
+				ls, err := c.AcquireAll(ctx, []string{"a", "b", "c"}, nil)
+				cancel()
+				if err == nil {
+					_ = ls.Release(t.Context())
+				} else {
+					wantErr(t, err, context.DeadlineExceeded)
+				}
+				engine.heal()
+				time.Sleep(2 * time.Second)
+				nothingLeft(t, engine, "a", "b", "c")
+				if t.Failed() {
+					t.Fatalf("given up after %d ms", ms)
+				}
+			}
+		})
+	}
+}
+
+func TestAcquireAllErrors(t *testing.T) {
+	eachGatherer(t, func(t *testing.T, engine *faulty, as driver.Engine) {
+		c := newClient(t, as, nil)
+		release := foreign(t, engine, "b", time.Hour)
+		start := time.Now()
+		_, err := c.AcquireAll(t.Context(), []string{"a", "b"}, &holdfast.AcquireOptions{Wait: 3 * time.Second})
+		wantErr(t, err, holdfast.ErrHeld)
+		if took := time.Since(start); took != 3*time.Second {
+			t.Errorf("gave up after %s, want Wait, 3s", took)
+		}
+		synctest.Wait()
+		nothingLeft(t, engine, "a")
+		release()
+		for _, want := range []error{holdfast.ErrPermission, holdfast.ErrKindMismatch} {
+			engine.set(fail(want, "acquire", "acquire-all"), nil)
+			_, err = c.AcquireAll(t.Context(), []string{"a", "b"}, nil)
+			wantErr(t, err, want)
+		}
+		engine.set(fail(driver.ErrUnavailable, "acquire", "acquire-all"), nil)
+		_, err = c.TryAcquireAll(t.Context(), []string{"a", "b"}, nil)
+		wantErr(t, err, holdfast.ErrUnavailable)
+		engine.heal()
+		// The reply to the whole is late: repeats find the leases.
+		engine.set(nil, func(_ context.Context, op string) error {
+			if op == "acquire-all" {
+				time.Sleep(1500 * time.Millisecond)
+			}
+			return nil
+		})
+		ls, err := c.TryAcquireAll(t.Context(), []string{"a", "b"}, &holdfast.AcquireOptions{TTL: time.Second})
+		if err != nil {
+			t.Fatal(err)
+		}
+		trusted(t, engine, ls.Lease("a"), 10*time.Millisecond, time.Second)
+		ls.Release(t.Context())
+		time.Sleep(time.Second)
+		nothingLeft(t, engine, "a", "b")
+	})
+}
+
+func TestAcquireAllRefusesBadInput(t *testing.T) {
+	eachGatherer(t, func(t *testing.T, engine *faulty, as driver.Engine) {
+		c := newClient(t, as, nil)
+		var many []string
+		for i := range driver.MaxBatch + 1 {
+			many = append(many, fmt.Sprint("name ", i))
+		}
+		bad := map[string][]string{"none": {}, "too many": many, "twice": {"a", "b", "a"}, "bad name": {"a", ""}, "long": {strings.Repeat("x", 513)}}
+		for name, names := range bad {
+			_, err := c.AcquireAll(t.Context(), names, nil)
+			if _, tryErr := c.TryAcquireAll(t.Context(), names, nil); !errors.Is(err, holdfast.ErrInvalid) || !errors.Is(tryErr, holdfast.ErrInvalid) {
+				t.Errorf("%s: %v, %v; want ErrInvalid", name, err, tryErr)
+			}
+		}
+		_, err := c.AcquireAll(t.Context(), []string{"a"}, &holdfast.AcquireOptions{TTL: -1})
+		wantErr(t, err, holdfast.ErrInvalid)
+		if len(engine.calls) != 0 {
+			t.Errorf("requests were sent: %v", engine.calls)
+		}
+		ls, err := c.AcquireAll(t.Context(), many[:driver.MaxBatch], nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := ls.Extend(t.Context(), time.Hour); err != nil || engine.count("extend") != 1 {
+			t.Errorf("Extend of %d leases: %v, %d requests, want 1", driver.MaxBatch, err, engine.count("extend"))
+		}
+		ls.Release(t.Context())
+	})
+}
+
+// Callers who name the same locks in different orders never wait for one
+// another in a circle.
+func TestAcquireAllCannotDeadlock(t *testing.T) {
+	eachGatherer(t, func(t *testing.T, engine *faulty, as driver.Engine) {
+		names := [][]string{{"a", "b", "c"}, {"c", "b", "a"}, {"b", "c"}, {"c", "a"}}
+		var wg sync.WaitGroup
+		inside := map[string]int{}
+		start := time.Now()
+		for i := range 8 {
+			c := newClient(t, as, nil)
+			wg.Go(func() {
+				for range 20 {
+					ls, err := c.AcquireAll(t.Context(), names[i%4], nil)
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					for _, name := range names[i%4] {
+						inside[name]++ // the race detector watches, too
+						if inside[name] != 1 {
+							t.Errorf("%d hold %s", inside[name], name)
+						}
+					}
+					time.Sleep(time.Duration(i) * time.Millisecond)
+					for _, name := range names[i%4] {
+						inside[name]--
+					}
+					ls.Release(t.Context())
+				}
+			})
+		}
+		wg.Wait()
+		if took := time.Since(start); took > time.Second {
+			t.Errorf("took %s, want the sum of the work, about 560ms", took)
+		}
+		nothingLeft(t, engine, "a", "b", "c")
+	})
+}

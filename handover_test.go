@@ -1,0 +1,237 @@
+package holdfast_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/driver"
+)
+
+// INVARIANT I3: at no moment is a lease that was handed over trusted for
+// longer than the store keeps it, however slow the store answers.
+func TestHandedOverLeaseIsTrustedNoLongerThanItLasts(t *testing.T) {
+	for _, ttl := range []time.Duration{10 * time.Millisecond, 300 * time.Millisecond, time.Second, 30 * time.Second, time.Hour} {
+		for _, keepAlive := range []holdfast.KeepAlive{holdfast.KeepAliveOn, holdfast.KeepAliveOff} {
+			for _, slow := range [][2]time.Duration{{0, 0}, {70, 0}, {0, 70}, {40, 90}} {
+				t.Run(fmt.Sprint("TTL ", ttl, " keep-alive ", keepAlive, " delays ", slow), func(t *testing.T) {
+					synctest.Test(t, func(t *testing.T) {
+						checkHandOver(t, ttl, keepAlive, slow)
+					})
+				})
+			}
+		}
+	}
+}
+
+func checkHandOver(t *testing.T, ttl time.Duration, keepAlive holdfast.KeepAlive, slow [2]time.Duration) {
+	engine := newFaulty()
+	c := newClient(t, engine, nil)
+	for i := range 9 { // the hand-over comes at different times of the refresh
+		wait := 300*time.Millisecond + time.Duration(i)*197*time.Millisecond
+		release := foreign(t, engine, "a", time.Hour)
+		engine.set(delay(slow[0]*time.Millisecond), delay(slow[1]*time.Millisecond))
+		start := time.Now()
+		waiting := enqueue(t.Context(), c, "a", &holdfast.AcquireOptions{TTL: ttl, KeepAlive: keepAlive})
+		time.Sleep(wait)
+		release()
+		o := granted(t, waiting)
+		if took := o.at.Sub(start); took != wait {
+			t.Fatalf("acquired after %s, want at the release, after %s", took, wait)
+		}
+		trusted(t, engine, o.lease, 3*time.Millisecond, 1200*time.Millisecond)
+		o.lease.Release(t.Context())
+		engine.heal()
+		time.Sleep(10 * time.Second)
+		nothingLeft(t, engine, "a")
+	}
+}
+
+// A waiter whose requests get lost trusts a late hand-over for no longer than
+// its last answer allows.
+func TestHandOverAfterLostRefreshes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		engine := newFaulty()
+		c := newClient(t, engine, nil)
+		for ms := 4500; ms < 7000; ms += 20 {
+			release := foreign(t, engine, "a", time.Hour)
+			waiting := enqueue(t.Context(), c, "a", nil)
+			engine.set(fail(driver.ErrUnavailable, "refresh"), nil)
+			time.Sleep(time.Duration(ms) * time.Millisecond)
+			release()
+			synctest.Wait()
+			engine.heal()
+			o := granted(t, waiting)
+			trusted(t, engine, o.lease, 5*time.Millisecond, 6*time.Second)
+			if !o.lease.Valid() {
+				t.Errorf("released after %d ms: lost: %v", ms, context.Cause(o.lease.Context()))
+			}
+			o.lease.Release(t.Context())
+			time.Sleep(10 * time.Second)
+			nothingLeft(t, engine, "a")
+		}
+	})
+}
+
+// A lease that was handed over asks for its whole TTL after 100 ms, once; also
+// if the caller is to extend it.
+func TestHandOverIsConfirmed(t *testing.T) {
+	for _, keepAlive := range []holdfast.KeepAlive{holdfast.KeepAliveOn, holdfast.KeepAliveOff} {
+		for _, ttl := range []time.Duration{3 * time.Second, 30 * time.Second, time.Hour} {
+			t.Run(fmt.Sprint("keep-alive ", keepAlive, " TTL ", ttl), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					engine := newFaulty()
+					c := newClient(t, engine, nil)
+					time.AfterFunc(300*time.Millisecond, foreign(t, engine, "a", time.Hour))
+					opts := &holdfast.AcquireOptions{TTL: ttl, KeepAlive: keepAlive}
+					l := granted(t, enqueue(t.Context(), c, "a", opts)).lease
+					time.Sleep(99 * time.Millisecond)
+					if n := engine.count("extend"); n != 0 {
+						t.Errorf("%d requests in the first 99 ms, want none", n)
+					}
+					time.Sleep(time.Millisecond)
+					synctest.Wait()
+					if want := ttl - ttl/100 - 2*time.Millisecond; l.Remaining() != want || engine.count("extend") != 1 {
+						t.Errorf("after 100 ms and %d requests trusted for %s, want %s", engine.count("extend"), l.Remaining(), want)
+					}
+					time.Sleep(ttl * 99 / 100)
+					if n := engine.count("extend"); l.Valid() != (keepAlive == holdfast.KeepAliveOn) || !l.Valid() && n != 1 {
+						t.Errorf("after the TTL: valid %t, %d requests", l.Valid(), n)
+					}
+					l.Release(t.Context())
+				})
+			})
+		}
+	}
+}
+
+// A confirmation that fails, or is not answered, is sent again in time.
+func TestFailedConfirmationIsRepeated(t *testing.T) {
+	faults := map[string]func(context.Context, string) error{
+		"refused":      fail(driver.ErrUnavailable, "extend"),
+		"reply lost":   fail(errLink, "extend"),
+		"not answered": hang("extend"),
+	}
+	for name, fault := range faults {
+		for _, ttl := range []time.Duration{time.Second, 30 * time.Second, 24 * time.Hour} {
+			t.Run(fmt.Sprint(name, " TTL ", ttl), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					engine := newFaulty()
+					c := newClient(t, engine, nil)
+					time.AfterFunc(300*time.Millisecond, foreign(t, engine, "a", time.Hour))
+					l := granted(t, enqueue(t.Context(), c, "a", &holdfast.AcquireOptions{TTL: ttl})).lease
+					engine.set(fault, nil)
+					time.Sleep(min(ttl, 5*time.Second) / 3)
+					if n := engine.count("extend"); n == 0 || n > 20 {
+						t.Errorf("%d requests in a third of the waiter TTL, want a few", n)
+					}
+					engine.heal()
+					trusted(t, engine, l, 20*time.Millisecond, 10*time.Second)
+					if !l.Valid() {
+						t.Errorf("lost: %v", context.Cause(l.Context()))
+					}
+					l.Release(t.Context())
+				})
+			})
+		}
+	}
+}
+
+// INVARIANT I3: a confirmation answered "lost" ends the lease at once; one
+// that is never answered ends it before the store hands the lock to another.
+func TestHandOverIsLost(t *testing.T) {
+	for _, cutOff := range []bool{false, true} {
+		t.Run(fmt.Sprint("cut off ", cutOff), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				engine := newFaulty()
+				c := newClient(t, engine, nil)
+				time.AfterFunc(300*time.Millisecond, foreign(t, engine, "a", time.Hour))
+				l := granted(t, enqueue(t.Context(), c, "a", nil)).lease
+				start := time.Now()
+				if cutOff {
+					engine.set(hang("extend"), nil)
+				} else {
+					engine.Engine.Release(t.Context(), driver.ReleaseRequest{Name: "a", LeaseID: l.ID()}) // by an operator
+				}
+				<-l.Context().Done()
+				took := time.Since(start)
+				if !cutOff && took != 100*time.Millisecond {
+					t.Errorf("told after %s, want with the confirmation", took)
+				}
+				if cutOff && (took < 4*time.Second || holders(t, engine.Engine, "a") != 1) {
+					t.Errorf("told after %s with %d leases in the store, want before its expiry", took, holders(t, engine.Engine, "a"))
+				}
+				wantErr(t, context.Cause(l.Context()), holdfast.ErrLost)
+				engine.heal()
+				wantErr(t, l.Release(t.Context()), holdfast.ErrLost)
+			})
+		})
+	}
+}
+
+// The options of the acquisition hold for a lease that was handed over, and
+// count from the hand-over.
+func TestHandOverKeepsOptions(t *testing.T) {
+	handOver := func(t *testing.T, opts holdfast.AcquireOptions, check func(*testing.T, *faulty, *holdfast.Client, *holdfast.Lease)) {
+		synctest.Test(t, func(t *testing.T) {
+			engine := newFaulty()
+			c := newClient(t, engine, nil)
+			time.AfterFunc(13*time.Second, foreign(t, engine, "a", time.Hour))
+			l := granted(t, enqueue(t.Context(), c, "a", &opts)).lease
+			check(t, engine, c, l)
+			l.Release(t.Context())
+			time.Sleep(3 * time.Minute)
+			nothingLeft(t, engine, "a")
+		})
+	}
+	t.Run("MaxHold", func(t *testing.T) {
+		for _, maxHold := range []time.Duration{300 * time.Millisecond, 3 * time.Second, 30 * time.Second, time.Hour} {
+			handOver(t, holdfast.AcquireOptions{MaxHold: maxHold}, func(t *testing.T, _ *faulty, _ *holdfast.Client, l *holdfast.Lease) {
+				start := time.Now()
+				<-l.Context().Done()
+				wantErr(t, context.Cause(l.Context()), holdfast.ErrMaxHold)
+				if held := time.Since(start); held > maxHold || held < maxHold*98/100-2*time.Millisecond {
+					t.Errorf("held for %s, want MaxHold, %s, less the margin", held, maxHold)
+				}
+			})
+		}
+	})
+	t.Run("MinHold", func(t *testing.T) {
+		handOver(t, holdfast.AcquireOptions{MinHold: time.Minute}, func(t *testing.T, _ *faulty, c *holdfast.Client, l *holdfast.Lease) {
+			start := time.Now()
+			time.Sleep(time.Second)
+			l.Release(t.Context())
+			next := granted(t, enqueue(t.Context(), c, "a", nil))
+			if took := next.at.Sub(start); took < time.Minute || took > time.Minute+50*time.Millisecond {
+				t.Errorf("the next came after %s, want after MinHold, 1m", took)
+			}
+			next.lease.Release(t.Context())
+		})
+	})
+	t.Run("Progress", func(t *testing.T) {
+		handOver(t, holdfast.AcquireOptions{Progress: 20 * time.Second}, func(t *testing.T, _ *faulty, _ *holdfast.Client, l *holdfast.Lease) {
+			time.Sleep(15 * time.Second)
+			l.Progress()
+			time.Sleep(15 * time.Second)
+			start := time.Now()
+			<-l.Context().Done()
+			wantErr(t, context.Cause(l.Context()), holdfast.ErrStalled)
+			if took := time.Since(start); took > 35*time.Second {
+				t.Errorf("lost %s after the last progress", took+15*time.Second)
+			}
+		})
+	})
+	t.Run("LockDelay", func(t *testing.T) {
+		opts := holdfast.AcquireOptions{LockDelay: time.Minute, TTL: 10 * time.Second}
+		handOver(t, opts, func(t *testing.T, engine *faulty, _ *holdfast.Client, l *holdfast.Lease) {
+			lock, _ := engine.Inspect(t.Context(), "a")
+			if left := lock.Holders[0].ExpiresIn; left != 70*time.Second || l.Remaining() > 10*time.Second {
+				t.Errorf("handed over for %s, trusted for %s; want 1m10s and less than 10s", left, l.Remaining())
+			}
+			trusted(t, engine, l, 50*time.Millisecond, 30*time.Second)
+		})
+	})
+}

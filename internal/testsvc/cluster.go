@@ -1,0 +1,91 @@
+//go:build unix
+
+package testsvc
+
+import (
+	"fmt"
+	"net"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+const (
+	clusterMasters = 3
+	clusterSlots   = 16384
+)
+
+// A Cluster is a Redis Cluster of three masters, with a replica each.
+type Cluster struct {
+	Masters  []*Server // of equal parts of the slots, in order
+	Replicas []*Server // of the master with the same index
+	URL      string    // redis+cluster://host:port,…
+}
+
+// RedisCluster starts the six processes and returns when each knows all slots
+// and all others. The extra arguments are for each of them.
+func RedisCluster(t testing.TB, extraArgs ...string) *Cluster {
+	t.Helper()
+	c := &Cluster{}
+	var all []*Server
+	var addrs []string
+	for range 2 * clusterMasters {
+		s := redisServer(t, ready, func(s *Server) []string {
+			args := []string{
+				"--cluster-enabled", "yes", "--cluster-config-file", "nodes.conf", "--cluster-node-timeout", "1000",
+				"--cluster-port", strconv.Itoa(freePort(t)), "--cluster-allow-replica-migration", "no", "--repl-diskless-sync-delay", "0",
+			}
+			return dataArgs(s, append(args, extraArgs...))
+		})
+		all = append(all, s)
+		addrs = append(addrs, s.Addr)
+	}
+	c.Masters, c.Replicas = all[:clusterMasters], all[clusterMasters:]
+	c.URL = "redis+cluster://" + strings.Join(addrs, ",")
+	for i, m := range c.Masters {
+		m.mustDo("CLUSTER", "ADDSLOTSRANGE", strconv.Itoa(i*clusterSlots/clusterMasters), strconv.Itoa((i+1)*clusterSlots/clusterMasters-1))
+		m.mustDo("CLUSTER", "SET-CONFIG-EPOCH", strconv.Itoa(i+1))
+	}
+	for _, s := range all[1:] {
+		host, port, _ := net.SplitHostPort(all[0].Addr)
+		s.mustDo("CLUSTER", "MEET", host, port, busPort(all[0]))
+	}
+	known := fmt.Sprintf("cluster_known_nodes:%d", len(all))
+	for _, s := range all {
+		await(t, "the nodes know one another", func() bool { return strings.Contains(s.mustDo("CLUSTER", "INFO"), known) })
+	}
+	for i, r := range c.Replicas {
+		r.mustDo("CLUSTER", "REPLICATE", c.Masters[i].mustDo("CLUSTER", "MYID"))
+	}
+	for _, s := range all {
+		await(t, "the cluster serves and every master has its replica", func() bool {
+			return strings.Contains(s.mustDo("CLUSTER", "INFO"), "cluster_state:ok") &&
+				strings.Count(s.mustDo("CLUSTER", "NODES"), "slave") == clusterMasters
+		})
+	}
+	for _, m := range c.Masters {
+		await(t, "the replica follows", func() bool { return strings.Contains(m.mustDo("INFO", "replication"), "state=online") })
+	}
+	return c
+}
+
+// busPort returns the port on which a node talks to the others.
+func busPort(s *Server) string {
+	for i, arg := range s.args {
+		if arg == "--cluster-port" {
+			return s.args[i+1]
+		}
+	}
+	s.t.Fatalf("%s is no node of a cluster", s.Addr)
+	return ""
+}
+
+// Owner returns the index of the master that has the slot of a key.
+func (c *Cluster) Owner(key string) int {
+	m := c.Masters[0]
+	slot, err := strconv.Atoi(m.mustDo("CLUSTER", "KEYSLOT", key))
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	return min(slot*clusterMasters/clusterSlots, clusterMasters-1)
+}

@@ -1,0 +1,158 @@
+package holdfast
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/driver"
+)
+
+// Leases are the leases of several names that were acquired together, as one
+// thing: they are good as long as each of them is. The holder must call
+// Release. All methods are safe for concurrent use.
+type Leases struct {
+	all    []*Lease // in the order of their names; at least one
+	byName map[string]*Lease
+	ctx    context.Context // ends with the first of them
+	end    context.CancelCauseFunc
+}
+
+func newLeases(ctx context.Context, all []*Lease) *Leases {
+	ls := &Leases{all: all, byName: map[string]*Lease{}}
+	// The last one is the innermost: the others are its outer ones.
+	innermost := context.WithValue(context.WithoutCancel(ctx), heldKey{}, all[len(all)-1])
+	ls.ctx, ls.end = context.WithCancelCause(innermost)
+	for _, l := range all {
+		ls.byName[l.name] = l
+		context.AfterFunc(l.ctx, func() { ls.end(context.Cause(l.ctx)) })
+	}
+	return ls
+}
+
+// Names returns the names, sorted.
+func (ls *Leases) Names() []string { return slices.Sorted(maps.Keys(ls.byName)) }
+
+// Lease returns the lease of one name, or nil if it is not among them.
+func (ls *Leases) Lease(name string) *Lease { return ls.byName[name] }
+
+// Token returns the fencing token of one name, or 0 if it is not among them.
+// Each name has a token of its own.
+func (ls *Leases) Token(name string) uint64 {
+	if l := ls.byName[name]; l != nil {
+		return l.token
+	}
+	return 0
+}
+
+// Context ends when the first of the leases does; see Lease.Context.
+func (ls *Leases) Context() context.Context { return ls.ctx }
+
+// Deadline returns the earliest deadline; see Lease.Deadline.
+func (ls *Leases) Deadline() time.Time {
+	first := ls.all[0].Deadline()
+	for _, l := range ls.all[1:] {
+		first = earlier(first, l.Deadline())
+	}
+	return first
+}
+
+// Remaining returns how long all leases may be trusted from now on without
+// another renewal; 0 if one of them is over.
+func (ls *Leases) Remaining() time.Duration {
+	if !ls.Valid() {
+		return 0
+	}
+	return max(0, time.Until(ls.Deadline()))
+}
+
+// Valid reports whether all leases may be trusted at this instant; see
+// Lease.Valid.
+func (ls *Leases) Valid() bool {
+	for _, l := range ls.all {
+		if !l.Valid() {
+			return false
+		}
+	}
+	return true
+}
+
+// Progress tells the keep-alive that the work goes on; see
+// AcquireOptions.Progress.
+func (ls *Leases) Progress() {
+	for _, l := range ls.all {
+		l.Progress()
+	}
+}
+
+// Extend makes each lease last at least until ttl after the call reached the
+// store, in one request. Its error is that of the first lease that was not
+// extended; see Lease.Extend.
+func (ls *Leases) Extend(ctx context.Context, ttl time.Duration) error {
+	for _, l := range ls.all {
+		if err := l.checkExtend(ttl); err != nil {
+			return opError("extend", l.name, err)
+		}
+	}
+	return extendAll(ctx, ls.all, ceilMS(ttl))
+}
+
+// Release ends Context, gives all locks back, as Lease.Release does, and
+// returns the errors of those that could not be, joined.
+func (ls *Leases) Release(ctx context.Context) error {
+	for _, l := range ls.all {
+		if !l.Valid() {
+			ls.end(context.Cause(l.ctx)) // which it may not have been told yet
+		}
+	}
+	ls.end(context.Canceled)
+	return releaseAll(ctx, ls.all)
+}
+
+// extendAll extends leases of one client in one request.
+func extendAll(ctx context.Context, leases []*Lease, ttl time.Duration) error {
+	client := leases[0].client
+	now := client.now()
+	var batch []renewal
+	var reqs []driver.ExtendRequest
+	for _, l := range leases {
+		if r, ok := l.beginExtend(ttl, now); ok {
+			batch, reqs = append(batch, r), append(reqs, r.request())
+		}
+	}
+	failed := make(map[*Lease]error, len(batch))
+	if len(batch) > 0 {
+		ctx, cancel := client.requestContext(ctx)
+		defer cancel()
+		for i, err := range client.engine.Extend(ctx, reqs) {
+			if err != nil {
+				err = effective(ctx, err)
+			}
+			failed[batch[i].lease] = batch[i].done(now, err)
+		}
+	}
+	for _, l := range leases {
+		err := failed[l]
+		if err == nil && !l.Valid() {
+			err = l.lostError()
+		}
+		if err != nil {
+			return opError("extend", l.name, err)
+		}
+	}
+	return nil
+}
+
+// releaseAll releases leases at the same time.
+func releaseAll(ctx context.Context, leases []*Lease) error {
+	errs := make([]error, len(leases))
+	var wg sync.WaitGroup // one goroutine per lease; each writes its own element
+	for i, l := range leases {
+		wg.Go(func() { errs[i] = l.Release(ctx) })
+	}
+	wg.Wait()
+	return errors.Join(errs...)
+}

@@ -1,0 +1,81 @@
+package memlock
+
+import (
+	"context"
+	"iter"
+	"strings"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/driver"
+)
+
+// Inspect implements driver.Engine.
+func (e *Engine) Inspect(ctx context.Context, name string) (driver.Lock, error) {
+	now, err := e.enter(ctx)
+	if err != nil {
+		return driver.Lock{}, err
+	}
+	defer e.mu.Unlock()
+	l := e.locks[name]
+	if l == nil {
+		return driver.Lock{Name: name}, nil
+	}
+	e.settledLocked(name, now)
+	return l.describe(name, now), nil
+}
+
+// describe says what there is of a lock that is settled.
+func (l *lock) describe(name string, now time.Time) driver.Lock {
+	d := driver.Lock{Name: name, LastToken: l.lastToken, QueueLength: len(l.queue)}
+	for _, h := range l.leases {
+		d.Mode, d.Limit = h.req.Mode, h.req.Limit
+		d.Holders = append(d.Holders, driver.Holding{
+			LeaseID: h.req.LeaseID, Token: h.token, Permits: h.req.Permits, Holder: copyHolder(h.req.Holder),
+			ExpiresIn: h.expiry.Sub(now), Released: h.released,
+		})
+	}
+	for _, p := range l.queue {
+		d.Queue = append(d.Queue, driver.Waiting{
+			LeaseID: p.req.LeaseID, Mode: p.req.Mode, Permits: p.req.Permits, Holder: copyHolder(p.req.Holder),
+			Since: now.Sub(p.asked), ExpiresIn: p.until.Sub(now),
+		})
+	}
+	return d
+}
+
+// List implements driver.Lister.
+func (e *Engine) List(ctx context.Context, prefix string) iter.Seq2[driver.Lock, error] {
+	return func(yield func(driver.Lock, error) bool) {
+		locks, err := e.used(ctx, prefix)
+		if err != nil {
+			yield(driver.Lock{}, err)
+			return
+		}
+		for _, l := range locks {
+			if !yield(l, nil) {
+				return
+			}
+		}
+	}
+}
+
+// used returns the locks that List yields. It takes a snapshot, so that the
+// caller's loop body may use the engine.
+func (e *Engine) used(ctx context.Context, prefix string) ([]driver.Lock, error) {
+	now, err := e.enter(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer e.mu.Unlock()
+	var locks []driver.Lock
+	for name, l := range e.locks {
+		if !strings.HasPrefix(name, prefix) {
+			continue
+		}
+		e.settledLocked(name, now)
+		if len(l.leases) > 0 || len(l.queue) > 0 {
+			locks = append(locks, l.describe(name, now))
+		}
+	}
+	return locks, nil
+}

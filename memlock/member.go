@@ -1,0 +1,206 @@
+package memlock
+
+import (
+	"context"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/driver"
+)
+
+// A Member is an engine that can be one of the stores of a quorum; see
+// package quorumlock. Use NewMember to make one. It is in quarantine until
+// Admit is called, or the quarantine is over.
+type Member struct {
+	*Engine
+	marked     bool      // Engine.mu guards the rest
+	quarantine time.Time // its end, if marked
+}
+
+var _ driver.Member = (*Member)(nil)
+
+// NewMember returns a member with an empty store.
+func NewMember() *Member { return &Member{Engine: New()} }
+
+// Restart makes the member forget its locks, as a server does that is started
+// again without its data. It is for tests.
+func (m *Member) Restart() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.locks = map[string]*lock{}
+	m.tombstones = map[driver.LeaseID]time.Time{}
+	m.marked = false
+}
+
+// Admit implements driver.Member.
+func (m *Member) Admit(ctx context.Context) error {
+	now, err := m.enter(ctx)
+	if err != nil {
+		return err
+	}
+	defer m.mu.Unlock()
+	m.marked, m.quarantine = true, now
+	return nil
+}
+
+// remainingLocked returns what is left of the quarantine. If the store has no
+// marker, it begins now and lasts for length.
+func (m *Member) remainingLocked(now time.Time, length time.Duration) time.Duration {
+	if !m.marked {
+		m.marked, m.quarantine = true, now.Add(length)
+	}
+	return max(m.quarantine.Sub(now), 0)
+}
+
+// Propose implements driver.Member.
+func (m *Member) Propose(ctx context.Context, req driver.ProposeRequest) (driver.ProposeReply, error) {
+	now, err := m.enter(ctx)
+	if err != nil {
+		return driver.ProposeReply{}, err
+	}
+	defer m.mu.Unlock()
+	m.sweepLocked(now)
+	l := m.settledLocked(req.Name, now)
+	if err := l.checkKind(driver.AcquireRequest{}); err != nil {
+		return driver.ProposeReply{}, err
+	}
+	reply := m.voteLocked(l, req, now)
+	reply.Counter, reply.Clock = l.lastToken, uint64(now.UnixMicro())
+	return reply, nil
+}
+
+func (m *Member) voteLocked(l *lock, req driver.ProposeRequest, now time.Time) driver.ProposeReply {
+	// INVARIANT I5: a request overtaken by its own cancel grants nothing.
+	if m.cancelledLocked(req.LeaseID, now) {
+		return driver.ProposeReply{Vote: driver.VoteCancelled}
+	}
+	own := l.held(req.LeaseID)
+	if own != nil && (own.token == req.Token || own.token > req.Replaces) {
+		own.lengthen(now.Add(req.TTL)) // INVARIANT I6
+		vote := driver.VoteOwn
+		if own.token == req.Token {
+			vote = driver.VoteAccepted
+		}
+		return driver.ProposeReply{Vote: vote, Token: own.token}
+	}
+	if own == nil && !l.free() {
+		reply := driver.ProposeReply{Vote: driver.VoteHeld, InTheWay: l.inTheWay(0, now)}
+		if len(l.leases) > 0 {
+			reply.Token = l.leases[0].token
+		}
+		return reply
+	}
+	if left := m.remainingLocked(now, req.Quarantine); left > 0 {
+		return driver.ProposeReply{Vote: driver.VoteQuarantined, Remaining: left}
+	}
+	// INVARIANT I2: above every token that was accepted or withdrawn.
+	if req.Token <= l.lastToken || !near(req.Token, now, driver.MaxProposalLag, req.Lead) {
+		return driver.ProposeReply{Vote: driver.VoteRefused}
+	}
+	expiry := now.Add(req.TTL)
+	if own != nil {
+		l.end(own)
+		expiry = later(expiry, own.expiry)
+	}
+	l.accept(req.LeaseID, req.Holder, req.Token, expiry)
+	return driver.ProposeReply{Vote: driver.VoteAccepted, Token: req.Token}
+}
+
+// free reports whether nothing is in the way of an exclusive lease.
+func (l *lock) free() bool { return len(l.leases) == 0 && len(l.queue) == 0 }
+
+// accept records a lease with a token that is above the last.
+func (l *lock) accept(id driver.LeaseID, holder driver.Holder, token uint64, expiry time.Time) {
+	l.grant(driver.AcquireRequest{LeaseID: id, Holder: copyHolder(holder)}, token, expiry)
+}
+
+// near reports whether token, read as microseconds, is no more than lag behind
+// now and no more than lead ahead of it.
+func near(token uint64, now time.Time, lag, lead time.Duration) bool {
+	ahead := int64(token) - now.UnixMicro()
+	return ahead >= -lag.Microseconds() && ahead <= lead.Microseconds()
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+// Renew implements driver.Member.
+func (m *Member) Renew(ctx context.Context, reqs []driver.RenewRequest) []driver.RenewReply {
+	replies := make([]driver.RenewReply, len(reqs))
+	now, err := m.enter(ctx)
+	if err != nil {
+		for i := range replies {
+			replies[i].Err = err
+		}
+		return replies
+	}
+	defer m.mu.Unlock()
+	for i, req := range reqs {
+		replies[i] = m.renewLocked(req, now)
+	}
+	return replies
+}
+
+func (m *Member) renewLocked(req driver.RenewRequest, now time.Time) driver.RenewReply {
+	l := m.settledLocked(req.Name, now)
+	own := l.held(req.LeaseID)
+	if own != nil && own.token >= req.Token {
+		own.lengthen(now.Add(req.TTL))
+		return driver.RenewReply{Token: own.token}
+	}
+	expiry := now.Add(req.TTL)
+	if own != nil {
+		expiry = later(expiry, own.expiry)
+	}
+	// INVARIANT I4: a lease that somebody else had in between, or that was
+	// withdrawn, does not come back.
+	if !m.repairableLocked(l, own, req, now) {
+		return driver.RenewReply{Err: driver.ErrLost}
+	}
+	if own != nil {
+		l.end(own)
+	}
+	l.lastToken = min(l.lastToken, req.Token-1) // accept raises it to the token
+	l.accept(req.LeaseID, req.Holder, req.Token, expiry)
+	return driver.RenewReply{Token: req.Token}
+}
+
+// repairableLocked reports whether the lease of req may be recorded anew.
+func (m *Member) repairableLocked(l *lock, own *lease, req driver.RenewRequest, now time.Time) bool {
+	return req.Token != 0 && l.lastToken <= req.Token &&
+		(own != nil || l.free()) &&
+		near(req.Token, now, 1<<62, 2*driver.MaxTokenLead) &&
+		!m.cancelledLocked(req.LeaseID, now) &&
+		m.remainingLocked(now, req.Quarantine) == 0
+}
+
+// Withdraw implements driver.Member.
+func (m *Member) Withdraw(ctx context.Context, req driver.WithdrawRequest) (uint64, error) {
+	now, err := m.enter(ctx)
+	if err != nil {
+		return 0, err
+	}
+	defer m.mu.Unlock()
+	if req.Cancel {
+		m.tombstones[req.LeaseID] = now.Add(driver.TombstoneTTL)
+	}
+	l := m.settledLocked(req.Name, now)
+	if req.Token != 0 && near(req.Token, now, 1<<62, req.Lead+driver.TombstoneTTL) {
+		l.lastToken = max(l.lastToken, req.Token|1)
+	}
+	own := l.held(req.LeaseID)
+	if own == nil || req.Token != 0 && own.token > req.Token {
+		return 0, driver.ErrLost
+	}
+	l.lastToken = max(l.lastToken, own.token|1)
+	if req.KeepFor > 0 {
+		own.released, own.expiry = true, now.Add(req.KeepFor)
+	} else {
+		l.end(own)
+	}
+	m.serveLocked(l, now)
+	return own.token, nil
+}

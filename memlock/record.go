@@ -1,0 +1,75 @@
+package memlock
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/driver"
+)
+
+// A record is what came of work that is to be done once.
+type record struct {
+	by     driver.LeaseID
+	data   []byte
+	expiry time.Time
+}
+
+// Complete implements driver.Recorder.
+func (e *Engine) Complete(ctx context.Context, req driver.CompleteRequest) error {
+	now, err := e.enter(ctx)
+	if err != nil {
+		return err
+	}
+	defer e.mu.Unlock()
+	l := e.settledLocked(req.Name, now)
+	if l.record != nil && l.record.by == req.LeaseID {
+		return nil // INVARIANT I6: a repeat
+	}
+	h := l.held(req.LeaseID)
+	if h == nil {
+		return driver.ErrLost // INVARIANT I4
+	}
+	l.record = &record{by: req.LeaseID, data: slices.Clone(req.Record), expiry: now.Add(req.Retention)}
+	l.end(h)
+	l.queue = slices.DeleteFunc(l.queue, func(p *place) bool {
+		if p.req.Once {
+			e.tellLocked(p.req.LeaseID, driver.News{})
+		}
+		return p.req.Once
+	})
+	e.serveLocked(l, now)
+	return nil
+}
+
+// end takes out a lease.
+func (l *lock) end(h *lease) {
+	l.leases = slices.DeleteFunc(l.leases, func(other *lease) bool { return other == h })
+}
+
+// Recall implements driver.Recorder.
+func (e *Engine) Recall(ctx context.Context, name string) (driver.Record, bool, error) {
+	now, err := e.enter(ctx)
+	if err != nil {
+		return driver.Record{}, false, err
+	}
+	defer e.mu.Unlock()
+	r := e.settledLocked(name, now).record
+	if r == nil {
+		return driver.Record{}, false, nil
+	}
+	return driver.Record{Data: slices.Clone(r.data), ExpiresIn: r.expiry.Sub(now)}, true, nil
+}
+
+// Forget implements driver.Recorder.
+func (e *Engine) Forget(ctx context.Context, name string) (bool, error) {
+	now, err := e.enter(ctx)
+	if err != nil {
+		return false, err
+	}
+	defer e.mu.Unlock()
+	l := e.settledLocked(name, now)
+	found := l.record != nil
+	l.record = nil
+	return found, nil
+}

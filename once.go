@@ -1,0 +1,208 @@
+package holdfast
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/driver"
+)
+
+// The limits of do-once results and of how long they are kept.
+const (
+	MaxOnceResult = 16 << 20 // bytes
+	MaxRetention  = 3653 * 24 * time.Hour
+
+	defaultOnceResult = 1 << 20
+	defaultRetention  = 24 * time.Hour
+	maxFingerprint    = 256 // bytes
+)
+
+// OnceOptions are the wishes of one call of Once. Nil is default; a zero field
+// is default.
+type OnceOptions struct {
+	// TTL is how long the key stays taken if the process that works dies; the
+	// client keeps the lease alive while it works. Default: Options.TTL.
+	TTL time.Duration
+
+	// Retention is how long the result is kept and replayed. 10 ms to about
+	// ten years. Default: 24 hours.
+	Retention time.Duration
+
+	// Await waits while somebody else works, for the result or, if that work
+	// fails, for the turn to do it. Otherwise Once returns ErrInProgress at
+	// once. Wait bounds the wait; zero: until the context ends.
+	Await bool
+	Wait  time.Duration
+
+	// Fingerprint of the request that the work answers, such as a hash of it:
+	// a key that is used again with another one is ErrFingerprint. At most 256
+	// bytes; the store shows it. Empty: not compared.
+	Fingerprint string
+
+	// MaxResult is the greatest length of a result in bytes, up to
+	// MaxOnceResult. Default: 1 MiB.
+	MaxResult int
+
+	// MaxHold, Progress, Reason and Labels are as in AcquireOptions.
+	MaxHold  time.Duration
+	Progress time.Duration
+	Reason   string
+	Labels   map[string]string
+}
+
+// A OnceState is what has become of do-once work.
+type OnceState int
+
+const (
+	OnceAbsent     OnceState = iota // nobody has done it, or its result was forgotten
+	OnceInProgress                  // somebody does it
+	OnceDone                        // it is done, and its result is kept
+)
+
+func (s OnceState) String() string {
+	names := [...]string{"absent", "in progress", "done"}
+	if s < 0 || int(s) >= len(names) {
+		return "unknown"
+	}
+	return names[s]
+}
+
+// A OnceResult is what Once returns.
+type OnceResult struct {
+	Value    []byte
+	Replayed bool   // it was kept from an earlier run; fn was not called
+	Token    uint64 // fencing token of the run that it came from
+}
+
+// Once runs fn unless it was done already under this key, and keeps its result
+// for OnceOptions.Retention, so that others, on whatever machine, get the
+// result instead of doing it again. The state before decides:
+//
+//   - absent: fn runs, under a lease of the lock of this name that is kept
+//     alive, and its result is stored;
+//   - in progress: ErrInProgress, or the result later with Await;
+//   - done: the stored result, Replayed.
+//
+// If fn returns an error, panics, or its result is too large (ErrInvalid), or
+// if the lease is lost, nothing is stored and the key is free again at once:
+// the next caller runs fn. The error of fn comes back as it is. A result is
+// only stored under a live lease: a process that was paused for too long gets
+// ErrLost and overwrites nothing, though what its fn did may be done twice;
+// hand lease.Token on to whatever can check it.
+//
+// ErrOutcomeUnknown says that fn has succeeded, but the store did not answer
+// when the result was to be stored: it may be kept or not.
+func (c *Client) Once(ctx context.Context, key string, opts *OnceOptions, fn func(ctx context.Context, l *Lease) ([]byte, error)) (OnceResult, error) {
+	o, err := opts.resolve()
+	if err != nil {
+		return OnceResult{}, opError("once", key, err)
+	}
+	recorder, err := c.recorder(key)
+	if err != nil {
+		return OnceResult{}, opError("once", key, err)
+	}
+	a, err := c.newOnce(ctx, key, o)
+	if err != nil {
+		return OnceResult{}, opError("once", key, err)
+	}
+	lease, err := a.run(ctx, o.Await)
+	var held *HeldError
+	switch {
+	case errors.Is(err, errRecorded):
+		r, err := replay(a.record, o.Fingerprint)
+		return r, wrapOp("once", key, err)
+	case errors.As(err, &held):
+		err = (*InProgressError)(held)
+	}
+	if err != nil {
+		return OnceResult{}, opError("once", key, err)
+	}
+	run := onceRun{lease: lease, recorder: recorder, opts: o}
+	return run.do(ctx, fn)
+}
+
+// newOnce returns the acquisition of a key's lease.
+func (c *Client) newOnce(ctx context.Context, key string, o OnceOptions) (*acquisition, error) {
+	a, err := c.newAcquisition(ctx, key, &AcquireOptions{
+		TTL: o.TTL, Wait: o.Wait, MaxHold: o.MaxHold, Progress: o.Progress, Reason: o.Reason, Labels: o.Labels,
+	})
+	if err != nil {
+		return nil, err
+	}
+	a.req.Once = true
+	a.req.Holder.Fingerprint = o.Fingerprint
+	a.suits = func(h Holder) error { return compareFingerprints(h.Fingerprint, o.Fingerprint) }
+	return a, a.checkNesting(true)
+}
+
+// compareFingerprints fails if both are given and differ.
+func compareFingerprints(there, ours string) error {
+	if there != "" && ours != "" && there != ours {
+		return ErrFingerprint
+	}
+	return nil
+}
+
+// A onceRun is the work of one caller of Once, under its lease.
+type onceRun struct {
+	lease    *Lease
+	recorder driver.Recorder
+	opts     OnceOptions
+}
+
+// do runs fn, and stores its result or frees the key, also if fn panics.
+func (r onceRun) do(ctx context.Context, fn func(context.Context, *Lease) ([]byte, error)) (result OnceResult, err error) {
+	workCtx, stop := r.lease.attach(ctx)
+	defer func() {
+		stop()
+		// After Complete this does nothing.
+		if isLost(r.lease.Release(ctx)) {
+			err = lostDuring("once", r.lease.name, err)
+		}
+	}()
+	value, err := fn(workCtx, r.lease)
+	if err != nil {
+		return OnceResult{}, err
+	}
+	if len(value) > r.opts.MaxResult {
+		err := fmt.Errorf("%w result: it has %d bytes, the limit is %d: raise MaxResult, or store it elsewhere", ErrInvalid, len(value), r.opts.MaxResult)
+		return OnceResult{}, opError("once", r.lease.name, err)
+	}
+	req := driver.CompleteRequest{
+		Name: r.lease.name, LeaseID: r.lease.id, Retention: r.opts.Retention,
+		Record: formatRecord(recordHeader{Fingerprint: r.opts.Fingerprint, Token: r.lease.token}, value),
+	}
+	if err := r.lease.complete(ctx, r.recorder, req); err != nil {
+		return OnceResult{}, opError("once", r.lease.name, err)
+	}
+	return OnceResult{Value: value, Token: r.lease.token}, nil
+}
+
+// resolve returns a copy of o with the defaults filled in, or an error that
+// wraps ErrInvalid. What becomes part of AcquireOptions is checked there.
+func (o *OnceOptions) resolve() (OnceOptions, error) {
+	var c OnceOptions
+	if o != nil {
+		c = *o
+	}
+	if c.Retention == 0 {
+		c.Retention = defaultRetention
+	}
+	if c.MaxResult == 0 {
+		c.MaxResult = defaultOnceResult
+	}
+	switch {
+	case c.Retention < MinTTL || c.Retention > MaxRetention:
+		return c, fmt.Errorf("%w Retention %s: want %s to %s", ErrInvalid, c.Retention, MinTTL, MaxRetention)
+	case c.MaxResult < 0 || c.MaxResult > MaxOnceResult:
+		return c, fmt.Errorf("%w MaxResult %d: want up to %d", ErrInvalid, c.MaxResult, MaxOnceResult)
+	case len(c.Fingerprint) > maxFingerprint || !isText(c.Fingerprint):
+		return c, fmt.Errorf("%w Fingerprint: want up to %d bytes of UTF-8 without control characters", ErrInvalid, maxFingerprint)
+	case !c.Await && c.Wait != 0:
+		return c, fmt.Errorf("%w Wait %s: it needs Await", ErrInvalid, c.Wait)
+	}
+	c.Retention = ceilMS(c.Retention)
+	return c, nil
+}

@@ -1,0 +1,504 @@
+package holdfast_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/memlock"
+)
+
+func TestOnceRunsOnceAndReplays(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		engine := newFaulty()
+		a, b := newClient(t, engine, nil), newClient(t, engine, nil)
+		var lease *holdfast.Lease
+		j := newJob(func(ctx context.Context, l *holdfast.Lease, _ int) ([]byte, error) {
+			lease = l
+			if got, ok := holdfast.LeaseFromContext(ctx); !ok || got != l || !l.Valid() {
+				t.Error("the work's context does not carry a valid lease")
+			}
+			return []byte("a\x00\n{}\xff"), nil
+		})
+		first := once(t, a, nil, j)
+		if first.Replayed || first.Token != lease.Token() || string(first.Value) != "a\x00\n{}\xff" {
+			t.Errorf("first = %+v, lease token %d", first, lease.Token())
+		}
+		// The record ended the lease: there is no release to wait for.
+		if lease.Valid() || lease.Context().Err() == nil || lease.Release(t.Context()) != nil {
+			t.Errorf("the lease goes on: valid %t, context %v, Release %v", lease.Valid(), lease.Context().Err(), lease.Release(t.Context()))
+		}
+		if got := fmt.Sprint(engine.calls); got != "map[acquire:1 complete:1]" {
+			t.Errorf("the run cost %s, want 1 acquire and 1 complete", got)
+		}
+		clear(engine.calls)
+		for _, c := range []*holdfast.Client{a, b} {
+			r := once(t, c, nil, j)
+			if !r.Replayed || r.Token != first.Token || string(r.Value) != string(first.Value) {
+				t.Errorf("replay = %+v, want %+v", r, first)
+			}
+		}
+		if got := fmt.Sprint(engine.calls); got != "map[acquire:2]" {
+			t.Errorf("two replays cost %s, want an acquire each", got)
+		}
+		if j.runs != 1 {
+			t.Errorf("%d runs, want 1", j.runs)
+		}
+	})
+}
+
+func TestOnceKeepsAnEmptyResult(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newClient(t, memlock.New(), nil)
+		j := newJob(func(context.Context, *holdfast.Lease, int) ([]byte, error) { return nil, nil })
+		for _, replayed := range []bool{false, true} {
+			if r := once(t, c, nil, j); len(r.Value) != 0 || r.Replayed != replayed {
+				t.Errorf("result = %+v, want none, replayed %t", r, replayed)
+			}
+		}
+	})
+}
+
+func TestOnceTellsWhoWorks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		engine := newFaulty()
+		a := newClient(t, engine, &holdfast.Options{Holder: holdfast.Holder{Host: "web-3", PID: 812}})
+		b := newClient(t, engine, nil)
+		j := newJob(func(context.Context, *holdfast.Lease, int) ([]byte, error) {
+			_, err := b.Once(t.Context(), "k", nil, returns("never").fn)
+			var busy *holdfast.InProgressError
+			if !errors.As(err, &busy) || !errors.Is(err, holdfast.ErrInProgress) || errors.Is(err, holdfast.ErrHeld) {
+				t.Errorf("error = %v, want an *InProgressError", err)
+				return nil, nil
+			}
+			want := `holdfast: once "k": in progress by web-3 (pid 812) for another 12s`
+			if err.Error() != want || busy.Holder.Reason != "resize" || busy.Holder.Labels["shop"] != "7" || busy.ExpiresIn != 12*time.Second {
+				t.Errorf("error = %q (%+v), want %q", err, busy, want)
+			}
+			return nil, nil
+		})
+		once(t, a, &holdfast.OnceOptions{TTL: 12 * time.Second, Reason: "resize", Labels: map[string]string{"shop": "7"}}, j)
+	})
+}
+
+// A plain lock of the same name is in the way, too, and Once keeps others from
+// taking it.
+func TestOnceAndLocksExclude(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		engine := newFaulty()
+		c := newClient(t, engine, nil)
+		l := mustAcquire(t, c, "k", nil)
+		_, err := c.Once(t.Context(), "k", nil, returns("never").fn)
+		wantErr(t, err, holdfast.ErrInProgress)
+		l.Release(t.Context())
+		once(t, c, nil, newJob(func(context.Context, *holdfast.Lease, int) ([]byte, error) {
+			_, err := c.TryAcquire(t.Context(), "k", nil)
+			wantErr(t, err, holdfast.ErrHeld)
+			return nil, nil
+		}))
+		mustAcquire(t, c, "k", nil).Release(t.Context()) // the record is not in the way of it
+	})
+}
+
+func TestOnceFreesTheKeyWithoutResult(t *testing.T) {
+	errWork := errors.New("work failed")
+	cases := map[string]func(c *holdfast.Client) error{
+		"error": func(c *holdfast.Client) error {
+			r, err := c.Once(context.Background(), "k", nil, func(context.Context, *holdfast.Lease) ([]byte, error) { return []byte("half"), errWork })
+			if err != errWork || r.Value != nil {
+				return fmt.Errorf("%+v, %v: want the error as it is", r, err)
+			}
+			return nil
+		},
+		"panic": func(c *holdfast.Client) (err error) {
+			defer func() {
+				if p := recover(); p != errWork {
+					err = fmt.Errorf("panic %v", p)
+				}
+			}()
+			c.Once(context.Background(), "k", nil, func(context.Context, *holdfast.Lease) ([]byte, error) { panic(errWork) })
+			return errors.New("no panic")
+		},
+		"goexit": func(c *holdfast.Client) error {
+			done := make(chan struct{})
+			go func() {
+				defer close(done)
+				c.Once(context.Background(), "k", nil, func(context.Context, *holdfast.Lease) ([]byte, error) {
+					runtime.Goexit()
+					return nil, nil
+				})
+			}()
+			<-done
+			return nil
+		},
+		"too large": func(c *holdfast.Client) error {
+			_, err := c.Once(context.Background(), "k", &holdfast.OnceOptions{MaxResult: 10}, returns(strings.Repeat("x", 11)).fn)
+			if !errors.Is(err, holdfast.ErrInvalid) || !strings.Contains(err.Error(), "11 bytes, the limit is 10") {
+				return fmt.Errorf("%v: want ErrInvalid", err)
+			}
+			return nil
+		},
+	}
+	for name, call := range cases {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				engine := newFaulty()
+				c := newClient(t, engine, nil)
+				start := time.Now()
+				if err := call(c); err != nil {
+					t.Error(err)
+				}
+				wantFree(t, engine, c)
+				if took := time.Since(start); took != 0 {
+					t.Errorf("the key was free after %s, want at once", took)
+				}
+				if engine.count("complete") != 1 { // that of the next run
+					t.Errorf("%d results were stored", engine.count("complete"))
+				}
+			})
+		})
+	}
+}
+
+func TestOnceMaxResult(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newClient(t, memlock.New(), nil)
+		for _, limit := range []int{0, 1, holdfast.MaxOnceResult} {
+			size := limit
+			if limit == 0 {
+				size = 1 << 20 // the default
+			}
+			large := strings.Repeat("x", size+1)
+			// The longest header there is: each byte of it is written as six.
+			opts := &holdfast.OnceOptions{MaxResult: limit, Fingerprint: strings.Repeat("<", 256)}
+			_, err := c.Once(t.Context(), "k", opts, returns(large).fn)
+			wantErr(t, err, holdfast.ErrInvalid)
+			once(t, c, opts, returns(large[1:]))
+			if r := once(t, c, opts, mustNotRun(t)); string(r.Value) != large[1:] {
+				t.Errorf("limit %d: %d bytes came back, want %d", limit, len(r.Value), size)
+			}
+			c.Forget(t.Context(), "k")
+		}
+	})
+}
+
+// mustNotRun is work that must not run.
+func mustNotRun(t testing.TB) *job {
+	return newJob(func(context.Context, *holdfast.Lease, int) ([]byte, error) {
+		t.Error("the work ran again")
+		return nil, nil
+	})
+}
+
+func TestOnceLostWhileItRuns(t *testing.T) {
+	errWork := errors.New("work failed")
+	for _, result := range []error{nil, errWork} {
+		t.Run(fmt.Sprint(result), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				engine := newFaulty()
+				c := newClient(t, engine, nil)
+				_, err := c.Once(t.Context(), "k", nil, func(ctx context.Context, l *holdfast.Lease) ([]byte, error) {
+					engine.Engine.Release(ctx, driver.ReleaseRequest{Name: "k", LeaseID: l.ID()})
+					<-ctx.Done()
+					wantErr(t, context.Cause(ctx), holdfast.ErrLost)
+					return []byte("stale"), result
+				})
+				wantErr(t, err, holdfast.ErrLost)
+				if result != nil {
+					wantErr(t, err, result)
+				}
+				wantFree(t, engine, c)
+			})
+		})
+	}
+}
+
+// Work that ends before the next renewal learns the loss from the store.
+func TestOnceLostUnnoticed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		engine := newFaulty()
+		c := newClient(t, engine, nil)
+		_, err := c.Once(t.Context(), "k", nil, func(ctx context.Context, l *holdfast.Lease) ([]byte, error) {
+			return []byte("stale"), engine.Engine.Release(ctx, driver.ReleaseRequest{Name: "k", LeaseID: l.ID()})
+		})
+		wantErr(t, err, holdfast.ErrLost)
+		wantFree(t, engine, c)
+	})
+}
+
+func TestOnceWorkReleasesItsLease(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		engine := newFaulty()
+		c := newClient(t, engine, nil)
+		_, err := c.Once(t.Context(), "k", nil, func(ctx context.Context, l *holdfast.Lease) ([]byte, error) {
+			return []byte("unprotected"), l.Release(ctx)
+		})
+		wantErr(t, err, holdfast.ErrLost)
+		wantFree(t, engine, c)
+	})
+}
+
+// INVARIANT I4: who was paused past its lease overwrites nothing.
+func TestOnceZombieIsRefused(t *testing.T) {
+	pauses := map[string]struct {
+		forgets bool // the first process dies for the store, not only for itself
+		retain  time.Duration
+	}{
+		"result kept":      {retain: time.Hour},
+		"result over":      {retain: time.Second},
+		"result forgotten": {retain: time.Hour, forgets: true},
+	}
+	for name, p := range pauses {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				store := newFaulty()
+				paused := &faulty{Engine: store.Engine, before: fail(errLink, "extend"), after: fail(nil), calls: map[string]int{}, taps: store.taps}
+				a, b := newClient(t, paused, nil), newClient(t, store, nil)
+				_, err := a.Once(t.Context(), "k", nil, func(context.Context, *holdfast.Lease) ([]byte, error) {
+					time.Sleep(time.Minute) // it does not look at its context
+					if r := once(t, b, &holdfast.OnceOptions{Retention: p.retain}, returns("second")); r.Replayed {
+						t.Error("the second did not run")
+					}
+					time.Sleep(2 * time.Second)
+					if p.forgets {
+						b.Forget(t.Context(), "k")
+					}
+					return []byte("zombie"), nil
+				})
+				wantErr(t, err, holdfast.ErrLost)
+				if p.retain == time.Hour && !p.forgets {
+					if s := wantState(t, b, holdfast.OnceDone); string(s.Result.Value) != "second" {
+						t.Errorf("the store keeps %q, want the second's", s.Result.Value)
+					}
+					return
+				}
+				wantFree(t, store, b)
+			})
+		})
+	}
+}
+
+// A process that is paused between its work and the request to store, and is
+// overtaken there, does not know that it is late.
+func TestOnceOvertakenBeforeComplete(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		engine := newFaulty()
+		a, b := newClient(t, engine, nil), newClient(t, engine, nil)
+		var lease *holdfast.Lease
+		engine.set(func(ctx context.Context, op string) error {
+			if op == "complete" && lease != nil {
+				stale := lease
+				lease = nil
+				engine.Engine.Release(ctx, driver.ReleaseRequest{Name: "k", LeaseID: stale.ID()}) // it expires
+				once(t, b, nil, returns("second"))
+			}
+			return nil
+		}, nil)
+		_, err := a.Once(t.Context(), "k", nil, func(_ context.Context, l *holdfast.Lease) ([]byte, error) {
+			lease = l
+			return []byte("first"), nil
+		})
+		wantErr(t, err, holdfast.ErrLost)
+		if s := wantState(t, b, holdfast.OnceDone); string(s.Result.Value) != "second" {
+			t.Errorf("the store keeps %q, want the second's", s.Result.Value)
+		}
+	})
+}
+
+func TestOnceKeepsTheLeaseAlive(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		engine := newFaulty()
+		c := newClient(t, engine, nil)
+		r := once(t, c, &holdfast.OnceOptions{TTL: 10 * time.Second}, newJob(func(ctx context.Context, _ *holdfast.Lease, _ int) ([]byte, error) {
+			time.Sleep(10 * time.Minute)
+			return []byte("slow"), ctx.Err()
+		}))
+		if string(r.Value) != "slow" || engine.count("extend") == 0 {
+			t.Errorf("result %+v after %d renewals", r, engine.count("extend"))
+		}
+	})
+}
+
+// A dead process keeps the key for TTL, whatever Retention says, and the
+// result lasts for Retention from when it was stored, whatever TTL says.
+func TestOnceTTLAndRetention(t *testing.T) {
+	for _, o := range []holdfast.OnceOptions{
+		{TTL: time.Minute, Retention: time.Second},
+		{TTL: time.Second, Retention: time.Hour},
+		{Retention: 10 * time.Millisecond},
+		{Retention: 0}, // 24 hours
+		{Retention: holdfast.MaxRetention},
+	} {
+		t.Run(fmt.Sprint(o.TTL, o.Retention), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				engine := newFaulty()
+				c := newClient(t, engine, nil)
+				retention := o.Retention
+				if retention == 0 {
+					retention = 24 * time.Hour
+				}
+				slow := newJob(func(context.Context, *holdfast.Lease, int) ([]byte, error) {
+					time.Sleep(3 * time.Minute)
+					return []byte("kept"), nil
+				})
+				once(t, c, &o, slow)
+				if s := wantState(t, c, holdfast.OnceDone); s.ExpiresIn != retention {
+					t.Errorf("kept for %s, want %s from the end of the work", s.ExpiresIn, retention)
+				}
+				time.Sleep(retention - time.Millisecond)
+				once(t, c, &o, mustNotRun(t))
+				time.Sleep(time.Millisecond)
+				wantFree(t, engine, c)
+			})
+		})
+	}
+}
+
+func TestOnceTakesOverFromTheDead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		engine := newFaulty()
+		c := newClient(t, engine, nil)
+		foreign(t, engine, "k", 7*time.Second)
+		start := time.Now()
+		r := once(t, c, &holdfast.OnceOptions{Await: true}, returns("second"))
+		if took := time.Since(start); r.Replayed || took < 7*time.Second || took > 7*time.Second+50*time.Millisecond {
+			t.Errorf("%+v after %s, want a run when the TTL is over, 7s", r, took)
+		}
+	})
+}
+
+func TestOnceMaxHold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		engine := newFaulty()
+		c := newClient(t, engine, nil)
+		for want, o := range map[error]holdfast.OnceOptions{
+			holdfast.ErrMaxHold: {MaxHold: time.Minute},
+			holdfast.ErrStalled: {Progress: 5 * time.Second},
+		} {
+			_, err := c.Once(t.Context(), "k", &o, func(ctx context.Context, _ *holdfast.Lease) ([]byte, error) {
+				<-ctx.Done()
+				wantErr(t, context.Cause(ctx), want)
+				return nil, context.Cause(ctx)
+			})
+			wantErr(t, err, want)
+			wantErr(t, err, holdfast.ErrLost)
+			nothingLeft(t, engine, "k")
+		}
+	})
+}
+
+func TestOnceUnderItselfIsADeadlock(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		engine := newFaulty()
+		c := newClient(t, engine, nil)
+		for _, await := range []bool{false, true} {
+			clear(engine.calls)
+			once(t, c, nil, newJob(func(ctx context.Context, _ *holdfast.Lease, _ int) ([]byte, error) {
+				return nil, c.Do(ctx, "inner", nil, func(ctx context.Context, _ *holdfast.Lease) error {
+					_, err := c.Once(ctx, "k", &holdfast.OnceOptions{Await: await}, returns("never").fn)
+					wantErr(t, err, holdfast.ErrDeadlock)
+					return nil
+				})
+			}))
+			if n := engine.count("acquire"); n != 2 {
+				t.Errorf("%d acquires, want 2: none for what cannot be", n)
+			}
+			c.Forget(t.Context(), "k")
+		}
+		// Different keys nest.
+		once(t, c, nil, newJob(func(ctx context.Context, _ *holdfast.Lease, _ int) ([]byte, error) {
+			r, err := c.Once(ctx, "other", nil, returns("inner").fn)
+			return r.Value, err
+		}))
+	})
+}
+
+func TestOnceBadInputSendsNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		engine := newLedger()
+		c := newClient(t, engine, nil)
+		for _, o := range []holdfast.OnceOptions{
+			{TTL: time.Millisecond}, {TTL: holdfast.MaxTTL + 1}, {TTL: -1},
+			{Retention: -1}, {Retention: holdfast.MinTTL - 1}, {Retention: holdfast.MaxRetention + 1},
+			{Wait: time.Second}, {Wait: -1}, {Await: true, Wait: -1},
+			{MaxResult: -1}, {MaxResult: holdfast.MaxOnceResult + 1},
+			{Fingerprint: strings.Repeat("x", 257)}, {Fingerprint: "a\nb"}, {Fingerprint: "\xff"},
+			{MaxHold: -1}, {Progress: 1}, {Reason: "\x00"}, {Labels: map[string]string{"k": strings.Repeat("x", 5000)}},
+		} {
+			_, err := c.Once(t.Context(), "k", &o, mustNotRun(t).fn)
+			if !errors.Is(err, holdfast.ErrInvalid) || !strings.HasPrefix(err.Error(), `holdfast: once "k": `) {
+				t.Errorf("%+v: error = %v, want ErrInvalid", o, err)
+			}
+		}
+		for _, key := range []string{"", "a\nb", "\xff", strings.Repeat("x", driver.MaxNameLen+1)} {
+			_, err := c.Once(t.Context(), key, nil, mustNotRun(t).fn)
+			wantErr(t, err, holdfast.ErrInvalid)
+			_, err = c.OnceEvery(t.Context(), key, time.Unix(0, 0), nil, mustNotRun(t).fn)
+			wantErr(t, err, holdfast.ErrInvalid)
+			_, err = c.Status(t.Context(), key)
+			wantErr(t, err, holdfast.ErrInvalid)
+			_, err = c.Forget(t.Context(), key)
+			wantErr(t, err, holdfast.ErrInvalid)
+		}
+		if len(engine.calls) != 0 {
+			t.Errorf("requests were sent: %v", engine.calls)
+		}
+	})
+}
+
+func TestOnceNeedsARecorder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		engine := newFaulty()
+		c := newClient(t, plain{engine}, nil)
+		_, err := c.Once(t.Context(), "k", nil, mustNotRun(t).fn)
+		wantErr(t, err, holdfast.ErrUnsupported)
+		_, err = c.Status(t.Context(), "k")
+		wantErr(t, err, holdfast.ErrUnsupported)
+		_, err = c.Forget(t.Context(), "k")
+		wantErr(t, err, holdfast.ErrUnsupported)
+		_, _, err = holdfast.OnceJSON(t.Context(), c, "k", nil, func(context.Context, *holdfast.Lease) (int, error) { return 0, nil })
+		wantErr(t, err, holdfast.ErrUnsupported)
+		if len(engine.calls) != 0 {
+			t.Errorf("requests were sent: %v", engine.calls)
+		}
+	})
+}
+
+// The bubble's end fails the test if a goroutine is left, though the client
+// is not closed.
+func TestOnceLeavesNoGoroutine(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, err := holdfast.New(memlock.New(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		once(t, c, nil, returns("x"))
+		once(t, c, nil, mustNotRun(t))
+		c.Once(t.Context(), "fails", nil, func(context.Context, *holdfast.Lease) ([]byte, error) { return nil, errLink })
+	})
+}
+
+func TestOnceAfterClose(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		engine := newFaulty()
+		c := newClient(t, engine, nil)
+		_, err := c.Once(t.Context(), "k", nil, func(ctx context.Context, _ *holdfast.Lease) ([]byte, error) {
+			if err := c.Close(t.Context()); err != nil {
+				t.Error(err)
+			}
+			<-ctx.Done() // or the test hangs
+			return []byte("unprotected"), nil
+		})
+		wantErr(t, err, holdfast.ErrLost)
+		nothingLeft(t, engine, "k")
+		_, err = c.Once(t.Context(), "k", nil, mustNotRun(t).fn)
+		wantErr(t, err, holdfast.ErrClosed)
+	})
+}

@@ -1,0 +1,73 @@
+// Package oncehttp makes HTTP requests safe to repeat. A client that got no
+// answer sends the same request again with the same Idempotency-Key header
+// field, and the work behind it is not done again: it gets the answer of the
+// first time.
+//
+//	once, err := oncehttp.New(client, accountOf, nil)
+//	mux.Handle("POST /payments", once.Wrap(payments))
+//
+// A [Middleware] keeps each response as the result of do-once work
+// (holdfast.Client.Once), for all processes that share a store. The header
+// field is that of the Internet-Draft draft-ietf-httpapi-idempotency-key-header.
+//
+// # What a client sees
+//
+//	the first request             runs; its response is kept
+//	a repeat afterwards           the same status, header and body, and Idempotency-Replayed: true
+//	a repeat while it runs        409 in_progress with Retry-After, or the response: see Options.Wait
+//	the key with another request  422 key_reused
+//	a repeat after a response     runs again: see Options.Keep
+//	  that is not kept
+//	the store does not answer     503 store_unavailable with Retry-After; nothing was run
+//
+// The other refusals are 400 key_missing, key_malformed and body_unreadable,
+// 403 caller_unknown, 410 response_not_kept, 413 body_too_large, 500
+// misconfigured and 503 interrupted. The body of each is
+// application/problem+json (RFC 9457) with "type", "title", "status", "detail"
+// and "code".
+//
+// # Who may see a kept response
+//
+// Whoever sends the same key and request as the same caller. Clients choose
+// their keys, so two of them may choose the same, by accident or on purpose: if
+// the middleware takes them for one caller, one of them gets the other's
+// response. That is why the function that tells callers apart has no default.
+// It must return what authentication has proved, such as the ID of an account,
+// and nothing that a client says of itself. The middleware belongs behind
+// authentication also because a 401 would be kept like any other response.
+//
+// Responses lie in the store for Options.Retention, and whoever can read the
+// store can read them. Set-Cookie is left out: a cookie of the first time may
+// be a session that has ended since. So are Date and what concerns one
+// connection only.
+//
+// # What a handler has to know
+//
+// Its context ends when the client hangs up, as always, and when the lease is
+// lost, with a cause that is holdfast.ErrLost: then it must stop, because a
+// repeat may run. The lease is at hand, for its fencing token, by
+// holdfast.LeaseFromContext; work that is to go on without the client uses the
+// context of the lease.
+//
+// A handler that comes to its end has its response kept, whether or not anybody
+// is there any more to receive it. A handler that returns after its context has
+// ended and has written nothing, not even a status, has not answered: nothing
+// is kept, and a repeat runs.
+//
+// The response is sent when the handler has returned and the response is in
+// the store. So a handler can neither flush nor hijack (http.ResponseController
+// says http.ErrNotSupported), and informational responses and trailers are not
+// sent. A panic keeps nothing, frees the key and goes on to the server.
+//
+// A response that outgrows Options.MaxBody is sent on as it is written from
+// then on, and all that is kept is that the request was carried out: a repeat
+// gets 410 response_not_kept instead of doing the work again.
+//
+// If the store does not answer when the response is to be kept, the client gets
+// it all the same, because the work is done; a repeat may run again. If the
+// lease was lost the client gets 503 interrupted: another response may exist.
+//
+// What compresses responses or sets cookies goes outside of the middleware.
+// What parses the request's body goes inside: the fingerprint is of the body's
+// bytes, and of the form if somebody parsed it before.
+package oncehttp

@@ -1,0 +1,315 @@
+package oncehttp_test
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/memlock"
+	"github.com/holdfast-locks/holdfast/oncehttp"
+)
+
+// created is a handler that says which run it is.
+func created() http.HandlerFunc {
+	n := 0
+	return func(w http.ResponseWriter, r *http.Request) {
+		n++
+		w.Header().Set("Location", fmt.Sprint("/payments/", n))
+		w.WriteHeader(http.StatusCreated)
+		body, _ := io.ReadAll(r.Body)
+		fmt.Fprintf(w, "payment %d: %s", n, body)
+	}
+}
+
+func TestRepeatIsReplayed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newService(t, nil, created())
+		first := s.post(key, "7 EUR")
+		if first.status != 201 || first.body != "payment 1: 7 EUR" || first.replayed() || first.header.Get("Location") != "/payments/1" {
+			t.Errorf("first: %+v", first)
+		}
+		if e := s.last(); e.Kind != oncehttp.Ran || !e.Kept || e.Status != 201 || e.Err != nil || !strings.HasPrefix(e.Name, "http/") {
+			t.Errorf("observed %+v", e)
+		}
+		for _, k := range []string{key, `"` + key + `"`} { // two ways to write the same
+			again := s.post(k, "7 EUR")
+			if again.status != 201 || again.body != first.body || !again.replayed() || again.header.Get("Location") != "/payments/1" {
+				t.Errorf("repeat: %+v", again)
+			}
+			if e := s.last(); e.Kind != oncehttp.Replayed || e.Status != 201 {
+				t.Errorf("observed %+v", e)
+			}
+		}
+		s.wantRuns(1)
+		if other := s.post("other", "7 EUR"); other.body != "payment 2: 7 EUR" || other.replayed() {
+			t.Errorf("another key: %+v", other)
+		}
+	})
+}
+
+func TestRepeatRunsAgainAfterRetention(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for _, o := range []oncehttp.Options{{}, {Retention: time.Minute}} {
+			s := newService(t, &o, created())
+			s.post(key, "x")
+			retention := o.Retention
+			if retention == 0 {
+				retention = 24 * time.Hour
+			}
+			time.Sleep(retention - time.Millisecond)
+			if r := s.post(key, "x"); !r.replayed() {
+				t.Errorf("before %s: %+v", retention, r)
+			}
+			time.Sleep(time.Millisecond)
+			if r := s.post(key, "x"); r.replayed() || r.body != "payment 2: x" {
+				t.Errorf("after %s: %+v", retention, r)
+			}
+		}
+	})
+}
+
+func TestKeysThatAreRefused(t *testing.T) {
+	s := newService(t, &oncehttp.Options{Required: true}, created())
+	s.wantProblem(s.post("", "x"), 400, "key_missing")
+	for _, value := range malformed {
+		if value == "" {
+			continue // post sends none
+		}
+		s.wantProblem(s.post(value, "x"), 400, "key_malformed")
+	}
+	s.wantProblem(s.send(request("POST", "/payments", "x", oncehttp.Header, "")), 400, "key_malformed")
+	s.wantProblem(s.send(request("POST", "/payments", "x", oncehttp.Header, key, oncehttp.Header, key)), 400, "key_malformed")
+	s.wantProblem(s.post(key, "x", "Caller", "none"), 403, "caller_unknown")
+	s.wantRuns(0)
+	if s.store.calls != 0 {
+		t.Errorf("%d requests were sent to the store", s.store.calls)
+	}
+}
+
+// A request that needs no key, or of another method, is not the middleware's.
+func TestPassedOn(t *testing.T) {
+	s := newService(t, nil, func(w http.ResponseWriter, r *http.Request) {
+		if _, ok := w.(http.Flusher); !ok {
+			t.Errorf("%s: the handler did not get the server's writer", r.Method)
+		}
+	})
+	for range 2 {
+		s.post("", "x")
+		for _, method := range []string{"GET", "HEAD", "PUT", "DELETE", "OPTIONS", "post"} {
+			s.send(request(method, "/payments", "x", oncehttp.Header, key, "Caller", "none"))
+		}
+	}
+	s.wantRuns(14)
+	if s.store.calls != 0 {
+		t.Errorf("%d requests were sent to the store", s.store.calls)
+	}
+}
+
+func TestMethods(t *testing.T) {
+	for _, c := range []struct {
+		methods []string
+		handled []string
+	}{
+		{nil, []string{"POST", "PATCH"}},
+		{[]string{"PUT", "DELETE"}, []string{"PUT", "DELETE"}},
+	} {
+		s := newService(t, &oncehttp.Options{Methods: c.methods}, created())
+		for _, method := range []string{"GET", "POST", "PATCH", "PUT", "DELETE"} {
+			s.send(request(method, "/payments", "x", oncehttp.Header, "key for "+method[:1]))
+			before := s.count()
+			s.send(request(method, "/payments", "x", oncehttp.Header, "key-for-"+method))
+			s.send(request(method, "/payments", "x", oncehttp.Header, "key-for-"+method))
+			want := 2
+			for _, m := range c.handled {
+				if m == method {
+					want = 1
+				}
+			}
+			if ran := s.count() - before; ran != want {
+				t.Errorf("%v: two %s ran %d times, want %d", c.methods, method, ran, want)
+			}
+		}
+	}
+}
+
+// The key with anything else that makes up a request is another request.
+func TestKeyReused(t *testing.T) {
+	s := newService(t, &oncehttp.Options{Route: func(*http.Request) string { return "all" }}, created())
+	s.send(request("POST", "/payments?a=1&b=2", "x", oncehttp.Header, key))
+	for _, r := range []*http.Request{
+		request("POST", "/payments?a=1&b=2", "y", oncehttp.Header, key),
+		request("POST", "/payments?a=1&b=2", "", oncehttp.Header, key),
+		request("POST", "/payments?a=1&b=2", "x\n", oncehttp.Header, key),
+		request("POST", "/payments?a=1", "&b=2x", oncehttp.Header, key),
+		request("POST", "/payments?b=2&a=1", "x", oncehttp.Header, key),
+		request("POST", "/payments", "x", oncehttp.Header, key),
+		request("POST", "/payments/?a=1&b=2", "x", oncehttp.Header, key),
+		request("POST", "/%70ayments?a=1&b=2", "x", oncehttp.Header, key),
+		request("PATCH", "/payments?a=1&b=2", "x", oncehttp.Header, key),
+	} {
+		s.wantProblem(s.send(r), 422, "key_reused")
+		if e := s.last(); !errors.Is(e.Err, holdfast.ErrFingerprint) {
+			t.Errorf("observed %+v", e)
+		}
+	}
+	s.wantRuns(1)
+	// What the fingerprint does not cover may differ: other headers, the host.
+	r := request("POST", "http://other/payments?a=1&b=2", "x", oncehttp.Header, key, "Accept", "text/html", "Traceparent", "1")
+	if again := s.send(r); !again.replayed() {
+		t.Errorf("repeat: %+v", again)
+	}
+}
+
+func TestKeyReusedWhileItRuns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for _, wait := range []time.Duration{0, time.Minute} {
+			var s *service
+			s = newService(t, &oncehttp.Options{Wait: wait}, func(http.ResponseWriter, *http.Request) {
+				s.wantProblem(s.post(key, "other"), 422, "key_reused")
+			})
+			s.post(key, "x")
+			s.wantRuns(1)
+		}
+	})
+}
+
+// A body that somebody parsed before is compared all the same.
+func TestKeyReusedWithAParsedForm(t *testing.T) {
+	s := newService(t, nil, func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, r.FormValue("amount")) })
+	form := func(body string) reply {
+		r := request("POST", "/payments", body, oncehttp.Header, key, "Content-Type", "application/x-www-form-urlencoded")
+		if err := r.ParseForm(); err != nil {
+			t.Error(err)
+		}
+		return s.send(r)
+	}
+	if r := form("amount=7"); r.body != "7" {
+		t.Errorf("%+v", r)
+	}
+	s.wantProblem(form("amount=8"), 422, "key_reused")
+	if r := form("amount=7"); !r.replayed() || r.body != "7" {
+		t.Errorf("%+v", r)
+	}
+}
+
+func TestKeysBelongToCallerAndRoute(t *testing.T) {
+	s := newService(t, nil, created())
+	mux := http.NewServeMux()
+	mux.Handle("POST /payments", s.Handler)
+	mux.Handle("POST /refunds/{id}", s.Handler)
+	ask := func(path, caller string, throughMux bool) reply {
+		h := s.Handler
+		if throughMux {
+			s.Handler = mux
+		}
+		defer func() { s.Handler = h }()
+		return s.send(request("POST", path, "x", oncehttp.Header, key, "Caller", caller))
+	}
+	for _, mux := range []bool{false, true} {
+		before := s.count()
+		for _, c := range []struct{ path, caller string }{{"/payments", "a"}, {"/payments", "b"}, {"/refunds/1", "a"}, {"/refunds/1", "b"}} {
+			caller := fmt.Sprint(c.caller, mux)
+			if r := ask(c.path, caller, mux); r.replayed() {
+				t.Errorf("%+v is replayed at first: %+v", c, r)
+			}
+			if r := ask(c.path, caller, mux); !r.replayed() {
+				t.Errorf("%+v is not replayed: %+v", c, r)
+			}
+		}
+		if ran := s.count() - before; ran != 4 {
+			t.Errorf("%d runs, want 4", ran)
+		}
+	}
+	// A pattern is one route, whatever fills it in; without one, a path is.
+	s.wantProblem(ask("/refunds/2", "atrue", true), 422, "key_reused")
+	if r := ask("/refunds/2", "afalse", false); r.replayed() || r.status != 201 {
+		t.Errorf("%+v", r)
+	}
+}
+
+// Names are made of all three parts, which cannot be shifted from one to
+// another, and show none of them.
+func TestNames(t *testing.T) {
+	s := newService(t, &oncehttp.Options{Prefix: "shop/"}, created())
+	seen := map[string][3]string{}
+	for _, p := range [][3]string{{"ab", "c", "d"}, {"a", "bc", "d"}, {"a", "b", "cd"}, {"abc", "", "d"}, {"", "abc", "d"}, {"ab", "c", "e"}} {
+		name := s.once.Name(p[0], p[1], p[2])
+		if other, there := seen[name]; there || len(name) != len("shop/")+64 || !strings.HasPrefix(name, "shop/") {
+			t.Errorf("%q: %q (%q)", p, name, other)
+		}
+		seen[name] = p
+	}
+	s.post(key, "x", "Caller", "7")
+	name := s.once.Name("account 7", "POST /payments", key)
+	status, err := s.client.Status(t.Context(), name)
+	if err != nil || status.State != holdfast.OnceDone || s.last().Name != name {
+		t.Errorf("%+v, %v, observed %q", status, err, s.last().Name)
+	}
+	if found, err := s.client.Forget(t.Context(), name); !found || err != nil {
+		t.Errorf("Forget = %t, %v", found, err)
+	}
+	s.post(key, "x", "Caller", "7")
+	s.wantRuns(2)
+}
+
+// What the store shows of a request in progress: its route, fit to be read.
+func TestReason(t *testing.T) {
+	for route, want := range map[string]string{
+		"POST /payments":               "POST /payments",
+		"a\x00\n\xffb":                 "a\ufffd\ufffd\ufffdb",
+		strings.Repeat("é", 150):       strings.Repeat("é", 100),
+		strings.Repeat("x", 199) + "é": strings.Repeat("x", 199),
+	} {
+		s := newService(t, &oncehttp.Options{Route: func(*http.Request) string { return route }}, func(_ http.ResponseWriter, r *http.Request) {
+			lease, ok := holdfast.LeaseFromContext(r.Context())
+			if !ok || lease.Holder().Reason != want || strings.Contains(lease.Holder().Fingerprint, key) {
+				t.Errorf("%q: %+v", route, lease.Holder())
+			}
+		})
+		s.post(key, "x")
+		s.wantRuns(1)
+	}
+}
+
+func TestProblemBase(t *testing.T) {
+	s := newService(t, &oncehttp.Options{Required: true, ProblemBase: "https://api.example/problems#"}, created())
+	if r := s.post("", "x"); !strings.Contains(r.body, `"type":"https://api.example/problems#key_missing"`) {
+		t.Errorf("%s", r.body)
+	}
+}
+
+func TestNewRefusesBadInput(t *testing.T) {
+	client, err := holdfast.New(memlock.New(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range []oncehttp.Options{
+		{Wait: -1}, {Retention: -1}, {Retention: 1}, {Retention: holdfast.MaxRetention + 1}, {TTL: 1}, {TTL: -1},
+		{MaxRequest: -1}, {MaxBody: -1}, {MaxBody: oncehttp.MaxBodyLimit + 1}, {Prefix: "a\n"}, {Prefix: "\xff"}, {Prefix: strings.Repeat("x", 129)},
+	} {
+		if m, err := oncehttp.New(client, caller, &o); m != nil || !errors.Is(err, holdfast.ErrInvalid) || !strings.HasPrefix(err.Error(), "oncehttp: ") {
+			t.Errorf("%+v: %v, want ErrInvalid", o, err)
+		}
+	}
+	for _, err := range []error{second(oncehttp.New(nil, caller, nil)), second(oncehttp.New(client, nil, nil))} {
+		if !errors.Is(err, holdfast.ErrInvalid) {
+			t.Errorf("%v, want ErrInvalid", err)
+		}
+	}
+}
+
+func second[T any](_ T, err error) error { return err }
+
+func TestEventKindStrings(t *testing.T) {
+	for k, want := range map[oncehttp.EventKind]string{oncehttp.Ran: "ran", oncehttp.Replayed: "replayed", oncehttp.Refused: "refused", -1: "unknown", 3: "unknown"} {
+		if k.String() != want {
+			t.Errorf("%d is %q, want %q", int(k), k.String(), want)
+		}
+	}
+}

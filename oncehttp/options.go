@@ -1,0 +1,163 @@
+package oncehttp
+
+import (
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/driver"
+)
+
+// The limits of what is kept in memory and in the store.
+const (
+	MaxBodyLimit = 15 << 20 // bytes; of Options.MaxBody
+
+	defaultMaxBody = 1 << 20
+	maxHeader      = 256 << 10 // of a kept response, encoded; with MaxBodyLimit it is below holdfast.MaxOnceResult
+	maxPrefix      = 128
+)
+
+// Options are the options of New. Nil is default; a zero field is default.
+type Options struct {
+	// Route names what a key is for: the same key on two routes is two keys.
+	// Default: the pattern of the http.ServeMux that called the handler, or the
+	// method and path if there is none. A change of it makes all keys new.
+	Route func(*http.Request) string
+
+	// Methods are the methods that are handled; requests with others are passed
+	// on as they are. Default: POST and PATCH.
+	Methods []string
+
+	// Required refuses requests without a key. Otherwise they are passed on as
+	// they are.
+	Required bool
+
+	// Wait makes a repeat wait so long for the first request, and take its turn
+	// if that fails, before it is refused with 409. Zero: refused at once.
+	Wait time.Duration
+
+	// Retention is how long a response is kept. Clients must not repeat a
+	// request after it. Default: 24 hours.
+	Retention time.Duration
+
+	// TTL is how long a key stays taken if the process that works dies.
+	// Default: that of the client.
+	TTL time.Duration
+
+	// MaxRequest is the greatest length of a request's body in bytes, which is
+	// read before anything else: a longer one is refused with 413. Default:
+	// 1 MiB.
+	MaxRequest int64
+
+	// MaxBody is the greatest length of a response's body that is kept, in
+	// bytes, up to MaxBodyLimit. Default: 1 MiB.
+	MaxBody int
+
+	// Keep decides by its status whether a response is kept. If not, the key is
+	// free at once: a repeat runs. Default: KeepStatus.
+	Keep func(status int) bool
+
+	// Prefix is what the names in the store begin with. Default: "http/".
+	Prefix string
+
+	// ProblemBase is what "type" begins with in the bodies of refusals, before
+	// the code: the address of a page that explains them. Default: none, and
+	// the type is "about:blank".
+	ProblemBase string
+
+	// Observer is told what becomes of each request; nil is nobody.
+	Observer func(Event)
+}
+
+// KeepStatus is the default of Options.Keep. It keeps what is final: 2xx, 3xx
+// and 4xx, except 408, 425, 429 and 499 (the client has gone), which say that
+// another try may end otherwise. A 5xx frees the key, so the handler must have
+// undone its work, or do it in a transaction.
+func KeepStatus(status int) bool {
+	switch status {
+	case http.StatusRequestTimeout, http.StatusTooEarly, http.StatusTooManyRequests, 499:
+		return false
+	}
+	return status >= 200 && status < 500
+}
+
+// An Event says what became of one request.
+type Event struct {
+	Kind   EventKind
+	Name   string // of the do-once key in the store; empty if it is not known yet
+	Status int    // of the response
+	Code   string // of a refusal
+	Kept   bool   // Ran: the response is kept
+	Err    error  // why it was refused, or not kept though it should be
+}
+
+// An EventKind says what was done about a request.
+type EventKind int
+
+const (
+	Ran      EventKind = iota // the handler ran
+	Replayed                  // the response was kept from an earlier request
+	Refused                   // the handler did not run, or its response was withheld
+)
+
+func (k EventKind) String() string {
+	names := [...]string{"ran", "replayed", "refused"}
+	if k < 0 || int(k) >= len(names) {
+		return "unknown"
+	}
+	return names[k]
+}
+
+// resolve returns a copy of o with the defaults filled in, or an error that
+// wraps holdfast.ErrInvalid.
+func (o *Options) resolve() (Options, error) {
+	var c Options
+	if o != nil {
+		c = *o
+	}
+	if c.Route == nil {
+		c.Route = route
+	}
+	if len(c.Methods) == 0 {
+		c.Methods = []string{http.MethodPost, http.MethodPatch}
+	}
+	if c.MaxRequest == 0 {
+		c.MaxRequest = defaultMaxBody
+	}
+	if c.MaxBody == 0 {
+		c.MaxBody = defaultMaxBody
+	}
+	if c.Keep == nil {
+		c.Keep = KeepStatus
+	}
+	if c.Prefix == "" {
+		c.Prefix = "http/"
+	}
+	if c.Observer == nil {
+		c.Observer = func(Event) {}
+	}
+	return c, c.check()
+}
+
+func (o *Options) check() error {
+	switch {
+	case o.Wait < 0:
+		return fmt.Errorf("oncehttp: %w Wait %s: it is negative", holdfast.ErrInvalid, o.Wait)
+	case o.Retention != 0 && (o.Retention < holdfast.MinTTL || o.Retention > holdfast.MaxRetention):
+		return fmt.Errorf("oncehttp: %w Retention %s: want %s to %s", holdfast.ErrInvalid, o.Retention, holdfast.MinTTL, holdfast.MaxRetention)
+	case o.MaxRequest < 0:
+		return fmt.Errorf("oncehttp: %w MaxRequest %d: it is negative", holdfast.ErrInvalid, o.MaxRequest)
+	case o.MaxBody < 0 || o.MaxBody > MaxBodyLimit:
+		return fmt.Errorf("oncehttp: %w MaxBody %d: want up to %d", holdfast.ErrInvalid, o.MaxBody, MaxBodyLimit)
+	case len(o.Prefix) > maxPrefix:
+		return fmt.Errorf("oncehttp: %w Prefix: it has %d bytes, the limit is %d", holdfast.ErrInvalid, len(o.Prefix), maxPrefix)
+	}
+	if err := (&holdfast.AcquireOptions{TTL: o.TTL}).Check(); err != nil {
+		return fmt.Errorf("oncehttp: %w", err)
+	}
+	if err := driver.CheckName(o.Prefix); err != nil {
+		return fmt.Errorf("oncehttp: Prefix: %w", err)
+	}
+	return nil
+}

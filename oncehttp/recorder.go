@@ -1,0 +1,140 @@
+package oncehttp
+
+import (
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+)
+
+// A recorder is the http.ResponseWriter of the handler. It holds the response
+// back until send, or until the body outgrows the limit. It deliberately has
+// no Flush, Hijack or Unwrap.
+type recorder struct {
+	to    http.ResponseWriter
+	limit int
+	outer http.Header // what others had set before the handler began
+
+	header   http.Header // the handler's, to be changed until WriteHeader
+	status   int         // 0 until WriteHeader
+	final    http.Header // as of WriteHeader
+	body     []byte
+	overflow bool // the response is being sent
+}
+
+func newRecorder(to http.ResponseWriter, limit int) *recorder {
+	return &recorder{to: to, limit: limit, outer: to.Header().Clone(), header: cloneHeader(to.Header())}
+}
+
+// cloneHeader returns a copy that can be written to, also of nil.
+func cloneHeader(h http.Header) http.Header {
+	c := h.Clone()
+	if c == nil {
+		c = http.Header{}
+	}
+	return c
+}
+
+// Header implements http.ResponseWriter.
+func (w *recorder) Header() http.Header { return w.header }
+
+// WriteHeader implements http.ResponseWriter. Informational responses are
+// dropped, as is a second status.
+func (w *recorder) WriteHeader(status int) {
+	if status < 100 || status > 999 {
+		panic(fmt.Sprintf("oncehttp: invalid status %d", status)) // as net/http does
+	}
+	if w.status != 0 || status < 200 && status != http.StatusSwitchingProtocols {
+		return
+	}
+	w.status, w.final = status, w.header.Clone()
+	maps.DeleteFunc(w.final, func(name string, _ []string) bool {
+		return name == "Trailer" || strings.HasPrefix(name, http.TrailerPrefix)
+	})
+}
+
+// Write implements http.ResponseWriter.
+func (w *recorder) Write(p []byte) (int, error) {
+	if w.status == 0 {
+		w.WriteHeader(http.StatusOK)
+	}
+	if w.status < 200 || w.status == http.StatusNoContent || w.status == http.StatusNotModified {
+		return 0, http.ErrBodyNotAllowed
+	}
+	if !w.overflow && len(w.body)+len(p) > w.limit {
+		w.send()
+		w.overflow, w.body = true, nil
+	}
+	if w.overflow {
+		return w.to.Write(p)
+	}
+	w.body = append(w.body, p...)
+	return len(p), nil
+}
+
+// finish notes that the handler has returned.
+func (w *recorder) finish() {
+	if w.status == 0 {
+		w.WriteHeader(http.StatusOK)
+	}
+}
+
+// send sends what was held back. A client that is gone needs no answer.
+func (w *recorder) send() {
+	if w.overflow {
+		return
+	}
+	h := w.to.Header()
+	clear(h)
+	maps.Copy(h, w.final)
+	w.to.WriteHeader(w.status)
+	if len(w.body) > 0 {
+		_, _ = w.to.Write(w.body)
+	}
+}
+
+// response returns what is to be kept.
+func (w *recorder) response() response {
+	return response{Status: w.status, Header: changes(w.outer, w.final), Overflow: w.overflow, body: w.body}
+}
+
+// changes returns what a handler did to the header that it found: the fields
+// that it set, and with nil those that it deleted. What others had set is not
+// kept, because they will set it again for a repeat.
+func changes(before, after http.Header) map[string][][]byte {
+	kept := map[string][][]byte{}
+	drop := dropped(after)
+	for name, values := range after {
+		was, there := before[name]
+		if drop[http.CanonicalHeaderKey(name)] || there && slices.Equal(was, values) {
+			continue
+		}
+		kept[name] = [][]byte{}
+		for _, v := range values {
+			kept[name] = append(kept[name], []byte(v))
+		}
+	}
+	for name := range before {
+		if _, there := after[name]; !there {
+			kept[name] = nil
+		}
+	}
+	return kept
+}
+
+// dropped returns the fields that are not kept: what concerns one connection
+// only (RFC 9110, section 7.6.1), the time, and the cookies of the first time.
+func dropped(h http.Header) map[string]bool {
+	drop := map[string]bool{
+		"Connection": true, "Keep-Alive": true, "Proxy-Connection": true, "Te": true, "Transfer-Encoding": true, "Upgrade": true,
+		"Proxy-Authenticate": true, "Proxy-Authorization": true,
+		"Date": true, "Set-Cookie": true, ReplayedHeader: true,
+	}
+	for _, value := range h["Connection"] {
+		for name := range strings.SplitSeq(value, ",") {
+			drop[http.CanonicalHeaderKey(strings.TrimSpace(name))] = true
+		}
+	}
+	return drop
+}

@@ -1,0 +1,93 @@
+package oncehttp
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"unicode"
+)
+
+var (
+	errNoCaller = errors.New("the caller is not known")
+	errTooLarge = errors.New("the request's body is too large")
+)
+
+// admit checks a request and reads its body. err is that of its key. It returns
+// an error, and what to answer, if the request is refused.
+func (x *exchange) admit(key string, err error) (problem, error) {
+	switch {
+	case errors.Is(err, errNoKey):
+		return problem{Status: http.StatusBadRequest, Code: "key_missing", Detail: "this request needs the header " + Header + " with a new random key, which is the same when it is repeated"}, err
+	case err != nil:
+		return problem{Status: http.StatusBadRequest, Code: "key_malformed", Detail: err.Error()}, err
+	}
+	caller := x.caller(x.r)
+	if caller == "" {
+		return problem{Status: http.StatusForbidden, Code: "caller_unknown", Detail: "a request with " + Header + " must say who sends it"}, errNoCaller
+	}
+	x.key, x.route = key, x.opts.Route(x.r)
+	x.name = x.Name(caller, x.route, key)
+	return x.read()
+}
+
+// read reads the body, up to Options.MaxRequest.
+func (x *exchange) read() (problem, error) {
+	large := problem{Status: http.StatusRequestEntityTooLarge, Code: "body_too_large", Detail: fmt.Sprintf("the body of a request with %s may have %d bytes", Header, x.opts.MaxRequest)}
+	if x.r.ContentLength > x.opts.MaxRequest {
+		return large, errTooLarge
+	}
+	body, err := io.ReadAll(http.MaxBytesReader(x.w, x.r.Body, x.opts.MaxRequest))
+	var tooLarge *http.MaxBytesError // also of a limit that others have set
+	switch {
+	case errors.As(err, &tooLarge):
+		return large, errTooLarge
+	case err != nil:
+		return problem{Status: http.StatusBadRequest, Code: "body_unreadable", Detail: "the body of the request did not arrive as a whole"}, err
+	}
+	x.body = body
+	return problem{}, nil
+}
+
+// fingerprint tells requests apart that have the same key. With the key in it,
+// nobody who sees it can find out a body by trying.
+func (x *exchange) fingerprint() string {
+	parts := [][]byte{[]byte(x.key), []byte(x.r.Method), []byte(x.r.URL.EscapedPath()), []byte(x.r.URL.RawQuery), x.body}
+	if x.r.PostForm != nil { // the body was read before we could
+		parts = append(parts, []byte(x.r.PostForm.Encode()))
+	}
+	return digest(parts...)
+}
+
+// request returns the handler's request, whose body can be read again.
+func (x *exchange) request(ctx context.Context) *http.Request {
+	r := x.r.WithContext(ctx)
+	r.Body, r.ContentLength, r.TransferEncoding = http.NoBody, int64(len(x.body)), nil
+	if len(x.body) > 0 {
+		r.Body = io.NopCloser(bytes.NewReader(x.body))
+	}
+	return r
+}
+
+// route is the default of Options.Route.
+func route(r *http.Request) string {
+	if r.Pattern != "" {
+		return r.Pattern
+	}
+	return r.Method + " " + r.URL.EscapedPath()
+}
+
+// printable returns the beginning of s, fit to be shown with the lease.
+func printable(s string) string {
+	const longest = 200
+	s = strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return unicode.ReplacementChar
+		}
+		return r
+	}, strings.ToValidUTF8(s, string(unicode.ReplacementChar)))
+	return strings.ToValidUTF8(s[:min(len(s), longest)], "")
+}

@@ -1,0 +1,105 @@
+package holdfast
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/driver"
+)
+
+// A recordHeader is the first line of the record of do-once work, as JSON. The
+// result follows as it is.
+type recordHeader struct {
+	Version     int    `json:"v"`
+	Token       uint64 `json:"token"`
+	Fingerprint string `json:"fingerprint,omitempty"`
+}
+
+const recordVersion = 1
+
+func formatRecord(h recordHeader, value []byte) []byte {
+	h.Version = recordVersion
+	line, _ := json.Marshal(h) // numbers and a checked text: cannot fail
+	return append(append(line, '\n'), value...)
+}
+
+// replay returns the result that a record holds. It returns ErrFingerprint if
+// the record is of another request than fingerprint, where both are known.
+func replay(record []byte, fingerprint string) (OnceResult, error) {
+	line, value, ok := bytes.Cut(record, []byte{'\n'})
+	var h recordHeader
+	if err := json.Unmarshal(line, &h); err != nil || !ok || h.Version != recordVersion {
+		return OnceResult{}, fmt.Errorf("%w: the record is none of this version: forget the key", ErrKindMismatch)
+	}
+	if err := compareFingerprints(h.Fingerprint, fingerprint); err != nil {
+		return OnceResult{}, err
+	}
+	return OnceResult{Value: value, Replayed: true, Token: h.Token}, nil
+}
+
+// OnceJSON is Once for work whose result can be written as JSON.
+func OnceJSON[T any](ctx context.Context, c *Client, key string, opts *OnceOptions, fn func(ctx context.Context, l *Lease) (T, error)) (v T, r OnceResult, err error) {
+	r, err = c.Once(ctx, key, opts, func(ctx context.Context, l *Lease) ([]byte, error) {
+		v, err := fn(ctx, l)
+		if err != nil {
+			return nil, err
+		}
+		data, err := json.Marshal(v)
+		return data, wrapOp("once", key, err)
+	})
+	if err != nil {
+		return v, r, err
+	}
+	if err := json.Unmarshal(r.Value, &v); err != nil {
+		var none T // instead of half a value
+		return none, r, opError("once", key, fmt.Errorf("%w: the stored result is of another type: %w", ErrKindMismatch, err))
+	}
+	return v, r, nil
+}
+
+// OnceEvery is Once for one run of a schedule: however many replicas call it
+// for the same scheduled time, whatever their clocks say, fn runs once. The key
+// is of the form "reports/nightly@2026-11-21T03:00Z".
+//
+// scheduled is the time for which the schedule says that the run is due, in
+// whole seconds, and not the present time: see Slot. Retention must be longer
+// than a replica may be late; a replica that comes later works again.
+func (c *Client) OnceEvery(ctx context.Context, key string, scheduled time.Time, opts *OnceOptions, fn func(ctx context.Context, l *Lease) ([]byte, error)) (OnceResult, error) {
+	if err := driver.CheckName(key); err != nil { // the time would make it a name
+		return OnceResult{}, opError("once", key, err)
+	}
+	if scheduled.Nanosecond() != 0 || scheduled.IsZero() {
+		err := fmt.Errorf("%w scheduled time %s: want whole seconds, as the schedule says and not as a clock does: see Slot", ErrInvalid, scheduled)
+		return OnceResult{}, opError("once", key, err)
+	}
+	return c.Once(ctx, key+"@"+slotName(scheduled), opts, fn)
+}
+
+// slotName writes a scheduled time in UTC, the same on every machine.
+func slotName(scheduled time.Time) string {
+	layout := "2006-01-02T15:04Z"
+	if scheduled.Second() != 0 {
+		layout = "2006-01-02T15:04:05Z"
+	}
+	return scheduled.UTC().Format(layout)
+}
+
+// Slot returns the scheduled time nearest to now of a schedule that is due
+// every so often, counted from start, for programs whose timer does not tell
+// which run it is for. Replicas whose clocks are off by less than half of
+// every get the same slot for the same run. Start and every are guaranteed to
+// be whole seconds, every more than 0.
+func Slot(now, start time.Time, every time.Duration) time.Time {
+	// In half seconds, because the middle of a slot may be one, and not as a
+	// Duration, which ends after 292 years.
+	period := int64(every / time.Second)
+	since := 2*(now.Unix()-start.Unix()) + int64(now.Nanosecond()/5e8) + period
+	n := since / (2 * period)
+	if since%(2*period) < 0 {
+		n-- // the next lower one, also before start
+	}
+	return time.Unix(start.Unix()+n*period, 0).In(start.Location())
+}

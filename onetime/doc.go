@@ -1,0 +1,49 @@
+// Package onetime issues one-time tokens: random secrets for magic links,
+// invitations and download tickets, whose payload is handed out exactly once
+// however many redeem at the same time.
+//
+//	tokens, err := onetime.New(client, nil)
+//	secret, err := tokens.Issue(ctx, []byte("user 42"), 15*time.Minute)
+//	// mail https://example.org/login?t=<secret>, and keep it nowhere
+//	payload, err := tokens.Redeem(ctx, secret)
+//
+// # The secret
+//
+// A secret is "hf1t_", 43 random letters and digits, which are 256 bits, and
+// 6 that are a checksum of the rest: 54 characters that need no escaping in a
+// URL. One that was mistyped or cut off is [ErrMalformed] without a question to
+// the store. [Pattern] finds secrets in logs and source code.
+//
+// The store sees only a SHA-256 over the name of the collection and the
+// random part. Whoever reads the store can redeem nothing, though they can
+// read the payloads of fresh tokens. A secret issued in one collection is
+// [ErrUnknown] in every other: an invitation does not reset a password. No
+// secret is part of an error, an event, or the name of a lock.
+//
+// # Exactly once
+//
+// The engine decides in one step of its store who is handed the payload. All
+// others get [ErrRedeemed], as long as the store keeps its data: a store that
+// fails over to a replica without the last writes forgets who redeemed as well.
+//
+// A reply can be lost after that step. Within one call the request is
+// repeated, under the same ID, until it is answered; see
+// [RedeemOptions.RequestID] for callers whose own reply can be lost.
+//
+// # Pruning
+//
+// Stores that do not forget by themselves, such as a SQLite file, are pruned.
+// There, a redeem shares the lock with the collection's name, and inside it
+// takes an exclusive lock on the token; pruning takes the collection's lock
+// exclusively for one bounded batch at a time, so that both wait for each other
+// in the fair queue and redeems go on between the batches. On other stores no
+// lock is taken, and a redeem is one request. That a payload is handed out once
+// never rests on these locks.
+//
+// # Concurrency
+//
+// A Service is safe for concurrent use. On a store that is to be pruned, the
+// first Issue or Redeem starts one goroutine with one timer, which prunes; its
+// errors go to the Observer. [Service.Close] ends it and waits for it. Nothing
+// else is started.
+package onetime

@@ -1,0 +1,84 @@
+package onetime
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/driver"
+)
+
+// What has become of a token, or why nobody can say, for errors.Is (INVARIANT
+// I10). Each error of this package wraps one of them, or one of package
+// holdfast, or nothing but the error of the caller's own context.
+var (
+	// ErrMalformed: it is no secret of this package, or was mistyped or cut
+	// off. Nothing was sent to the store.
+	ErrMalformed = errors.New("this is no one-time token, or it was mistyped or cut off")
+
+	// ErrUnknown: the token was never issued in this collection, or it was
+	// over for longer than Options.Memory.
+	ErrUnknown = errors.New("token is unknown")
+
+	// ErrExpired: the token's TTL ended before anybody redeemed it.
+	ErrExpired = errors.New("token has expired")
+
+	// ErrRevoked: the token was revoked before anybody redeemed it.
+	ErrRevoked = errors.New("token was revoked")
+
+	// ErrRedeemed: somebody has redeemed the token. If that was an earlier
+	// request of ours whose reply was lost, driver.RedeemGrace is over too.
+	ErrRedeemed = errors.New("token was redeemed already")
+
+	// ErrTooManyAttempts: RedeemOptions.Caller has failed too often. The
+	// error is a *TooManyAttemptsError. Nothing was sent to the store.
+	ErrTooManyAttempts = errors.New("too many failed attempts")
+)
+
+// A TooManyAttemptsError says when to come back. It is ErrTooManyAttempts.
+type TooManyAttemptsError struct {
+	RetryAfter time.Duration // until the next attempt may be made
+}
+
+func (e *TooManyAttemptsError) Error() string {
+	return fmt.Sprintf("%v: the next may be made in %s", ErrTooManyAttempts, max(e.RetryAfter.Round(time.Millisecond), time.Millisecond))
+}
+
+// Is makes errors.Is(err, ErrTooManyAttempts) true.
+func (e *TooManyAttemptsError) Is(target error) bool { return target == ErrTooManyAttempts }
+
+// stateError returns the error for a token that can not be redeemed.
+func stateError(s driver.VaultState) error {
+	switch s {
+	case driver.Unknown:
+		return ErrUnknown
+	case driver.Expired:
+		return ErrExpired
+	case driver.Revoked:
+		return ErrRevoked
+	case driver.Redeemed:
+		return ErrRedeemed
+	}
+	return fmt.Errorf("%w: the engine answered %q, which makes no sense here", holdfast.ErrOutcomeUnknown, s)
+}
+
+// isRefusal reports whether err is about the token itself, not the store.
+func isRefusal(err error) bool {
+	for _, e := range []error{ErrMalformed, ErrUnknown, ErrExpired, ErrRevoked, ErrRedeemed} {
+		if errors.Is(err, e) {
+			return true
+		}
+	}
+	return false
+}
+
+// opError adds the verb and, where it is known, which token it was about:
+// `onetime: redeem 5f3a09c2d1e4: token has expired`. That is the beginning of
+// its ID, which says nothing of its secret.
+func opError(op string, digest driver.Digest, err error) error {
+	if digest == "" {
+		return fmt.Errorf("onetime: %s: %w", op, err)
+	}
+	return fmt.Errorf("onetime: %s %s: %w", op, digest[:12], err)
+}

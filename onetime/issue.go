@@ -1,0 +1,116 @@
+package onetime
+
+import (
+	"bytes"
+	"context"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/driver"
+)
+
+// Issue stores a payload, which may be empty, and returns the secret that
+// redeems it once, for ttl from now: 10 ms to about ten years, by the store's
+// clock. The payload is stored as it is, for whoever can read the store.
+//
+// If there is an error nobody can redeem anything: holdfast.ErrInvalid for a
+// payload that is too large or a ttl out of range, holdfast.ErrUnavailable, or
+// ctx's error. What the store may have kept unseen goes away with its time.
+func (s *Service) Issue(ctx context.Context, payload []byte, ttl time.Duration) (secret string, err error) {
+	if err := s.opts.checkIssue(payload, ttl); err != nil {
+		return "", opError("issue", "", err)
+	}
+	if err := s.begin(); err != nil {
+		return "", opError("issue", "", err)
+	}
+	secret = newSecret(systemRandom)
+	d := digest(s.opts.Name, secret[len(prefix):len(prefix)+randomLen])
+	req := driver.DepositRequest{
+		Digest: d, By: driver.NewLeaseID(), TTL: ceilMS(ttl), Memory: ceilMS(s.opts.Memory),
+		// A copy: after a failure the request may still be on its way.
+		Payload: bytes.Clone(payload),
+	}
+	f := s.repeat(ctx, func(ctx context.Context) error { return s.vault.Deposit(ctx, req) })
+	if f != nil {
+		return "", opError("issue", d, f.harmless(ctx))
+	}
+	s.opts.Observer(Event{Kind: Issued, ID: string(d)})
+	return secret, nil
+}
+
+// A Preview is what Peek returns.
+type Preview struct {
+	Payload   []byte
+	ExpiresIn time.Duration // as of the store's answer
+}
+
+// Peek returns what a secret would be redeemed for, and redeems nothing: for
+// the page that a link leads to, since mail scanners follow links, and whose
+// button redeems. Its errors are those of Redeem, but for
+// holdfast.ErrOutcomeUnknown: another try does no harm.
+func (s *Service) Peek(ctx context.Context, secret string) (Preview, error) {
+	random, err := parse(secret)
+	if err != nil {
+		return Preview{}, opError("peek", "", err)
+	}
+	d := digest(s.opts.Name, random)
+	if err := s.open(); err != nil {
+		return Preview{}, opError("peek", d, err)
+	}
+	reply, err := s.peek(ctx, d)
+	if err == nil && reply.State != driver.Fresh {
+		err = stateError(reply.State)
+	}
+	if err != nil {
+		return Preview{}, opError("peek", d, err)
+	}
+	return Preview{Payload: reply.Payload, ExpiresIn: reply.ExpiresIn}, nil
+}
+
+func (s *Service) peek(ctx context.Context, d driver.Digest) (reply driver.VaultReply, err error) {
+	f := s.repeat(ctx, func(ctx context.Context) (err error) {
+		reply, err = s.vault.Peek(ctx, d)
+		return err
+	})
+	if f != nil {
+		return driver.VaultReply{}, f.harmless(ctx)
+	}
+	return reply, nil
+}
+
+// Revoke makes sure that nobody redeems the token any more, and deletes its
+// payload. A token that was revoked before is no error; otherwise the errors
+// are those of Redeem, so that ErrRedeemed says that it came too late.
+func (s *Service) Revoke(ctx context.Context, secret string) error {
+	random, err := parse(secret)
+	if err != nil {
+		return opError("revoke", "", err)
+	}
+	return s.revoke(ctx, digest(s.opts.Name, random))
+}
+
+// RevokeID is Revoke for those who kept the token's ID and not the secret.
+func (s *Service) RevokeID(ctx context.Context, id string) error {
+	if !isDigest(id) {
+		return opError("revoke", "", ErrMalformed)
+	}
+	return s.revoke(ctx, driver.Digest(id))
+}
+
+func (s *Service) revoke(ctx context.Context, d driver.Digest) error {
+	if err := s.open(); err != nil {
+		return opError("revoke", d, err)
+	}
+	var reply driver.VaultReply
+	f := s.repeat(ctx, func(ctx context.Context) (err error) {
+		reply, err = s.vault.Revoke(ctx, d)
+		return err
+	})
+	switch {
+	case f != nil:
+		return opError("revoke", d, f.effective())
+	case reply.State != driver.Fresh && reply.State != driver.Revoked: // INVARIANT I6: a repeat finds Revoked
+		return opError("revoke", d, stateError(reply.State))
+	}
+	s.opts.Observer(Event{Kind: Revoked, ID: string(d)})
+	return nil
+}

@@ -1,0 +1,73 @@
+package onetime
+
+import (
+	"context"
+	"math/rand/v2"
+
+	"github.com/holdfast-locks/holdfast"
+)
+
+// Prune deletes what is over: tokens after their Memory, and payloads that
+// nobody can be handed any more, of every collection in the store. It returns
+// how many tokens it deleted, also if an error ended it early. It works in
+// steps of Options.PruneBatch, and redeems go on between them.
+//
+// A Service prunes by itself from its first Issue or Redeem on; Prune is for a
+// nightly job, and for a store that no Service runs on. It does nothing where
+// the store forgets by itself. The count may be too low if a reply was lost.
+func (s *Service) Prune(ctx context.Context) (n int, err error) {
+	if err := s.open(); err != nil {
+		return 0, opError("prune", "", err)
+	}
+	n, err = s.prune(ctx)
+	if err != nil {
+		return n, opError("prune", "", err)
+	}
+	return n, nil
+}
+
+func (s *Service) prune(ctx context.Context) (n int, err error) {
+	for more := s.isPruned; more && err == nil; {
+		var deleted int
+		deleted, more, err = s.pruneBatch(ctx)
+		n += deleted
+	}
+	if err != nil {
+		s.opts.Observer(Event{Kind: PruneFailed, Pruned: n, Err: err})
+	} else {
+		s.opts.Observer(Event{Kind: Pruned, Pruned: n})
+	}
+	return n, err
+}
+
+// pruneBatch makes one step while nobody redeems. Whoever came to redeem
+// meanwhile has a place in the queue before the next step.
+func (s *Service) pruneBatch(ctx context.Context) (deleted int, more bool, err error) {
+	if ctx.Err() != nil {
+		return 0, false, contextError(ctx)
+	}
+	lease, err := s.client.Acquire(ctx, s.opts.Name, &holdfast.AcquireOptions{
+		TTL: lockTTL, Reason: "prune one-time tokens",
+	})
+	if err != nil {
+		return 0, false, err
+	}
+	defer lease.Release(ctx)
+	f := s.repeat(ctx, func(ctx context.Context) (err error) {
+		deleted, more, err = s.vault.Prune(ctx, s.opts.PruneBatch)
+		return err
+	})
+	if f != nil {
+		return 0, false, f.harmless(ctx)
+	}
+	return deleted, more, nil
+}
+
+// pruneRegularly is the pruner: it prunes until Close.
+func (s *Service) pruneRegularly() {
+	defer close(s.pruner)
+	every := s.opts.PruneEvery
+	for sleep(s.background, every-rand.N(every/4)) {
+		_, _ = s.prune(s.background) // an error is told to the Observer; the next round goes on
+	}
+}

@@ -1,0 +1,409 @@
+package onetime_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/onetime"
+)
+
+// A stopwatch makes the requests of some kinds take a second each, and keeps
+// which were under way at the same time.
+type stopwatch struct {
+	mu      sync.Mutex
+	running map[string]int
+	most    map[string]int  // of one kind at a time
+	met     map[string]bool // "a with b"
+}
+
+func (w *stopwatch) install(engine *faulty, ops ...string) {
+	w.running, w.most, w.met = map[string]int{}, map[string]int{}, map[string]bool{}
+	engine.set(func(_ context.Context, op string, _ int) error {
+		if slices.Contains(ops, op) {
+			w.mu.Lock()
+			w.running[op]++
+			w.most[op] = max(w.most[op], w.running[op])
+			for other, n := range w.running {
+				if other != op && n > 0 {
+					w.met[op+" with "+other], w.met[other+" with "+op] = true, true
+				}
+			}
+			w.mu.Unlock()
+			time.Sleep(time.Second)
+		}
+		return nil
+	}, func(_ context.Context, op string, _ int) error {
+		if slices.Contains(ops, op) {
+			w.mu.Lock()
+			w.running[op]--
+			w.mu.Unlock()
+		}
+		return nil
+	})
+}
+
+// While somebody prunes nobody redeems, and the other way round; redeems of
+// different tokens run together, of the same token one after the other.
+func TestNestedLocks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		engine := newFaulty()
+		s := newService(t, engine, &onetime.Options{PruneBatch: 2, PruneEvery: 24 * time.Hour, Memory: time.Hour})
+		for range 10 {
+			mustIssue(t, s, "old", 10*time.Millisecond)
+		}
+		early, late := make([]string, 8), make([]string, 8)
+		for i := range early {
+			early[i] = mustIssue(t, s, "payload", 100*time.Hour)
+			late[i] = mustIssue(t, s, "payload", 100*time.Hour)
+		}
+		time.Sleep(2 * time.Hour)
+		var w stopwatch
+		w.install(engine, "prune", "redeem")
+		var wg sync.WaitGroup
+		for _, secret := range early {
+			wg.Go(func() { wantRedeem(t, s, secret, "payload") })
+		}
+		synctest.Wait() // all are under way
+		for range 2 {
+			wg.Go(func() {
+				if _, err := s.Prune(t.Context()); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		synctest.Wait() // and pruning waits for them
+		for _, secret := range late {
+			wg.Go(func() { wantRedeem(t, s, secret, "payload") })
+		}
+		wg.Wait()
+		if w.met["redeem with prune"] || w.most["prune"] != 1 {
+			t.Errorf("a step of pruning ran beside another request: %v, %v", w.met, w.most)
+		}
+		if w.most["redeem"] != len(early) {
+			t.Errorf("%d redeems at a time, want %d: the outer lock is shared", w.most["redeem"], len(early))
+		}
+		if n := engine.count("prune"); n < 6 || engine.left() != len(early)+len(late) {
+			t.Errorf("%d steps of pruning, %d tokens left", n, engine.left())
+		}
+
+		secret := mustIssue(t, s, "payload", time.Hour)
+		w.install(engine, "redeem")
+		for i := range 5 {
+			wg.Go(func() {
+				_, err := s.Redeem(t.Context(), secret)
+				if i > 0 && err != nil && !errors.Is(err, onetime.ErrRedeemed) {
+					t.Error(err)
+				}
+			})
+		}
+		wg.Wait()
+		if w.most["redeem"] != 1 {
+			t.Errorf("%d redeems of one token at a time, want 1: the inner lock is exclusive", w.most["redeem"])
+		}
+	})
+}
+
+// Redeems go on between the steps of a long pruning.
+func TestRedeemsGoOnBetweenBatches(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		engine := newFaulty()
+		s := newService(t, engine, &onetime.Options{PruneBatch: 10, PruneEvery: 24 * time.Hour, Memory: time.Hour})
+		secret := mustIssue(t, s, "payload", 100*time.Hour)
+		for range 300 {
+			mustIssue(t, s, "old", 10*time.Millisecond)
+		}
+		time.Sleep(2 * time.Hour)
+		steps := engine.count("prune")
+		var w stopwatch
+		w.install(engine, "prune")
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			if n, err := s.Prune(t.Context()); n != 300 || err != nil {
+				t.Errorf("Prune = %d, %v; want 300", n, err)
+			}
+		}()
+		time.Sleep(3500 * time.Millisecond) // in the middle of the fourth step
+		start := time.Now()
+		wantRedeem(t, s, secret, "payload")
+		if took := time.Since(start); took > 500*time.Millisecond {
+			t.Errorf("the redeem took %s, want it after the step that runs, in 500ms", took)
+		}
+		if n := engine.count("prune") - steps; n > 5 {
+			t.Errorf("the redeem waited for %d steps", n)
+		}
+		<-done
+		if n := engine.count("prune") - steps; n != 30 && n != 31 {
+			t.Errorf("%d steps for 300 tokens, want 30", n)
+		}
+	})
+}
+
+// 32 workers issue and redeem while two prune all the time: every payload comes
+// out once, and all that is over is deleted, and nothing else.
+func TestPruneUnderConcurrentRedeems(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		engine := newFaulty()
+		s := newService(t, engine, &onetime.Options{PruneBatch: 3, Memory: onetime.MinMemory, PruneEvery: 24 * time.Hour})
+		ctx, stop := context.WithCancel(t.Context())
+		var pruners, workers sync.WaitGroup
+		for range 2 {
+			pruners.Go(func() {
+				for ctx.Err() == nil {
+					if _, err := s.Prune(ctx); err != nil && ctx.Err() == nil {
+						t.Errorf("Prune: %v", err)
+					}
+					time.Sleep(rand.N(time.Second))
+				}
+			})
+		}
+		const rounds = 20
+		redeemed := make([][]string, 32)
+		for worker := range redeemed {
+			workers.Go(func() {
+				for i := range rounds {
+					payload := fmt.Sprint(worker, " ", i)
+					secret := mustIssue(t, s, payload, time.Hour)
+					mustIssue(t, s, "short", 10*time.Millisecond)
+					time.Sleep(rand.N(20 * time.Second))
+					wantRedeem(t, s, secret, payload)
+					redeemed[worker] = append(redeemed[worker], secret)
+				}
+			})
+		}
+		workers.Wait()
+		during := len(engine.tokens) - engine.left()
+		time.Sleep(2 * time.Minute)
+		stop()
+		pruners.Wait()
+		for _, secret := range slices.Concat(redeemed...) {
+			if _, err := s.Redeem(t.Context(), secret); !errors.Is(err, onetime.ErrRedeemed) {
+				t.Errorf("second Redeem: %v", err)
+			}
+		}
+		if during == 0 || engine.left() != 32*rounds || len(engine.tokens) != 2*32*rounds {
+			t.Errorf("%d tokens deleted meanwhile, %d of %d left; want %d", during, engine.left(), len(engine.tokens), 32*rounds)
+		}
+	})
+}
+
+// On a store that forgets by itself there are no locks and no pruning, and a
+// redeem is one request.
+func TestSelfPruningStoreNeedsOneRequest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		engine := newFaulty()
+		engine.selfPruning = true
+		s := newService(t, engine, nil)
+		for range 10 {
+			wantRedeem(t, s, mustIssue(t, s, "payload", time.Hour), "payload")
+		}
+		if n, err := s.Prune(t.Context()); n != 0 || err != nil {
+			t.Errorf("Prune = %d, %v", n, err)
+		}
+		time.Sleep(100 * time.Hour)
+		if engine.count("redeem") != 10 || engine.count("deposit") != 10 || engine.total() != 20 {
+			t.Errorf("requests: %v, want 10 deposits and 10 redeems", engine.calls)
+		}
+		s.Close(t.Context()) // without it, nothing may keep the bubble from ending
+	})
+}
+
+// A token that was made up leaves nothing behind: no lock was taken, whose last
+// fencing token the store would have to remember.
+func TestMadeUpTokensLeaveNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		engine := newFaulty()
+		s := newService(t, engine, nil)
+		elsewhere := newService(t, newFaulty(), nil)
+		for range 100 {
+			_, err := s.Redeem(t.Context(), mustIssue(t, elsewhere, "", time.Hour))
+			wantErr(t, err, onetime.ErrUnknown)
+		}
+		if n := engine.count("acquire"); n != 0 || engine.left() != 0 {
+			t.Errorf("%d locks were asked for, %d tokens are kept", n, engine.left())
+		}
+
+		secret := mustIssue(t, s, "payload", time.Hour)
+		wantRedeem(t, s, secret, "payload")
+		id, _ := s.ID(secret)
+		want := map[string]bool{"onetime": true, "onetime/" + id[:32]: true}
+		if fmt.Sprint(engine.names) != fmt.Sprint(want) {
+			t.Errorf("locks: %v, want %v", engine.names, want)
+		}
+	})
+}
+
+// The pruner exists from the first use until Close, prunes in time, goes on
+// after a failure, and reports it.
+func TestPrunesByItself(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		engine := newFaulty()
+		var mu sync.Mutex
+		var failed []error
+		pruned := 0
+		observer := func(e onetime.Event) {
+			mu.Lock()
+			defer mu.Unlock()
+			pruned += e.Pruned
+			if e.Kind == onetime.PruneFailed {
+				failed = append(failed, e.Err)
+			}
+		}
+		s, err := onetime.New(newClient(t, engine, nil), &onetime.Options{
+			PruneEvery: time.Hour, Memory: 2 * time.Hour, PruneBatch: 7, Observer: observer,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(10 * time.Hour)
+		if n := engine.total(); n != 0 {
+			t.Errorf("%d requests before the first use", n)
+		}
+		secrets := map[string]string{}
+		for i := range 50 {
+			payload := fmt.Sprint("payload ", i)
+			secrets[payload] = mustIssue(t, s, payload, time.Hour)
+		}
+		wantRedeem(t, s, secrets["payload 1"], "payload 1")
+
+		time.Sleep(3*time.Hour - time.Minute)
+		if n := engine.left(); n != 50 {
+			t.Errorf("%d tokens before Memory is over, want 50", n)
+		}
+		engine.set(lose("prune", always, driver.ErrUnavailable), nil)
+		time.Sleep(2 * time.Hour)
+		engine.heal()
+		mu.Lock()
+		if len(failed) == 0 || len(failed) > 3 {
+			t.Errorf("%d failures in two hours were reported", len(failed))
+		}
+		for _, err := range failed {
+			wantErr(t, err, holdfast.ErrUnavailable)
+		}
+		mu.Unlock()
+		time.Sleep(time.Hour + time.Minute)
+		mu.Lock()
+		if n := engine.left(); n != 0 || pruned != 50 {
+			t.Errorf("%d tokens, %d were reported as pruned; want 0 and 50", n, pruned)
+		}
+		mu.Unlock()
+
+		steps := engine.count("prune")
+		if err := s.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+		time.Sleep(10 * time.Hour)
+		if n := engine.count("prune") - steps; n != 0 {
+			t.Errorf("%d steps of pruning after Close", n)
+		}
+		// A pruner that is still there would keep the bubble from ending.
+	})
+}
+
+// A redeem starts the pruner too: who issues may be elsewhere.
+func TestRedeemStartsThePruner(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		engine := newFaulty()
+		issuer := newService(t, engine, nil)
+		secret := mustIssue(t, issuer, "payload", 10*time.Millisecond)
+		issuer.Close(t.Context())
+		s := newService(t, engine, nil)
+		s.Redeem(t.Context(), secret)
+		time.Sleep(25 * time.Hour)
+		if n := engine.left(); n != 0 {
+			t.Errorf("%d tokens are kept", n)
+		}
+		if n := engine.count("prune"); n < 25*6 || n > 25*6*4/3+1 {
+			t.Errorf("%d steps of pruning in 25 hours, want one each 7.5 to 10 minutes", n)
+		}
+	})
+}
+
+// Close does not wait for a step that the store does not answer, beyond ctx.
+func TestCloseWhilePruning(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		engine := newFaulty()
+		s := newService(t, engine, nil)
+		mustIssue(t, s, "payload", time.Hour)
+		engine.set(hang("prune", always), nil)
+		for engine.count("prune") == 0 {
+			time.Sleep(time.Second)
+		}
+		start := time.Now()
+		if err := s.Close(t.Context()); err != nil || time.Since(start) != 0 {
+			t.Errorf("Close = %v after %s, want it to end the step", err, time.Since(start))
+		}
+
+		// An engine that ignores the end of its context.
+		s = newService(t, engine, nil)
+		mustIssue(t, s, "payload", time.Hour)
+		engine.set(func(_ context.Context, op string, _ int) error {
+			if op == "prune" {
+				time.Sleep(time.Minute)
+			}
+			return nil
+		}, nil)
+		for n := engine.count("prune"); engine.count("prune") == n; {
+			time.Sleep(time.Second)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		wantErr(t, s.Close(ctx), context.DeadlineExceeded)
+		if err := s.Close(t.Context()); err != nil {
+			t.Errorf("second Close: %v", err)
+		}
+	})
+}
+
+// A lock that is lost, or cannot be given back, takes nothing from an answer.
+func TestLostLocksDoNotCostThePayload(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		engine := newFaulty()
+		client := newClient(t, engine, nil)
+		s, err := onetime.New(client, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.Close(t.Context())
+		secret := mustIssue(t, s, "payload", time.Hour)
+		engine.set(func(ctx context.Context, op string, n int) error {
+			if op == "redeem" {
+				for name := range engine.names {
+					lock, _ := engine.Inspect(ctx, name)
+					for _, h := range lock.Holders {
+						engine.Release(ctx, driver.ReleaseRequest{Name: name, LeaseID: h.LeaseID})
+					}
+				}
+			}
+			return nil
+		}, nil)
+		wantRedeem(t, s, secret, "payload")
+		engine.heal()
+		for name := range engine.names {
+			if lock, err := client.Inspect(t.Context(), name); err != nil || len(lock.Holders) > 0 {
+				t.Errorf("%q is left locked: %v", name, err)
+			}
+		}
+		// Who cannot have the lock has not redeemed.
+		secret = mustIssue(t, s, "payload", time.Hour)
+		lease, err := client.Acquire(t.Context(), "onetime", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		_, err = s.Redeem(ctx, secret)
+		wantErr(t, err, context.DeadlineExceeded)
+		lease.Release(t.Context())
+		wantRedeem(t, s, secret, "payload")
+	})
+}

@@ -1,0 +1,122 @@
+package onetime
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"time"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/driver"
+)
+
+// lockTTL is how long a process that died in the middle of a redeem or of a
+// step of pruning keeps the others out.
+const lockTTL = 10 * time.Second
+
+// Redeem returns the payload of a secret, exactly once however many redeem at
+// the same time.
+//
+// What is wrong with the token is told apart: ErrMalformed, ErrUnknown,
+// ErrExpired, ErrRevoked, ErrRedeemed. Tell end users one and the same for all
+// of them. With holdfast.ErrUnavailable the token is as it was, and with
+// ctx's error too; holdfast.ErrOutcomeUnknown says that it may have been
+// redeemed but the store did not answer: see RedeemOptions.RequestID.
+func (s *Service) Redeem(ctx context.Context, secret string) (payload []byte, err error) {
+	return s.RedeemWith(ctx, secret, nil)
+}
+
+// RedeemWith is Redeem with options. It also returns ErrTooManyAttempts.
+func (s *Service) RedeemWith(ctx context.Context, secret string, opts *RedeemOptions) (payload []byte, err error) {
+	o, err := opts.resolve()
+	if err != nil {
+		return nil, opError("redeem", "", err)
+	}
+	if err := s.failures.enter(ctx, o.Caller); err != nil {
+		s.opts.Observer(Event{Kind: Refused, Err: err})
+		return nil, opError("redeem", "", err)
+	}
+	defer func() { s.failures.leave(o.Caller, isRefusal(err)) }()
+
+	var d driver.Digest
+	random, err := parse(secret)
+	if err == nil {
+		d = digest(s.opts.Name, random)
+		payload, err = s.redeem(ctx, driver.RedeemRequest{Digest: d, By: o.by()})
+	}
+	if err != nil {
+		s.opts.Observer(Event{Kind: Refused, ID: string(d), Err: err})
+		return nil, opError("redeem", d, err)
+	}
+	s.opts.Observer(Event{Kind: Redeemed, ID: string(d)})
+	return payload, nil
+}
+
+// by returns what the store knows the request by, equal in its repeats.
+func (o *RedeemOptions) by() driver.LeaseID {
+	if o.RequestID == "" {
+		return driver.NewLeaseID()
+	}
+	sum := sha256.Sum256([]byte("holdfast one-time token request\n" + o.RequestID))
+	return driver.LeaseID(hex.EncodeToString(sum[:16]))
+}
+
+func (s *Service) redeem(ctx context.Context, req driver.RedeemRequest) ([]byte, error) {
+	if err := s.begin(); err != nil {
+		return nil, err
+	}
+	if !s.isPruned {
+		return s.redeemUnlocked(ctx, req)
+	}
+	// Locks only for tokens that there are: a lock leaves its last fencing
+	// token behind for a day, and anybody can make up secrets.
+	reply, err := s.peek(ctx, req.Digest)
+	switch {
+	case err != nil:
+		return nil, err
+	case reply.State == driver.Fresh:
+		return s.redeemLocked(ctx, req)
+	case reply.State == driver.Redeemed: // maybe by an earlier copy of this request
+		return s.redeemUnlocked(ctx, req)
+	}
+	return nil, stateError(reply.State)
+}
+
+// redeemLocked redeems while nothing is pruned and nobody else redeems the
+// token. The locks keep order and not the promise: the store decides in one
+// step who is handed the payload, so if a lock is lost the answer is as good.
+func (s *Service) redeemLocked(ctx context.Context, req driver.RedeemRequest) ([]byte, error) {
+	outer, err := s.client.Acquire(ctx, s.opts.Name, &holdfast.AcquireOptions{
+		Mode: holdfast.Shared, TTL: lockTTL, Reason: "redeem a one-time token",
+	})
+	if err != nil {
+		return nil, err
+	}
+	defer outer.Release(ctx)
+	inner, err := s.client.Acquire(ctx, s.itemLock(req.Digest), &holdfast.AcquireOptions{
+		TTL: lockTTL, Reason: "redeem this one-time token",
+	})
+	if err != nil {
+		return nil, err
+	}
+	defer inner.Release(ctx)
+	return s.redeemUnlocked(ctx, req)
+}
+
+// itemLock returns the name of the lock on one token.
+func (s *Service) itemLock(d driver.Digest) string { return s.opts.Name + "/" + string(d[:32]) }
+
+func (s *Service) redeemUnlocked(ctx context.Context, req driver.RedeemRequest) ([]byte, error) {
+	var reply driver.VaultReply
+	f := s.repeat(ctx, func(ctx context.Context) (err error) {
+		reply, err = s.vault.Redeem(ctx, req)
+		return err
+	})
+	switch {
+	case f != nil:
+		return nil, f.effective()
+	case !reply.Granted:
+		return nil, stateError(reply.State)
+	}
+	return reply.Payload, nil
+}

@@ -1,0 +1,117 @@
+package onetime
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/driver"
+)
+
+// A Service issues and redeems the one-time tokens of one collection. Make one
+// with New and share it.
+type Service struct {
+	client   *holdfast.Client
+	vault    driver.Vault
+	opts     Options
+	isPruned bool // by us, because the store does not forget by itself
+	failures failures
+
+	// background ends when Close begins; the pruner runs on it.
+	background context.Context
+	stop       context.CancelFunc
+	pruner     chan struct{} // closed when the pruner has ended
+
+	mu      sync.Mutex // guards the rest
+	closed  bool
+	started bool // the pruner
+}
+
+// New returns a service on the store that the client's engine is open on. It
+// sends nothing and starts nothing. It returns an error that wraps
+// holdfast.ErrUnsupported if the engine keeps no one-time tokens, and
+// holdfast.ErrInvalid if an option is out of range.
+//
+// The caller must Close the service, before the client.
+func New(client *holdfast.Client, opts *Options) (*Service, error) {
+	o, err := opts.resolve()
+	if err != nil {
+		return nil, opError("new service", "", err)
+	}
+	vault, ok := client.Engine().(driver.Vault)
+	if !ok {
+		return nil, opError("new service", "", fmt.Errorf("keeping one-time tokens is %w", holdfast.ErrUnsupported))
+	}
+	isPruned := !vault.SelfPruning()
+	if isPruned && !client.Engine().Capabilities().Shared {
+		return nil, opError("new service", "", fmt.Errorf("pruning needs shared locks, and shared mode is %w", holdfast.ErrUnsupported))
+	}
+	background, stop := context.WithCancel(context.Background())
+	return &Service{
+		client: client, vault: vault, opts: o, isPruned: isPruned,
+		failures:   failures{limit: o.Failures, callers: map[callerKey]*caller{}},
+		background: background, stop: stop, pruner: make(chan struct{}),
+	}, nil
+}
+
+// Close makes new calls fail with holdfast.ErrClosed, ends the pruner, and
+// waits until it has ended or ctx has; it then returns an error that wraps
+// ctx's. Calls under way go on. It does not close the client. A second Close
+// waits again.
+func (s *Service) Close(ctx context.Context) error {
+	s.mu.Lock()
+	s.closed = true
+	started := s.started
+	s.mu.Unlock()
+	s.stop()
+	if !started {
+		return nil
+	}
+	select {
+	case <-s.pruner:
+		return nil
+	case <-ctx.Done():
+		return opError("close", "", fmt.Errorf("a round of pruning is still ending: %w", contextError(ctx)))
+	}
+}
+
+// open fails if the service was closed.
+func (s *Service) open() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.openLocked()
+}
+
+func (s *Service) openLocked() error {
+	if s.closed {
+		return fmt.Errorf("the service was %w", holdfast.ErrClosed)
+	}
+	return nil
+}
+
+// begin is open for calls after which there may be something to prune.
+func (s *Service) begin() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.openLocked(); err != nil {
+		return err
+	}
+	if s.isPruned && !s.started {
+		s.started = true
+		go s.pruneRegularly()
+	}
+	return nil
+}
+
+// ID returns the name under which the store, events and errors know the token:
+// 64 hexadecimal digits that say nothing of the secret. Keep it, where you
+// would like to keep the secret, for RevokeID and to find the token in logs.
+// The error is ErrMalformed.
+func (s *Service) ID(secret string) (string, error) {
+	random, err := parse(secret)
+	if err != nil {
+		return "", opError("name token", "", err)
+	}
+	return string(digest(s.opts.Name, random)), nil
+}

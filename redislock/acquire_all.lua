@@ -1,0 +1,45 @@
+-- acquire_all.lua: takes several locks, or none.
+--
+-- KEYS   for each name eight: as in queue.lua, and the lease ID's tombstone
+-- ARGV   as in request.lua
+-- Reply  {1, token of each}      granted, now or by an earlier copy
+--        {0, index from 0, {…}}  the first that was not granted, and the reply
+--                                that acquire.lua would have given
+
+local states, requests = {}, {}
+for i = 0, #KEYS / 8 - 1 do
+  local s, r = open(8 * i + 1), request(4 + 7 * i)
+  if s.lock and s.lock.err then
+    return redis.error_reply(s.lock.err)
+  end
+  local reply
+  if redis.call('EXISTS', KEYS[8 * i + 8]) == 1 then
+    reply = { -1 } -- INVARIANT I5
+  else
+    settle(s, r.id)
+    r.held = lease(s, r.id)
+    reply = not r.held and refused(s, r)
+  end
+  if reply and reply.err then
+    return reply
+  end
+  if reply then
+    return { 0, i, reply }
+  end
+  states[i + 1], requests[i + 1] = s, r
+end
+
+local replies = { 1 }
+for i, r in ipairs(requests) do
+  if r.held then
+    local reply = repeated(states[i], r)
+    if reply.err then
+      return reply
+    end
+    replies[i + 1] = reply[2]
+  else
+    grant(states[i], r, r.token, r.ttl)
+    replies[i + 1] = tonumber(r.token)
+  end
+end
+return replies

@@ -1,0 +1,141 @@
+package redislock
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/internal/drivertest"
+	"github.com/holdfast-locks/holdfast/internal/testsvc"
+)
+
+// stepBack makes everything that the server keeps of name as if its clock had
+// gone back by d.
+func stepBack(t testing.TB, admin rueidis.Client, name string, d time.Duration) {
+	t.Helper()
+	k, ms := keyspace{}, d.Milliseconds()
+	for _, kind := range []string{kindHolders, kindWaiters} {
+		set := k.companion(kind, name, name)
+		members, err := do(t, admin, "ZRANGE", set, "0", "-1").AsStrSlice()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range members {
+			do(t, admin, "ZINCRBY", set, fmt.Sprint(ms), m)
+		}
+	}
+	detail := k.companion(kindDetail, name, name)
+	if text(t, admin, "HGET", detail, "seen") != "" {
+		do(t, admin, "HINCRBY", detail, "seen", fmt.Sprint(ms))
+	}
+	for _, key := range k.state(name) {
+		if left := number(t, admin, "PTTL", key); left >= 0 {
+			do(t, admin, "PEXPIRE", key, fmt.Sprint(left+ms))
+		}
+	}
+}
+
+// TestClockStepBackWithQueue: after the clock went back nothing lasts longer
+// than its TTL, counted from the next request for the name, whoever sends it.
+func TestClockStepBackWithQueue(t *testing.T) {
+	server := testsvc.Redis(t)
+	e, admin := open(t, server.URL), plain(t, server)
+	k := keyspace{}
+	n := 0
+	for what, touch := range map[string]func(holder, waiter driver.AcquireRequest){
+		"a denial": func(holder, _ driver.AcquireRequest) { drivertest.Held(t, e, permits(holder.Name, 1, time.Second)) },
+		"an extend": func(holder, _ driver.AcquireRequest) {
+			if err := extend(t, e, holder, 10*time.Millisecond); err != nil {
+				t.Error(err)
+			}
+		},
+		"a refresh": func(_, waiter driver.AcquireRequest) { stillWaits(t, e, waiter, 1) },
+		"a release of nothing": func(holder, _ driver.AcquireRequest) {
+			err := e.Release(t.Context(), driver.ReleaseRequest{Name: holder.Name, LeaseID: driver.NewLeaseID()})
+			wantIs(t, "release", err, driver.ErrLost)
+		},
+		"the end of a lease": func(holder, _ driver.AcquireRequest) { drivertest.Release(t, e, holder) },
+	} {
+		n++
+		name := fmt.Sprint("t", n)
+		holder, dead := permits(name, 1, 30*time.Second), permits(name, 1, 20*time.Second)
+		drivertest.Granted(t, e, holder)
+		drivertest.Granted(t, e, dead)
+		waiter := queued(t, e, permits(name, 3, time.Minute), 40*time.Second, 1)
+		queued(t, e, permits(name, 3, time.Minute), 10*time.Second, 2)
+		stepBack(t, admin, name, time.Hour)
+		lock, err := e.Inspect(t.Context(), name)
+		if err != nil || len(lock.Holders) != 2 || len(lock.Queue) != 2 ||
+			lock.Holders[0].ExpiresIn > 30*time.Second || lock.Queue[1].ExpiresIn > 10*time.Second {
+			t.Errorf("inspect: %+v, %v", lock, err)
+		}
+		touch(holder, waiter)
+		now := time.Now().UnixMilli()
+		lasts := func(key string, id driver.LeaseID, most time.Duration) {
+			t.Helper()
+			if text(t, admin, "ZSCORE", key, string(id)) == "" {
+				return
+			}
+			ends := number(t, admin, "ZSCORE", key, string(id))
+			if left := time.Duration(ends-now) * time.Millisecond; left > most || left < most-10*time.Second {
+				t.Errorf("after %s: %s left, want %s", what, left, most)
+			}
+		}
+		holders, waiters := k.companion(kindHolders, name, name), k.companion(kindWaiters, name, name)
+		lasts(holders, holder.LeaseID, 30*time.Second)
+		lasts(holders, dead.LeaseID, 20*time.Second)
+		lasts(waiters, waiter.LeaseID, 40*time.Second)
+		stillWaits(t, e, waiter, 1)
+		if left := number(t, admin, "PTTL", name); left > 30000 || left < 10000 {
+			t.Errorf("after %s: the key has %d ms left", what, left)
+		}
+	}
+}
+
+// TestClampedLeaseIsHandedOver: a waiter gets the lock of a dead holder within
+// the TTL, although the clock went back.
+func TestClampedLeaseIsHandedOver(t *testing.T) {
+	server := testsvc.Redis(t)
+	e, admin := open(t, server.URL), plain(t, server)
+	drivertest.Granted(t, e, shared("t", 300*time.Millisecond))
+	waiter := queued(t, e, drivertest.Request("t", time.Minute), time.Minute, 1)
+	stepBack(t, admin, "t", time.Hour)
+	stillWaits(t, e, waiter, 1)
+	drivertest.Eventually(t, "the lock is handed over", func() bool { return refresh(t, e, waiter).Outcome == driver.Granted })
+}
+
+// TestKeyEndsWithLastLease, so that foreign clients are kept out as long as
+// need be, and not longer.
+func TestKeyEndsWithLastLease(t *testing.T) {
+	server := testsvc.Redis(t)
+	e, admin := open(t, server.URL), plain(t, server)
+	ends := func(what string, want time.Duration) {
+		t.Helper()
+		left := time.Duration(number(t, admin, "PTTL t")) * time.Millisecond
+		if left > want || left < want-5*time.Second {
+			t.Errorf("%s: the key has %s left, want %s", what, left, want)
+		}
+	}
+	long, short := permits("t", 1, time.Hour), permits("t", 1, time.Minute)
+	drivertest.Granted(t, e, short)
+	ends("granted", time.Minute)
+	drivertest.Granted(t, e, long)
+	ends("a longer one", time.Hour)
+	do(t, admin, "PERSIST t")
+	drivertest.Held(t, e, permits("t", 2, time.Minute))
+	ends("somebody took the expiry away", time.Hour)
+	drivertest.Release(t, e, long)
+	ends("only the short one is left", time.Minute)
+	if err := extend(t, e, short, 30*time.Minute); err != nil {
+		t.Fatal(err)
+	}
+	ends("extended", 30*time.Minute)
+	err := e.Release(t.Context(), driver.ReleaseRequest{Name: "t", LeaseID: short.LeaseID, KeepFor: 20 * time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ends("kept closed", 20*time.Second)
+}

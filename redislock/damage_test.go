@@ -1,0 +1,308 @@
+package redislock
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/internal/drivertest"
+	"github.com/holdfast-locks/holdfast/internal/testsvc"
+)
+
+// A scene is a lock with leases and places.
+type scene struct {
+	holders, waiters []driver.AcquireRequest
+}
+
+// scenes are the states of a lock. The leases last for ttl, the places for
+// waiterTTL.
+var scenes = map[string]func(t testing.TB, e *Engine, name string, ttl, waiterTTL time.Duration) scene{
+	"exclusive": func(t testing.TB, e *Engine, name string, ttl, waiterTTL time.Duration) scene {
+		return play(t, e, scene{
+			[]driver.AcquireRequest{drivertest.Request(name, ttl)},
+			[]driver.AcquireRequest{shared(name, ttl), drivertest.Request(name, ttl)},
+		}, waiterTTL)
+	},
+	"shared": func(t testing.TB, e *Engine, name string, ttl, waiterTTL time.Duration) scene {
+		return play(t, e, scene{
+			[]driver.AcquireRequest{shared(name, ttl), shared(name, ttl)},
+			[]driver.AcquireRequest{drivertest.Request(name, ttl), shared(name, ttl), shared(name, ttl)},
+		}, waiterTTL)
+	},
+	"semaphore": func(t testing.TB, e *Engine, name string, ttl, waiterTTL time.Duration) scene {
+		return play(t, e, scene{
+			[]driver.AcquireRequest{permits(name, 1, ttl), permits(name, 1, ttl)},
+			[]driver.AcquireRequest{permits(name, 2, ttl), permits(name, 1, ttl)},
+		}, waiterTTL)
+	},
+	"kept closed": func(t testing.TB, e *Engine, name string, ttl, waiterTTL time.Duration) scene {
+		s := play(t, e, scene{
+			[]driver.AcquireRequest{permits(name, 2, ttl), permits(name, 1, ttl)},
+			[]driver.AcquireRequest{permits(name, 2, ttl)},
+		}, waiterTTL)
+		err := e.Release(t.Context(), driver.ReleaseRequest{Name: name, LeaseID: s.holders[0].LeaseID, KeepFor: ttl})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	},
+	"nobody waits": func(t testing.TB, e *Engine, name string, ttl, waiterTTL time.Duration) scene {
+		return play(t, e, scene{holders: []driver.AcquireRequest{shared(name, ttl), shared(name, ttl)}}, waiterTTL)
+	},
+}
+
+// play grants the leases, and then gives the places.
+func play(t testing.TB, e *Engine, s scene, waiterTTL time.Duration) scene {
+	t.Helper()
+	for _, req := range s.holders {
+		drivertest.Granted(t, e, req)
+	}
+	for i, req := range s.waiters {
+		s.waiters[i] = queued(t, e, req, waiterTTL, i+1)
+	}
+	return s
+}
+
+// companions lists the keys of a name beside the lock itself.
+func companionKeys(name string) map[string]string {
+	keys := map[string]string{}
+	for _, kind := range []string{kindFence, kindHolders, kindQueue, kindWaiters, kindDetail, kindRecord} {
+		keys[kind] = keyspace{}.companion(kind, name, name)
+	}
+	return keys
+}
+
+// compatible reports whether the leases of all requests may be live together.
+func compatible(reqs []driver.AcquireRequest) bool {
+	used := 0
+	for _, req := range reqs {
+		used += req.Permits
+		if req.Mode != reqs[0].Mode || req.Mode == driver.Exclusive && len(reqs) > 1 {
+			return false
+		}
+	}
+	return len(reqs) == 0 || used <= reqs[0].Limit
+}
+
+// TestDeletedCompanion: whichever key of a lock somebody deletes, nobody is
+// granted the lock beside the leases that there were. INVARIANT I1.
+func TestDeletedCompanion(t *testing.T) {
+	server := testsvc.Redis(t)
+	e, admin := open(t, server.URL), plain(t, server)
+	n := 0
+	for what, make := range scenes {
+		for kind := range companionKeys("") {
+			n++
+			name := fmt.Sprint("t", n)
+			s := make(t, e, name, time.Minute, time.Minute)
+			do(t, admin, "DEL", companionKeys(name)[kind])
+			live := slices.Clone(s.holders)
+			add := func(req driver.AcquireRequest, outcome driver.Outcome) {
+				if outcome == driver.Granted {
+					live = append(live, req)
+				}
+				if !compatible(live) {
+					t.Errorf("%s without %s: these are live together: %+v", what, kind, live)
+				}
+			}
+			for _, req := range s.waiters {
+				add(req, refresh(t, e, req).Outcome)
+			}
+			for _, queue := range []bool{false, true} {
+				for _, req := range []driver.AcquireRequest{
+					drivertest.Request(name, time.Minute), shared(name, time.Minute), permits(name, 1, time.Minute), permits(name, 1, time.Minute),
+				} {
+					if req.Queue = queue; queue {
+						req.WaiterTTL = time.Minute
+					}
+					reply, _ := e.Acquire(t.Context(), req)
+					add(req, reply.Outcome)
+				}
+			}
+		}
+	}
+}
+
+// TestDeletedKeyHeals: after the loss of any one key, the lock itself
+// included, who asks again is granted the lock when the leases have ended, and
+// nothing is left in the end. INVARIANT I11.
+func TestDeletedKeyHeals(t *testing.T) {
+	server := testsvc.Redis(t)
+	e, admin := open(t, server.URL), plain(t, server)
+	n := 0
+	for what, make := range scenes {
+		keys := companionKeys("")
+		keys["lock"] = ""
+		for kind := range keys {
+			n++
+			name := fmt.Sprint("t", n)
+			const ttl = 150 * time.Millisecond
+			s := make(t, e, name, ttl, ttl)
+			key, ok := companionKeys(name)[kind]
+			if !ok {
+				key = name
+			}
+			began := time.Now()
+			do(t, admin, "DEL", key)
+			heir := drivertest.Request(name, 50*time.Millisecond)
+			if s.holders[0].Limit > 0 {
+				heir = permits(name, 3, 50*time.Millisecond)
+			}
+			heir.Queue, heir.WaiterTTL = true, time.Minute
+			drivertest.Eventually(t, "a grant after the loss of "+kind, func() bool {
+				reply, err := e.Acquire(t.Context(), heir)
+				if err != nil {
+					t.Fatalf("%s without %s: %v", what, kind, err)
+				}
+				return reply.Outcome == driver.Granted
+			})
+			if d := time.Since(began); d > 5*ttl+2*time.Second {
+				t.Errorf("%s without %s: it took %s", what, kind, d)
+			}
+			drivertest.Release(t, e, heir)
+		}
+	}
+	onlyTokensLeft(t, admin)
+}
+
+// onlyTokensLeft fails t unless everything vanishes but last tokens and
+// tombstones, and these have an expiry.
+func onlyTokensLeft(t testing.TB, admin rueidis.Client) {
+	t.Helper()
+	drivertest.Eventually(t, "only last tokens and tombstones are left", func() bool {
+		keys, err := do(t, admin, "KEYS *").AsStrSlice()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return !slices.ContainsFunc(keys, func(key string) bool {
+			name, _ := keyspace{}.listedName(key)
+			stays := key == keyspace{}.fence(name) || strings.Contains(key, "}:"+kindCancelled+":")
+			return !stays || number(t, admin, "PTTL", key) < 0
+		})
+	})
+}
+
+// TestEverythingExpires: leases and places whose clients died leave nothing,
+// although nobody asks for the name again.
+func TestEverythingExpires(t *testing.T) {
+	server := testsvc.Redis(t)
+	e, admin := open(t, server.URL), plain(t, server)
+	for what, make := range scenes {
+		make(t, e, what, 50*time.Millisecond, 100*time.Millisecond)
+	}
+	keys, err := do(t, admin, "KEYS *").AsStrSlice()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, key := range keys {
+		if left := number(t, admin, "PTTL", key); left < 0 {
+			t.Errorf("%s has no expiry", key)
+		}
+	}
+	onlyTokensLeft(t, admin)
+}
+
+// TestDeletedRecordsOfPlaces: a place whose record somebody deleted holds
+// nobody up.
+func TestDeletedRecordsOfPlaces(t *testing.T) {
+	server := testsvc.Redis(t)
+	e, admin := open(t, server.URL), plain(t, server)
+	holder := drivertest.Request("t", time.Minute)
+	drivertest.Granted(t, e, holder)
+	first := queued(t, e, drivertest.Request("t", time.Minute), time.Minute, 1)
+	second := queued(t, e, drivertest.Request("t", time.Minute), time.Minute, 2)
+	do(t, admin, "HDEL", companionKeys("t")[kindDetail], "w"+string(first.LeaseID))
+	drivertest.Release(t, e, holder)
+	handed(t, e, second)
+	wantIs(t, "refresh", refresh(t, e, first).Err, driver.ErrLost)
+}
+
+// TestOneBadNameInABatch spoils no other request.
+func TestOneBadNameInABatch(t *testing.T) {
+	server := testsvc.Redis(t)
+	e, admin := open(t, server.URL), plain(t, server)
+	var extends []driver.ExtendRequest
+	var refreshes []driver.RefreshRequest
+	for i := range 3 {
+		holder := shared(fmt.Sprint("t", i), time.Minute)
+		drivertest.Granted(t, e, holder)
+		waiter := queued(t, e, drivertest.Request(holder.Name, time.Minute), time.Minute, 1)
+		extends = append(extends, driver.ExtendRequest{Name: holder.Name, LeaseID: holder.LeaseID, TTL: time.Hour})
+		refreshes = append(refreshes, driver.RefreshRequest{Name: waiter.Name, LeaseID: waiter.LeaseID, WaiterTTL: time.Minute})
+	}
+	detail := companionKeys("t1")[kindDetail]
+	do(t, admin, "DEL", detail)
+	do(t, admin, "LPUSH", detail, "x")
+	for i, err := range e.Extend(t.Context(), extends) {
+		wantIs(t, "extend", err, map[int]error{1: driver.ErrKindMismatch}[i])
+	}
+	for i, reply := range e.Refresh(t.Context(), refreshes) {
+		wantIs(t, "refresh", reply.Err, map[int]error{1: driver.ErrKindMismatch}[i])
+	}
+	for what, call := range calls(t.Context(), e, "t1") {
+		switch what {
+		case "recall", "forget", "list":
+			wantIs(t, what, call(), nil)
+		default:
+			wantIs(t, what, call(), driver.ErrKindMismatch)
+		}
+	}
+}
+
+// TestNoRecordIsLeft of leases and places that are over, while others live on.
+func TestNoRecordIsLeft(t *testing.T) {
+	server := testsvc.Redis(t)
+	e, admin := open(t, server.URL), plain(t, server)
+	drivertest.Granted(t, e, shared("t", time.Minute))
+	for _, kind := range []string{kindHolders, kindQueue} {
+		for range 3 {
+			req := shared("t", time.Minute)
+			if kind == kindQueue {
+				req = queued(t, e, drivertest.Request("t", time.Minute), time.Minute, 1)
+			} else {
+				drivertest.Granted(t, e, req)
+			}
+			_ = e.Release(t.Context(), driver.ReleaseRequest{Name: "t", LeaseID: req.LeaseID})
+		}
+		// What the hash says of the group, and one lease.
+		if n := number(t, admin, "HLEN", companionKeys("t")[kindDetail]); n != 4 {
+			t.Errorf("%s: %d fields are left, want 4", kind, n)
+		}
+	}
+}
+
+// TestCompanionsLastAsLongAsNeeded: a short lease or place beside long ones
+// takes them nothing away.
+func TestCompanionsLastAsLongAsNeeded(t *testing.T) {
+	server := testsvc.Redis(t)
+	e, admin := open(t, server.URL), plain(t, server)
+	drivertest.Granted(t, e, shared("t", time.Hour))
+	drivertest.Granted(t, e, shared("t", 10*time.Millisecond))
+	queued(t, e, drivertest.Request("t", time.Minute), time.Hour, 1)
+	queued(t, e, drivertest.Request("t", time.Minute), 10*time.Millisecond, 2)
+	for _, kind := range []string{kindHolders, kindQueue, kindWaiters, kindDetail} {
+		if left := number(t, admin, "PTTL", companionKeys("t")[kind]); left < 3500000 || left > 3602000 {
+			t.Errorf("%s: %d ms left, want an hour", kind, left)
+		}
+	}
+}
+
+// TestExpiredShareIsLost, although others of the same name live on.
+func TestExpiredShareIsLost(t *testing.T) {
+	server := testsvc.Redis(t)
+	e, admin := open(t, server.URL), plain(t, server)
+	drivertest.Granted(t, e, shared("t", time.Minute))
+	short := shared("t", 10*time.Millisecond)
+	drivertest.Granted(t, e, short)
+	drivertest.Eventually(t, "its TTL is over", func() bool {
+		now, err := do(t, admin, "TIME").AsIntSlice()
+		return err == nil && now[0]*1000+now[1]/1000 > number(t, admin, "ZSCORE", companionKeys("t")[kindHolders], string(short.LeaseID))
+	})
+	wantIs(t, "extend", extend(t, e, short, time.Minute), driver.ErrLost)
+	wantIs(t, "release", e.Release(t.Context(), driver.ReleaseRequest{Name: "t", LeaseID: short.LeaseID}), driver.ErrLost)
+}

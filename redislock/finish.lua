@@ -1,0 +1,28 @@
+-- finish.lua: how a lease ends before its time. It is put behind serve.lua, in
+-- front of release.lua and complete.lua.
+
+-- finish ends a live lease, which lease has returned.
+local function finish(s, id, h)
+  if h == s.lock then
+    redis.call('DEL', s.key)
+    s.lock = nil
+  else
+    leave(s, id, h)
+  end
+end
+
+-- close ends a live lease and keeps its share of the name closed for ms. It
+-- returns an error's text if the server refuses.
+local function close(s, id, h, ms)
+  if h == s.lock then
+    local err = write(s.key, '-' .. id, h.token, num(ms), h.holder).err
+    if not err then
+      s.lock = read(s.key)
+    end
+    return err
+  end
+  redis.call('ZREM', s.holders, id)
+  redis.call('HDEL', s.detail, 'h' .. id)
+  h.ends, h.ttl = millis() + ms, ms
+  enter(s, '-' .. id .. ' ' .. h.token, h)
+end

@@ -1,0 +1,169 @@
+package redislock
+
+import (
+	"context"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"github.com/holdfast-locks/holdfast/driver"
+)
+
+// The pause before a lost subscription is made anew, doubled with each
+// failure. A server that refuses it, for want of a right, is asked rarely.
+const (
+	minPause     = 20 * time.Millisecond
+	maxPause     = time.Second
+	refusedPause = time.Minute
+)
+
+// Watch implements driver.Queuer.
+func (e *Engine) Watch(id driver.LeaseID) driver.Watch { return e.inbox.add(id) }
+
+// An inbox keeps the one subscription on which an engine hears of leases that
+// were handed to it. It subscribes when the engine first has a place in a
+// queue, and then stays.
+type inbox struct {
+	id      string // what others write to
+	channel string
+	client  rueidis.Client
+	life    context.Context
+	start   sync.Once
+	wg      sync.WaitGroup // of run
+
+	mu      sync.Mutex // guards watches, and sending on their channels
+	watches map[driver.LeaseID]map[*watch]struct{}
+}
+
+func newInbox(client rueidis.Client, keys keyspace, life context.Context) *inbox {
+	id := string(driver.NewLeaseID())
+	return &inbox{
+		id: id, channel: keys.inboxes() + id, client: client, life: life,
+		watches: map[driver.LeaseID]map[*watch]struct{}{},
+	}
+}
+
+// listen makes sure that the engine subscribes. It does not block.
+func (i *inbox) listen() { i.start.Do(func() { i.wg.Go(i.run) }) }
+
+// wait returns when run has ended, and keeps listen from starting it later.
+func (i *inbox) wait() {
+	i.start.Do(func() {})
+	i.wg.Wait()
+}
+
+// run makes connections until life is over. It is started by listen and waited
+// for by Close.
+func (i *inbox) run() {
+	pause := minPause
+	for i.life.Err() == nil {
+		began := time.Now()
+		refused := i.session()
+		if time.Since(began) > maxPause {
+			pause = minPause
+		}
+		if refused {
+			pause = refusedPause
+		}
+		select {
+		case <-time.After(pause):
+		case <-i.life.Done():
+		}
+		pause = min(2*pause, maxPause)
+	}
+}
+
+// session listens on one connection until it breaks, and reports whether the
+// server refused the subscription.
+func (i *inbox) session() (refused bool) {
+	// Closed and not given back: nobody else must get a connection that may
+	// still have a subscription.
+	conn, _ := i.client.Dedicate()
+	defer conn.Close()
+	broken := conn.SetPubSubHooks(rueidis.PubSubHooks{OnMessage: i.message})
+	reply := conn.Do(i.life, conn.B().Subscribe().Channel(i.channel).Build())
+	if err := reply.Error(); err != nil {
+		return reply.NonRedisError() == nil
+	}
+	i.tellAll()
+	select {
+	case <-broken:
+	case <-i.life.Done():
+	}
+	return false
+}
+
+// tellAll tells everybody who watches to look, because messages may have been
+// sent before the subscription.
+func (i *inbox) tellAll() {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	for id := range i.watches {
+		i.tellLocked(id, driver.News{})
+	}
+}
+
+// message runs in the connection's reading goroutine and must not block. A
+// message that makes no sense is dropped.
+func (i *inbox) message(m rueidis.PubSubMessage) {
+	id, text, _ := strings.Cut(m.Message, " ")
+	token, err := strconv.ParseUint(text, 10, 64)
+	if err != nil || token > driver.MaxToken {
+		return
+	}
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.tellLocked(driver.LeaseID(id), driver.News{Token: token})
+}
+
+func (i *inbox) tellLocked(id driver.LeaseID, news driver.News) {
+	for w := range i.watches[id] {
+		w.tellLocked(news)
+	}
+}
+
+func (i *inbox) add(id driver.LeaseID) *watch {
+	w := &watch{inbox: i, id: id, c: make(chan driver.News, 1)}
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.watches[id] == nil {
+		i.watches[id] = map[*watch]struct{}{}
+	}
+	i.watches[id][w] = struct{}{}
+	return w
+}
+
+// A watch is one waiter's interest in the news of its lease ID.
+type watch struct {
+	inbox *inbox
+	id    driver.LeaseID
+	c     chan driver.News // holds one
+}
+
+func (w *watch) C() <-chan driver.News { return w.c }
+
+func (w *watch) Stop() {
+	i := w.inbox
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	delete(i.watches[w.id], w)
+	if len(i.watches[w.id]) == 0 {
+		delete(i.watches, w.id)
+	}
+}
+
+// tellLocked gives the news to the waiter, in place of news that was not
+// received; but a grant is only replaced by a grant.
+func (w *watch) tellLocked(news driver.News) {
+	select {
+	case old := <-w.c:
+		if news.Token == 0 {
+			news = old
+		}
+	default:
+	}
+	w.c <- news // there is room: only the holder of the inbox's lock sends
+}

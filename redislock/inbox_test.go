@@ -1,0 +1,239 @@
+package redislock
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/internal/drivertest"
+	"github.com/holdfast-locks/holdfast/internal/testsvc"
+)
+
+// told waits for news.
+func told(t testing.TB, w driver.Watch) driver.News {
+	t.Helper()
+	select {
+	case news := <-w.C():
+		return news
+	case <-time.After(drivertest.Patience):
+		t.Fatal("no news")
+		return driver.News{}
+	}
+}
+
+// silent reports whether there is no news now.
+func silent(w driver.Watch) bool {
+	select {
+	case <-w.C():
+		return false
+	default:
+		return true
+	}
+}
+
+// TestOneSubscription: an engine listens on one channel, from its first place
+// on, however many wait; and no longer than it is open.
+func TestOneSubscription(t *testing.T) {
+	server := testsvc.Redis(t)
+	e, admin := open(t, server.URL+"?prefix=p:"), plain(t, server)
+	connections := func() int { return strings.Count(text(t, admin, "CLIENT LIST"), "cmd=") }
+	drivertest.Granted(t, e, drivertest.Request("t0", time.Minute))
+	before := connections()
+	early := e.Watch(driver.NewLeaseID())
+	defer early.Stop()
+	drivertest.Held(t, e, drivertest.Request("t0", time.Minute))
+	if n := connections(); n != before {
+		t.Errorf("%d connections, want %d before anybody has a place", n, before)
+	}
+	queued(t, e, drivertest.Request("t0", time.Minute), time.Minute, 1)
+	if news := told(t, early); news.Token != 0 {
+		t.Errorf("news %+v, want to look", news)
+	}
+	var watches []driver.Watch
+	for i := range 50 {
+		req := drivertest.Request(fmt.Sprint("t", i%5), time.Minute)
+		drivertest.Granted(t, e, drivertest.Request(fmt.Sprint("u", i), time.Minute))
+		req.Name = fmt.Sprint("u", i)
+		watches = append(watches, e.Watch(req.LeaseID))
+		queued(t, e, req, time.Minute, 1)
+	}
+	if n := connections() - before; n != 1 {
+		t.Errorf("%d connections for the subscription, want 1", n)
+	}
+	if names := channels(t, admin); len(names) != 1 || !strings.HasPrefix(names[0], "p:holdfast:inbox:") {
+		t.Errorf("channels %q", names)
+	}
+	for _, w := range watches {
+		if !silent(w) {
+			t.Error("news for who began to watch after the subscription")
+		}
+		w.Stop()
+		w.Stop()
+	}
+	_ = e.Close()
+	drivertest.Eventually(t, "no subscription is left", func() bool { return len(channels(t, admin)) == 0 })
+}
+
+// TestHandOverIsTold to the process that waits, with the token.
+func TestHandOverIsTold(t *testing.T) {
+	server := testsvc.Redis(t)
+	e, other := open(t, server.URL), open(t, server.URL)
+	holder := drivertest.Request("t", time.Minute)
+	drivertest.Granted(t, e, holder)
+	var waiters []driver.AcquireRequest
+	var watches []driver.Watch
+	for i := range 4 {
+		req := drivertest.Request("t", time.Minute)
+		w := other.Watch(req.LeaseID)
+		defer w.Stop()
+		waiters, watches = append(waiters, queued(t, other, req, time.Minute, i+1)), append(watches, w)
+		if i == 0 {
+			told(t, w) // the subscription is made
+		}
+	}
+	for i, w := range watches {
+		if i%2 == 0 {
+			drivertest.Release(t, e, holder)
+		} else if err := e.Release(t.Context(), driver.ReleaseRequest{Name: "t", LeaseID: holder.LeaseID, KeepFor: 20 * time.Millisecond}); err != nil {
+			t.Fatal(err)
+		} else {
+			if news := told(t, w); news.Token != 0 {
+				t.Errorf("news %+v after a release that keeps closed, want to look", news)
+			}
+			drivertest.Eventually(t, "somebody else finds the name open", func() bool {
+				wantIs(t, "refresh of no place", refresh(t, e, drivertest.Request("t", time.Minute)).Err, driver.ErrLost)
+				lock, err := e.Inspect(t.Context(), "t")
+				return err == nil && len(lock.Holders) == 1 && lock.Holders[0].LeaseID == waiters[i].LeaseID
+			})
+		}
+		news := driver.News{}
+		for news.Token == 0 {
+			news = told(t, w)
+		}
+		if token := handed(t, other, waiters[i]); token != news.Token {
+			t.Errorf("news of token %d, the lease has %d", news.Token, token)
+		}
+		holder = waiters[i]
+		for _, later := range watches[i+1:] {
+			if !silent(later) {
+				t.Error("news for who is not yet the head")
+			}
+		}
+	}
+}
+
+// TestLostSubscription: after the connection was cut every watch is told to
+// look, and nobody who waits is stuck.
+func TestLostSubscription(t *testing.T) {
+	server := testsvc.Redis(t)
+	e, admin := open(t, server.URL), plain(t, server)
+	other := open(t, server.URL)
+	holder := drivertest.Request("t", time.Minute)
+	drivertest.Granted(t, other, holder)
+	idle := e.Watch(driver.NewLeaseID())
+	defer idle.Stop()
+	for range 3 {
+		req := drivertest.Request("t", time.Minute)
+		w := e.Watch(req.LeaseID)
+		defer w.Stop()
+		waiter := queued(t, e, req, time.Minute, 1)
+		drivertest.Eventually(t, "the subscription is there", func() bool { return len(channels(t, admin)) == 1 })
+		for !silent(idle) || !silent(w) {
+			continue // received
+		}
+		if n := number(t, admin, "CLIENT KILL TYPE pubsub"); n != 1 {
+			t.Fatalf("%d subscription connections killed, want 1", n)
+		}
+		drivertest.Release(t, other, holder) // perhaps while nobody listens
+		told(t, idle)
+		told(t, w)
+		handed(t, e, waiter)
+		holder = waiter
+	}
+	req := drivertest.Request("t", time.Minute)
+	w := e.Watch(req.LeaseID)
+	defer w.Stop()
+	queued(t, e, req, time.Minute, 1)
+	server.Restart()
+	told(t, w)
+	wantIs(t, "refresh after a restart", refresh(t, e, req).Err, driver.ErrLost)
+}
+
+// TestNoRightToListen: without channels locks are handed over all the same.
+func TestNoRightToListen(t *testing.T) {
+	server := testsvc.Redis(t)
+	admin := plain(t, server)
+	do(t, admin, "ACL SETUSER app on >"+secret+" ~* resetchannels +@all")
+	e := open(t, "redis://app:"+secret+"@"+server.Addr)
+	holder := drivertest.Request("t", time.Minute)
+	drivertest.Granted(t, e, holder)
+	req := drivertest.Request("t", time.Minute)
+	w := e.Watch(req.LeaseID)
+	defer w.Stop()
+	waiter := queued(t, e, req, time.Minute, 1)
+	drivertest.Eventually(t, "the server refused to subscribe", func() bool {
+		return strings.Contains(text(t, admin, "INFO stats"), "acl_access_denied_channel:") || aclRefusals(t, admin) > 0
+	})
+	drivertest.Release(t, e, holder)
+	handed(t, e, waiter)
+	if !silent(w) {
+		t.Error("news without a subscription")
+	}
+}
+
+// aclRefusals returns how often the server refused a right.
+func aclRefusals(t testing.TB, admin rueidis.Client) int {
+	t.Helper()
+	entries, err := do(t, admin, "ACL LOG").ToArray()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(entries)
+}
+
+// TestNewsIsReplaced: what was not received gives way to what is newer, but a
+// grant only to a grant.
+func TestNewsIsReplaced(t *testing.T) {
+	i := newInbox(nil, keyspace{}, t.Context())
+	id, other := driver.NewLeaseID(), driver.NewLeaseID()
+	w, twin, stranger := i.add(id), i.add(id), i.add(other)
+	send := func(message string) { i.message(rueidis.PubSubMessage{Message: message}) }
+	for _, c := range []struct {
+		messages string
+		want     uint64
+	}{
+		{"0", 0}, {"0 5", 5}, {"5 0", 5}, {"5 7", 7}, {"7 5", 5}, {"0 0", 0}, {"5 0 7 0", 7},
+		{"5 x", 5}, {"5 -1", 5}, {"5 99999999999999999999", 5}, {"5 9007199254740991", 5},
+	} {
+		for m := range strings.FieldsSeq(c.messages) {
+			send(string(id) + " " + m)
+		}
+		send(string(id))
+		send("")
+		for _, w := range []*watch{w, twin} {
+			if news := told(t, w); news.Token != c.want {
+				t.Errorf("messages %s: news %+v, want token %d", c.messages, news, c.want)
+			}
+			if !silent(w) {
+				t.Errorf("messages %s: more than one news", c.messages)
+			}
+		}
+	}
+	if !silent(stranger) {
+		t.Error("news for another lease ID")
+	}
+	twin.Stop()
+	send(string(id) + " 5")
+	if !silent(twin) || silent(w) {
+		t.Error("a stopped watch is told, or stops the other")
+	}
+	w.Stop()
+	stranger.Stop()
+	if len(i.watches) != 0 {
+		t.Errorf("%d lease IDs are still watched", len(i.watches))
+	}
+}

@@ -1,0 +1,86 @@
+package redislock
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/holdfast-locks/holdfast/driver"
+)
+
+// Refresh implements driver.Queuer. All requests go out as one command; in a
+// Redis Cluster, as one per slot, at the same time.
+func (e *Engine) Refresh(ctx context.Context, reqs []driver.RefreshRequest) []driver.RefreshReply {
+	replies := make([]driver.RefreshReply, len(reqs))
+	name := func(i int) string { return reqs[i].Name }
+	e.batch(ctx, len(reqs), name, func(i int, err error) { replies[i].Err = err }, func(group []int) {
+		keys := make([]string, 0, 7*len(group))
+		args := e.common()
+		for _, i := range group {
+			keys = append(keys, e.keys.state(reqs[i].Name)...)
+			args = append(args, string(reqs[i].LeaseID), formatMS(reqs[i].WaiterTTL))
+		}
+		reply, err := e.exec(ctx, e.scripts.refresh, keys, args)
+		answers := make([]driver.RefreshReply, len(group))
+		if err == nil {
+			err = parseRefresh(reply, answers)
+		}
+		for n, i := range group {
+			if replies[i].Err = err; err == nil {
+				replies[i] = answers[n]
+			}
+		}
+	})
+	return replies
+}
+
+// Downgrade implements driver.Downgrader.
+func (e *Engine) Downgrade(ctx context.Context, req driver.DowngradeRequest) error {
+	if err := e.enter(ctx, req.Name); err != nil {
+		return err
+	}
+	reply, err := e.exec(ctx, e.scripts.downgrade, e.keys.state(req.Name), append(e.common(), string(req.LeaseID)))
+	if err != nil {
+		return err
+	}
+	switch reply {
+	case int64(1):
+		return nil
+	case int64(0):
+		return driver.ErrLost
+	case int64(-1):
+		return fmt.Errorf("%w: the lease is a permit of a semaphore; only an exclusive lease can become shared", driver.ErrKindMismatch)
+	}
+	return errMalformed("downgrade", reply)
+}
+
+// AcquireAll implements driver.Gatherer. In a Redis Cluster the names must be
+// in one slot, which a common hash tag makes sure of; otherwise it answers
+// ErrUnsupported.
+func (e *Engine) AcquireAll(ctx context.Context, reqs []driver.AcquireRequest) (driver.GatherReply, error) {
+	keys := make([]string, 0, 8*len(reqs))
+	args := append(e.common(), maxLead())
+	for i, req := range reqs {
+		if err := driver.CheckSupport(e.Capabilities(), req); err != nil {
+			return driver.GatherReply{Refused: i}, gatherError(req, err)
+		}
+		if err := e.enter(ctx, req.Name); err != nil {
+			return driver.GatherReply{Refused: i}, gatherError(req, err)
+		}
+		if e.groupOf(req.Name) != e.groupOf(reqs[0].Name) {
+			return driver.GatherReply{Refused: i}, gatherError(req,
+				fmt.Errorf("locks in two slots of a Redis Cluster: taking them in one step is %w; give all names the same hash tag", driver.ErrUnsupported))
+		}
+		keys = append(append(keys, e.keys.state(req.Name)...), e.keys.tombstone(req.Name, req.LeaseID))
+		args = appendRequest(args, req)
+	}
+	reply, err := e.exec(ctx, e.scripts.acquireAll, keys, args)
+	if err != nil {
+		return driver.GatherReply{}, err
+	}
+	return parseAcquireAll(reply, reqs)
+}
+
+// gatherError says which of several locks an error is about.
+func gatherError(req driver.AcquireRequest, err error) error {
+	return fmt.Errorf("lock %.40q: %w", req.Name, err)
+}

@@ -1,0 +1,378 @@
+package redislock
+
+import (
+	"fmt"
+	"maps"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/internal/drivertest"
+	"github.com/holdfast-locks/holdfast/internal/testsvc"
+)
+
+// shared returns a request of a fresh lease ID.
+func shared(name string, ttl time.Duration) driver.AcquireRequest {
+	req := drivertest.Request(name, ttl)
+	req.Mode = driver.Shared
+	return req
+}
+
+// permits returns a request for some permits of three.
+func permits(name string, n int, ttl time.Duration) driver.AcquireRequest {
+	req := drivertest.Request(name, ttl)
+	req.Mode, req.Limit, req.Permits = driver.Semaphore, 3, n
+	return req
+}
+
+// queued gives req a place, which must be the given one, and returns it.
+func queued(t testing.TB, e *Engine, req driver.AcquireRequest, waiterTTL time.Duration, place int) driver.AcquireRequest {
+	t.Helper()
+	req.Queue, req.WaiterTTL = true, waiterTTL
+	if way := drivertest.Held(t, e, req); way.Place != place {
+		t.Fatalf("place %d, want %d", way.Place, place)
+	}
+	return req
+}
+
+// refresh renews the place of req.
+func refresh(t testing.TB, e *Engine, req driver.AcquireRequest) driver.RefreshReply {
+	t.Helper()
+	ttl := max(req.WaiterTTL, 10*time.Millisecond)
+	return e.Refresh(t.Context(), []driver.RefreshRequest{{Name: req.Name, LeaseID: req.LeaseID, WaiterTTL: ttl}})[0]
+}
+
+// handed fails t unless req, which waited, was handed the lock.
+func handed(t testing.TB, e *Engine, req driver.AcquireRequest) uint64 {
+	t.Helper()
+	reply := refresh(t, e, req)
+	if reply.Err != nil || reply.Outcome != driver.Granted {
+		t.Fatalf("refresh: %+v, want a grant", reply)
+	}
+	return reply.Token
+}
+
+// stillWaits fails t unless req has the given place.
+func stillWaits(t testing.TB, e *Engine, req driver.AcquireRequest, place int) {
+	t.Helper()
+	if reply := refresh(t, e, req); reply.Err != nil || reply.Outcome != driver.Held || reply.Place != place {
+		t.Fatalf("refresh: %+v, want place %d", reply, place)
+	}
+}
+
+// extend lengthens the lease of req.
+func extend(t testing.TB, e *Engine, req driver.AcquireRequest, ttl time.Duration) error {
+	t.Helper()
+	return e.Extend(t.Context(), []driver.ExtendRequest{{Name: req.Name, LeaseID: req.LeaseID, TTL: ttl}})[0]
+}
+
+// TestForeignWithQueue: clients that lock by hand take no turns, but what they
+// do is noticed by the next refresh.
+func TestForeignWithQueue(t *testing.T) {
+	server := testsvc.Redis(t)
+	e, admin := open(t, server.URL), plain(t, server)
+
+	// They delete the lock: the head is next, and not who is faster.
+	holder := drivertest.Request("t", time.Minute)
+	drivertest.Granted(t, e, holder)
+	first := queued(t, e, drivertest.Request("t", time.Minute), time.Minute, 1)
+	second := queued(t, e, shared("t", time.Minute), time.Minute, 2)
+	do(t, admin, "DEL t")
+	stillWaits(t, e, second, 1)
+	handed(t, e, first)
+	wantIs(t, "extend of a deleted lock", extend(t, e, holder, time.Minute), driver.ErrLost)
+
+	// They delete it and take it.
+	do(t, admin, "DEL t")
+	if got := text(t, admin, "SET t mine NX PX 60000"); got != "OK" {
+		t.Fatalf("SET NX: %q", got)
+	}
+	third := queued(t, e, drivertest.Request("t", time.Minute), time.Minute, 2)
+	stillWaits(t, e, second, 1)
+	if way := drivertest.Held(t, e, shared("t", time.Minute)); way.Holder.Host != "" || way.ExpiresIn <= 50*time.Second {
+		t.Errorf("in the way: %+v", way)
+	}
+	do(t, admin, "DEL t")
+	handed(t, e, second)
+
+	// While several hold the lock they are kept out, and a deletion ends all.
+	other := shared("t", time.Minute)
+	other.Queue, other.WaiterTTL = true, time.Minute
+	if way := drivertest.Held(t, e, other); way.Place != 2 {
+		t.Errorf("a shared request behind an exclusive one: %+v", way)
+	}
+	if got := text(t, admin, "SET t mine NX PX 60000"); got != "" {
+		t.Errorf("SET NX beside a shared lease: %q, want nil", got)
+	}
+	do(t, admin, "DEL t")
+	if got := text(t, admin, "SET t mine NX PX 60000"); got != "OK" {
+		t.Fatalf("SET NX: %q", got)
+	}
+	wantIs(t, "extend of a deleted lock", extend(t, e, second, time.Minute), driver.ErrLost)
+	do(t, admin, "DEL t")
+	wantIs(t, "extend of a deleted lock", extend(t, e, second, time.Minute), driver.ErrLost)
+	stillWaits(t, e, other, 1)
+	handed(t, e, third)
+}
+
+// TestForeignIsOfEveryKind, and the places that wait for it are of one.
+func TestForeignIsOfEveryKind(t *testing.T) {
+	server := testsvc.Redis(t)
+	e, admin := open(t, server.URL), plain(t, server)
+	do(t, admin, "SET t mine")
+	drivertest.Held(t, e, drivertest.Request("t", time.Minute))
+	if way := drivertest.Held(t, e, permits("t", 1, time.Minute)); way.ExpiresIn != driver.Never {
+		t.Errorf("a lock without an end: %+v", way)
+	}
+	first := queued(t, e, permits("t", 2, time.Minute), time.Minute, 1)
+	_, err := e.Acquire(t.Context(), drivertest.Request("t", time.Minute))
+	wantIs(t, "a request of another kind", err, driver.ErrKindMismatch)
+	do(t, admin, "DEL t")
+	handed(t, e, first)
+}
+
+// TestFlushedQueue: who waits learns that the place is gone.
+func TestFlushedQueue(t *testing.T) {
+	server := testsvc.Redis(t)
+	e, admin := open(t, server.URL), plain(t, server)
+	last := drivertest.Granted(t, e, drivertest.Request("t", time.Minute))
+	waiter := queued(t, e, drivertest.Request("t", time.Minute), time.Minute, 1)
+	do(t, admin, "FLUSHALL")
+	wantIs(t, "refresh", refresh(t, e, waiter).Err, driver.ErrLost)
+	if n := number(t, admin, "DBSIZE"); n != 0 {
+		t.Errorf("refresh left %d keys", n)
+	}
+	if token := drivertest.Granted(t, e, waiter); token <= last {
+		t.Errorf("token %d after %d", token, last)
+	}
+}
+
+// TestHandOverCost counts the commands of a hand-over: one message for each
+// who was granted the lock, and one request.
+func TestHandOverCost(t *testing.T) {
+	server := testsvc.Redis(t)
+	e, admin := open(t, server.URL), plain(t, server)
+	drivertest.Cycle(t, e, "t")
+	refresh(t, e, drivertest.Request("t", time.Minute)) // from here on the server knows the scripts
+	holder := drivertest.Request("t", time.Minute)
+	drivertest.Granted(t, e, holder)
+	for i := range 3 {
+		queued(t, e, shared("t", time.Minute), time.Minute, i+1)
+	}
+	last := queued(t, e, drivertest.Request("t", time.Minute), time.Minute, 4)
+	cost := func(what string, run func(), evalsha, publish int64) {
+		t.Helper()
+		do(t, admin, "CONFIG RESETSTAT")
+		run()
+		stats := commandStats(t, admin)
+		if stats["evalsha"] != evalsha || stats["publish"] != publish || stats["eval"] != 0 {
+			t.Errorf("%s: %v, want %d scripts and %d messages", what, stats, evalsha, publish)
+		}
+	}
+	cost("release", func() { drivertest.Release(t, e, holder) }, 1, 3)
+	cost("refresh", func() { stillWaits(t, e, last, 1) }, 1, 0)
+	cost("denial", func() { drivertest.Held(t, e, shared("t", time.Minute)) }, 1, 0)
+
+	drivertest.Granted(t, e, drivertest.Request("u", 10*time.Millisecond))
+	next := queued(t, e, drivertest.Request("u", time.Minute), time.Minute, 1)
+	drivertest.Eventually(t, "the lock expires", func() bool { return number(t, admin, "EXISTS u") == 0 })
+	cost("who asks is told by the reply", func() { handed(t, e, next) }, 1, 0)
+}
+
+// TestUncontendedQueueCost: to ask for a place costs nothing where none is
+// needed.
+func TestUncontendedQueueCost(t *testing.T) {
+	server := testsvc.Redis(t)
+	e, admin := open(t, server.URL), plain(t, server)
+	drivertest.Cycle(t, e, "t")
+	stats := func(queue bool) map[string]int64 {
+		do(t, admin, "CONFIG RESETSTAT")
+		req := drivertest.Request("t", time.Minute)
+		if queue {
+			req.Queue, req.WaiterTTL = true, time.Minute
+		}
+		drivertest.Granted(t, e, req)
+		drivertest.Release(t, e, req)
+		stats := commandStats(t, admin)
+		delete(stats, "ping")
+		return stats
+	}
+	with, without := stats(true), stats(false)
+	if !maps.Equal(with, without) || with["evalsha"] != 2 || with["publish"] != 0 {
+		t.Errorf("commands with a place %v, without %v", with, without)
+	}
+	if n := number(t, admin, "PUBSUB NUMPAT") + int64(len(channels(t, admin))); n != 0 {
+		t.Errorf("%d subscriptions", n)
+	}
+}
+
+// channels lists those that somebody listens on.
+func channels(t testing.TB, admin rueidis.Client) []string {
+	t.Helper()
+	names, err := do(t, admin, "PUBSUB CHANNELS").AsStrSlice()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return names
+}
+
+// TestQueueOnFullServer: what ends or renews leases and places goes on, and
+// what is new is refused without a trace.
+func TestQueueOnFullServer(t *testing.T) {
+	server := testsvc.Redis(t)
+	e, admin := open(t, server.URL), plain(t, server)
+	holder, exclusive := permits("t", 3, time.Minute), drivertest.Request("x", time.Minute)
+	drivertest.Granted(t, e, holder)
+	drivertest.Granted(t, e, exclusive)
+	first := queued(t, e, permits("t", 2, time.Minute), time.Minute, 1)
+	second := queued(t, e, permits("t", 2, time.Minute), time.Minute, 2)
+	next := queued(t, e, drivertest.Request("x", time.Minute), time.Minute, 1)
+	drivertest.Granted(t, e, drivertest.Request("expires", 10*time.Millisecond))
+	heir := queued(t, e, shared("expires", time.Minute), time.Minute, 1)
+	drivertest.Eventually(t, "it expires", func() bool { return number(t, admin, "EXISTS expires") == 0 })
+	do(t, admin, "CONFIG SET maxmemory 1")
+
+	before := dump(t, admin)
+	refused := func(what string, err error) {
+		t.Helper()
+		wantIs(t, what, err, driver.ErrUnavailable)
+		if after := dump(t, admin); !maps.Equal(before, after) {
+			t.Errorf("%s: the store was %v and is %v", what, before, after)
+		}
+	}
+	_, err := e.Acquire(t.Context(), permits("free", 1, time.Minute))
+	refused("acquire", err)
+	place := permits("t", 1, time.Minute)
+	place.Queue, place.WaiterTTL = true, time.Minute
+	_, err = e.Acquire(t.Context(), place)
+	refused("a place", err)
+	_, err = e.AcquireAll(t.Context(), []driver.AcquireRequest{drivertest.Request("a", time.Minute), drivertest.Request("b", time.Minute)})
+	refused("acquire all", err)
+	refused("downgrade", e.Downgrade(t.Context(), driver.DowngradeRequest{Name: "x", LeaseID: exclusive.LeaseID}))
+	refused("complete", e.Complete(t.Context(), driver.CompleteRequest{Name: "x", LeaseID: exclusive.LeaseID, Retention: time.Hour}))
+
+	first.WaiterTTL, holder.TTL = 2*time.Minute, 2*time.Minute
+	stillWaits(t, e, first, 1)
+	if err := extend(t, e, holder, 3*time.Minute); err != nil {
+		t.Errorf("extend: %v", err)
+	}
+	handed(t, e, heir)
+	drivertest.Release(t, e, holder)
+	handed(t, e, first)
+	stillWaits(t, e, second, 1)
+	drivertest.Release(t, e, exclusive)
+	handed(t, e, next)
+	drivertest.Granted(t, e, next) // to the full TTL
+	drivertest.Release(t, e, next)
+	if err := e.Release(t.Context(), driver.ReleaseRequest{Name: "t", LeaseID: first.LeaseID, KeepFor: time.Hour}); err != nil {
+		t.Errorf("release that keeps closed: %v", err)
+	}
+}
+
+// TestReleaseCountsThoughHandOverFails, because the last token was overwritten
+// by another program. The waiters are told the cause.
+func TestReleaseCountsThoughHandOverFails(t *testing.T) {
+	server := testsvc.Redis(t)
+	e, admin := open(t, server.URL), plain(t, server)
+	k := keyspace{}
+	for _, spoil := range []string{"SET %s x", "LPUSH %s x"} {
+		holder := shared("t", time.Minute)
+		drivertest.Granted(t, e, holder)
+		waiter := queued(t, e, drivertest.Request("t", time.Minute), time.Minute, 1)
+		do(t, admin, "DEL", k.fence("t"))
+		do(t, admin, fmt.Sprintf(spoil, k.fence("t")))
+		drivertest.Release(t, e, holder)
+		wantIs(t, "refresh", refresh(t, e, waiter).Err, driver.ErrKindMismatch)
+		_, err := e.Acquire(t.Context(), shared("t", time.Minute))
+		wantIs(t, "acquire", err, driver.ErrKindMismatch)
+		do(t, admin, "DEL", k.fence("t"))
+		handed(t, e, waiter)
+		drivertest.Release(t, e, waiter)
+	}
+}
+
+// TestOnceBesideRecord: a place that asked for Once is not granted a name with
+// a record, wherever that came from.
+func TestOnceBesideRecord(t *testing.T) {
+	server := testsvc.Redis(t)
+	e, admin := open(t, server.URL), plain(t, server)
+	holder := drivertest.Request("t", time.Minute)
+	drivertest.Granted(t, e, holder)
+	once := drivertest.Request("t", time.Minute)
+	once.Once = true
+	w := e.Watch(once.LeaseID)
+	defer w.Stop()
+	once = queued(t, e, once, time.Minute, 1)
+	told(t, w) // the subscription is made
+	again := once
+	again.LeaseID = driver.NewLeaseID()
+	again = queued(t, e, again, time.Minute, 2)
+	plainly := queued(t, e, drivertest.Request("t", time.Minute), time.Minute, 3)
+	do(t, admin, "SET", keyspace{}.record("t"), string(holder.LeaseID)+"done")
+	reply, err := e.Acquire(t.Context(), again)
+	if err != nil || reply.Outcome != driver.Recorded || string(reply.Record) != "done" {
+		t.Errorf("acquire: %+v, %v; want the record", reply, err)
+	}
+	wantIs(t, "refresh of who was told the record", refresh(t, e, again).Err, driver.ErrLost)
+	drivertest.Release(t, e, holder)
+	if news := told(t, w); news.Token != 0 {
+		t.Errorf("news %+v, want to look", news)
+	}
+	wantIs(t, "refresh of who asked for once", refresh(t, e, once).Err, driver.ErrLost)
+	handed(t, e, plainly)
+}
+
+// TestCompleteDropsOncePlaces wherever they are in the queue.
+func TestCompleteDropsOncePlaces(t *testing.T) {
+	server := testsvc.Redis(t)
+	e := open(t, server.URL)
+	holder := shared("t", time.Minute)
+	drivertest.Granted(t, e, holder)
+	drivertest.Granted(t, e, shared("t", time.Minute))
+	var waiters []driver.AcquireRequest
+	var watches []driver.Watch
+	for i := range 4 {
+		req := drivertest.Request("t", time.Minute)
+		req.Once = i%2 == 1
+		w := e.Watch(req.LeaseID)
+		defer w.Stop()
+		waiters, watches = append(waiters, queued(t, e, req, time.Minute, i+1)), append(watches, w)
+		if i == 0 {
+			told(t, w) // the subscription is made
+		}
+	}
+	err := e.Complete(t.Context(), driver.CompleteRequest{Name: "t", LeaseID: holder.LeaseID, Retention: time.Minute})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, req := range waiters {
+		if req.Once {
+			if news := told(t, watches[i]); news.Token != 0 {
+				t.Errorf("news %+v, want to look", news)
+			}
+			wantIs(t, "refresh", refresh(t, e, req).Err, driver.ErrLost)
+			continue
+		}
+		stillWaits(t, e, req, i/2+1)
+		if !silent(watches[i]) {
+			t.Error("news for a place that stays")
+		}
+	}
+}
+
+// TestGroupKey: what is not exactly the form of several leases is foreign.
+func TestGroupKey(t *testing.T) {
+	server := testsvc.Redis(t)
+	e, admin := open(t, server.URL), plain(t, server)
+	id := string(driver.NewLeaseID())
+	for _, value := range []string{"*" + id, "*" + id + " ", "*" + id + " x", "*" + id[1:] + " 0", "*" + strings.ToUpper(id) + "G 0", "* 0", id} {
+		do(t, admin, "SET", "t", value)
+		if way := drivertest.Held(t, e, permits("t", 1, time.Minute)); way.ExpiresIn != driver.Never {
+			t.Errorf("%q: %+v", value, way)
+		}
+		drivertest.Held(t, e, shared("t", time.Minute))
+	}
+}

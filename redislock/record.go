@@ -1,0 +1,66 @@
+package redislock
+
+import (
+	"context"
+
+	"github.com/redis/rueidis"
+
+	"github.com/holdfast-locks/holdfast/driver"
+)
+
+// Complete implements driver.Recorder.
+func (e *Engine) Complete(ctx context.Context, req driver.CompleteRequest) error {
+	if err := e.enter(ctx, req.Name); err != nil {
+		return err
+	}
+	reply, err := e.exec(ctx, e.scripts.complete, e.keys.state(req.Name),
+		append(e.common(), string(req.LeaseID), string(req.LeaseID)+string(req.Record), formatMS(req.Retention)))
+	switch {
+	case err != nil:
+		return err
+	case reply == int64(1):
+		return nil
+	case reply == int64(0):
+		return driver.ErrLost
+	}
+	return errMalformed("complete", reply)
+}
+
+// Recall implements driver.Recorder.
+func (e *Engine) Recall(ctx context.Context, name string) (driver.Record, bool, error) {
+	if err := e.enter(ctx, name); err != nil {
+		return driver.Record{}, false, err
+	}
+	reply, err := e.exec(ctx, e.scripts.recall, []string{e.keys.record(name)}, nil)
+	if err != nil || reply == nil {
+		return driver.Record{}, false, err
+	}
+	items, _ := reply.([]any)
+	if len(items) != 2 {
+		return driver.Record{}, false, errMalformed("recall", reply)
+	}
+	left, ok1 := items[0].(int64)
+	data, ok2 := items[1].(string)
+	if !ok1 || !ok2 {
+		return driver.Record{}, false, errMalformed("recall", reply)
+	}
+	return driver.Record{Data: []byte(data), ExpiresIn: expiresIn(left)}, true, nil
+}
+
+// Forget implements driver.Recorder.
+func (e *Engine) Forget(ctx context.Context, name string) (bool, error) {
+	if err := e.enter(ctx, name); err != nil {
+		return false, err
+	}
+	reply, err := e.ask(ctx, func() rueidis.RedisResult {
+		return e.client.Do(ctx, e.client.B().Del().Key(e.keys.record(name)).Build())
+	})
+	if err != nil {
+		return false, err
+	}
+	n, ok := reply.(int64)
+	if !ok {
+		return false, errMalformed("forget", reply)
+	}
+	return n > 0, nil
+}

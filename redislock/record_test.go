@@ -1,0 +1,67 @@
+package redislock
+
+import (
+	"bytes"
+	"testing"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/internal/drivertest"
+	"github.com/holdfast-locks/holdfast/internal/testsvc"
+)
+
+// TestRecordKey: a record of any bytes and the greatest length comes back, and
+// its key lasts for the retention.
+func TestRecordKey(t *testing.T) {
+	server := testsvc.Redis(t)
+	e, admin := open(t, server.URL), plain(t, server)
+	for _, data := range [][]byte{{}, {0, 255, '\r', '\n'}, bytes.Repeat([]byte{7}, driver.MaxRecord)} {
+		req := drivertest.Request("t", time.Minute)
+		drivertest.Granted(t, e, req)
+		complete := driver.CompleteRequest{Name: "t", LeaseID: req.LeaseID, Record: data, Retention: 10 * 365 * 24 * time.Hour}
+		for range 2 {
+			if err := e.Complete(t.Context(), complete); err != nil {
+				t.Fatal(err)
+			}
+		}
+		r, found, err := e.Recall(t.Context(), "t")
+		if err != nil || !found || !bytes.Equal(r.Data, data) || r.ExpiresIn > complete.Retention || r.ExpiresIn < complete.Retention-time.Minute {
+			t.Errorf("recall: %d bytes for %s, %v, %v", len(r.Data), r.ExpiresIn, found, err)
+		}
+		once := drivertest.Request("t", time.Minute)
+		once.Once, once.Queue, once.WaiterTTL = true, true, time.Minute
+		reply, err := e.Acquire(t.Context(), once)
+		if err != nil || reply.Outcome != driver.Recorded || !bytes.Equal(reply.Record, data) {
+			t.Errorf("acquire: outcome %d with %d bytes, %v", reply.Outcome, len(reply.Record), err)
+		}
+		if n := number(t, admin, "STRLEN", keyspace{}.record("t")); n != int64(len(data)+32) {
+			t.Errorf("the record takes %d bytes", n)
+		}
+		complete.LeaseID = driver.NewLeaseID()
+		wantIs(t, "complete by another", e.Complete(t.Context(), complete), driver.ErrLost)
+	}
+}
+
+// TestForeignRecord: what another program left under the key of a record is an
+// error, and ends no lease.
+func TestForeignRecord(t *testing.T) {
+	server := testsvc.Redis(t)
+	e, admin := open(t, server.URL), plain(t, server)
+	do(t, admin, "LPUSH", keyspace{}.record("t"), "x")
+	once := drivertest.Request("t", time.Minute)
+	once.Once = true
+	_, err := e.Acquire(t.Context(), once)
+	wantIs(t, "acquire", err, driver.ErrKindMismatch)
+	_, _, err = e.Recall(t.Context(), "t")
+	wantIs(t, "recall", err, driver.ErrKindMismatch)
+	err = e.Complete(t.Context(), driver.CompleteRequest{Name: "t", LeaseID: once.LeaseID, Retention: time.Minute})
+	wantIs(t, "complete without a lease", err, driver.ErrKindMismatch)
+	if found, err := e.Forget(t.Context(), "t"); err != nil || !found {
+		t.Errorf("forget: %v, %v", found, err)
+	}
+	do(t, admin, "SET", keyspace{}.record("t"), "short")
+	r, found, err := e.Recall(t.Context(), "t")
+	if err != nil || !found || len(r.Data) != 0 || r.ExpiresIn != driver.Never {
+		t.Errorf("recall: %+v, %v, %v", r, found, err)
+	}
+}

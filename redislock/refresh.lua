@@ -1,0 +1,37 @@
+-- refresh.lua: renews many places, and reports what has become of them.
+--
+-- KEYS   for each place seven, as in queue.lua
+-- ARGV   1, 2 as in queue.lua   for each place: lease ID, WaiterTTL in ms
+-- Reply  for each place: {1, token} it was handed the lock
+--        {0, ms left, holder, place}, {-3}  as in acquire.lua
+--        {-5} neither place nor lease, or the text of the server's error
+
+local function refresh(first, id, ttl)
+  local s = open(first)
+  if s.lock and s.lock.err then
+    return s.lock.err
+  end
+  settle(s, id)
+  local h = lease(s, id)
+  if h then
+    local err = prolong(s, id, h, ttl)
+    return err or { 1, tonumber(h.token) }
+  end
+  local p = place(s, id)
+  if not p then
+    return { -5 }
+  end
+  if s.failed then
+    return s.failed.err or s.failed
+  end
+  renew(s, p, ttl)
+  return way(s, rank(s, id))
+end
+
+local replies = {}
+for i = 1, #KEYS / 7 do
+  -- One that fails must not spoil the others.
+  local ok, reply = pcall(refresh, 7 * i - 6, ARGV[2 * i + 1], tonumber(ARGV[2 * i + 2]))
+  replies[i] = ok and reply or type(reply) == 'table' and reply.err or tostring(reply)
+end
+return replies

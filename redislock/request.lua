@@ -1,0 +1,59 @@
+-- request.lua: what acquire.lua and acquire_all.lua have in common. It is put
+-- behind serve.lua.
+--
+-- ARGV   3 greatest lead of MinToken in us; for each request seven: lease ID,
+--        mode, limit, permits, TTL in ms, MinToken, holder as JSON
+
+-- request reads the request whose arguments begin at ARGV[first].
+local function request(first)
+  return {
+    id = ARGV[first], mode = tonumber(ARGV[first + 1]), limit = tonumber(ARGV[first + 2]),
+    permits = tonumber(ARGV[first + 3]), ttl = tonumber(ARGV[first + 4]), min = ARGV[first + 5],
+    holder = ARGV[first + 6],
+  }
+end
+
+-- repeated returns the reply if the request was granted before. INVARIANT I6:
+-- with the token of the first time.
+local function repeated(s, r)
+  local h = lease(s, r.id)
+  if not h then
+    return nil
+  end
+  local err = prolong(s, r.id, h, r.ttl)
+  if err then
+    return redis.error_reply(err)
+  end
+  return { 1, tonumber(h.token) }
+end
+
+local function tooFar(r)
+  return tonumber(r.min) > micros() + tonumber(ARGV[3])
+end
+
+-- refused returns the reply if the request cannot be granted, and otherwise
+-- draws its token.
+local function refused(s, r)
+  if s.failed then
+    return s.failed
+  end
+  -- INVARIANT I12: one kind of leases and places at a time.
+  local kind = s.lock and s.lock.limit
+  if not kind and s.places > 0 then
+    local head = place(s, redis.call('ZRANGE', s.queue, 0, 0)[1])
+    kind = head and head.limit
+  end
+  if kind and kind ~= r.limit then
+    return { -4, kind }
+  end
+  -- INVARIANT I7: nobody overtakes those who have a place.
+  if s.places > 0 or not fits(s, r) then
+    return way(s, 0)
+  end
+  if tooFar(r) then
+    return { -2 }
+  end
+  local failed
+  r.token, failed = draw(s, r.min)
+  return failed
+end

@@ -1,0 +1,108 @@
+package sqlitelock
+
+import (
+	"context"
+	"database/sql"
+)
+
+// A preparer is a *sql.DB or a *sql.Conn.
+type preparer interface {
+	PrepareContext(ctx context.Context, query string) (*sql.Stmt, error)
+}
+
+// prepared are statements to close: a database/sql connection does not close
+// those of its own, and SQLite keeps its files open until they are.
+type prepared []*sql.Stmt
+
+func (p *prepared) add(on preparer, statements map[**sql.Stmt]string) error {
+	for into, query := range statements {
+		stmt, err := on.PrepareContext(context.Background(), query)
+		if err != nil {
+			return err
+		}
+		*into = stmt
+		*p = append(*p, stmt)
+	}
+	return nil
+}
+
+func (p *prepared) close() {
+	for _, stmt := range *p {
+		_ = stmt.Close()
+	}
+	*p = nil
+}
+
+// readStatements are prepared on the connections that never write.
+type readStatements struct {
+	prepared
+	look, news, recall              *sql.Stmt
+	leases, places, lastToken, page *sql.Stmt
+}
+
+// writeStatements are prepared on the one connection that writes.
+type writeStatements struct {
+	prepared
+	begin, commit, rollback          *sql.Stmt
+	look                             *sql.Stmt
+	nextToken, putLease, lengthen    *sql.Stmt
+	end, keep, share, purgeLeases    *sql.Stmt
+	cancel                           *sql.Stmt
+	head, queue, refresh, rank, told *sql.Stmt
+	dropPlace, leave, dropOnce       *sql.Stmt
+	purgePlaces                      *sql.Stmt
+	recall, completedBy, complete    *sql.Stmt
+	forget                           *sql.Stmt
+	sweepLeases, sweepPlaces         *sql.Stmt
+	sweepCancelled, sweepRecords     *sql.Stmt
+	sweepTokens                      *sql.Stmt
+}
+
+func (s *readStatements) prepare(on preparer) error {
+	s.close()
+	return s.add(on, map[**sql.Stmt]string{
+		&s.look:      lookSQL,
+		&s.news:      newsSQL,
+		&s.recall:    recallSQL,
+		&s.leases:    leasesSQL,
+		&s.places:    placesSQL,
+		&s.lastToken: lastTokenSQL,
+		&s.page:      pageSQL,
+	})
+}
+
+func (s *writeStatements) prepare(on preparer) error {
+	s.close()
+	return s.add(on, map[**sql.Stmt]string{
+		&s.begin:          `BEGIN IMMEDIATE`,
+		&s.commit:         `COMMIT`,
+		&s.rollback:       `ROLLBACK`,
+		&s.look:           lookSQL,
+		&s.nextToken:      nextTokenSQL,
+		&s.putLease:       putLeaseSQL,
+		&s.lengthen:       lengthenSQL,
+		&s.end:            endSQL,
+		&s.keep:           keepSQL,
+		&s.share:          shareSQL,
+		&s.purgeLeases:    purgeLeasesSQL,
+		&s.cancel:         cancelSQL,
+		&s.head:           headSQL,
+		&s.queue:          queueSQL,
+		&s.refresh:        refreshSQL,
+		&s.rank:           rankSQL,
+		&s.told:           toldSQL,
+		&s.dropPlace:      dropPlaceSQL,
+		&s.leave:          leaveSQL,
+		&s.dropOnce:       dropOnceSQL,
+		&s.purgePlaces:    purgePlacesSQL,
+		&s.recall:         recallSQL,
+		&s.completedBy:    completedBySQL,
+		&s.complete:       completeSQL,
+		&s.forget:         forgetSQL,
+		&s.sweepLeases:    sweepLeasesSQL,
+		&s.sweepPlaces:    sweepPlacesSQL,
+		&s.sweepCancelled: sweepCancelledSQL,
+		&s.sweepRecords:   sweepRecordsSQL,
+		&s.sweepTokens:    sweepTokensSQL,
+	})
+}

@@ -1,0 +1,88 @@
+package holdfast
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/driver"
+)
+
+// OnceStatus is what the store knows of a do-once key.
+type OnceStatus struct {
+	State     OnceState
+	Result    OnceResult    // if done
+	Holder    Holder        // if in progress
+	ExpiresIn time.Duration // of the result, or of the lease of the work unless it is extended
+}
+
+// Status reports what has become of a do-once key. A lock that is held under
+// the same name is in progress, too.
+func (c *Client) Status(ctx context.Context, key string) (OnceStatus, error) {
+	status, err := c.status(ctx, key)
+	return status, wrapOp("status of", key, err)
+}
+
+func (c *Client) status(ctx context.Context, key string) (OnceStatus, error) {
+	recorder, err := c.recorder(key)
+	if err != nil {
+		return OnceStatus{}, err
+	}
+	ctx, cancel := c.requestContext(ctx)
+	defer cancel()
+	status, err := recall(ctx, recorder, key)
+	if err != nil || status.State == OnceDone {
+		return status, err
+	}
+	lock, err := c.engine.Inspect(ctx, key)
+	if err != nil {
+		return OnceStatus{}, harmless(ctx, err)
+	}
+	for _, h := range lock.Holders {
+		if !h.Released {
+			return OnceStatus{State: OnceInProgress, Holder: h.Holder, ExpiresIn: h.ExpiresIn}, nil
+		}
+	}
+	return recall(ctx, recorder, key) // it may have been completed between the two looks
+}
+
+func recall(ctx context.Context, recorder driver.Recorder, key string) (OnceStatus, error) {
+	r, found, err := recorder.Recall(ctx, key)
+	if err != nil {
+		return OnceStatus{}, harmless(ctx, err)
+	}
+	if !found {
+		return OnceStatus{}, nil
+	}
+	result, err := replay(r.Data, "")
+	return OnceStatus{State: OnceDone, Result: result, ExpiresIn: r.ExpiresIn}, err
+}
+
+// Forget deletes the result of a do-once key, so that the next call of Once
+// works again, and reports whether there was one. Work in progress goes on,
+// and its result will be stored.
+func (c *Client) Forget(ctx context.Context, key string) (bool, error) {
+	recorder, err := c.recorder(key)
+	if err != nil {
+		return false, opError("forget", key, err)
+	}
+	ctx, cancel := c.requestContext(ctx)
+	defer cancel()
+	found, err := recorder.Forget(ctx, key)
+	if err != nil {
+		return false, opError("forget", key, effective(ctx, err))
+	}
+	return found, nil
+}
+
+// recorder returns the engine if it can keep records.
+func (c *Client) recorder(key string) (driver.Recorder, error) {
+	if err := driver.CheckName(key); err != nil {
+		return nil, err
+	}
+	recorder, ok := c.engine.(driver.Recorder)
+	if !ok {
+		return nil, fmt.Errorf("do-once work is %w", ErrUnsupported)
+	}
+	return recorder, nil
+}

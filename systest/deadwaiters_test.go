@@ -1,0 +1,139 @@
+package systest
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/driver"
+)
+
+// A served is one waiter's report that it has had the lock. At is an instant
+// of the wall clock, which all processes of a machine share.
+type served struct {
+	LeaseID driver.LeaseID
+	Token   uint64
+	At      time.Time
+}
+
+// queueUp is a job: each worker waits for the lock once, and says when it had
+// it.
+func queueUp(ctx context.Context, j job) (any, error) {
+	engine, err := openStore(ctx, j.Store)
+	if err != nil {
+		return nil, err
+	}
+	defer engine.Close()
+	client, err := holdfast.New(engine, nil)
+	if err != nil {
+		return nil, err
+	}
+	defer client.Close(ctx)
+	errs := make(chan error, j.Workers)
+	var wg sync.WaitGroup
+	for range j.Workers {
+		wg.Go(func() {
+			lease, err := client.Acquire(ctx, j.Name, nil)
+			if err != nil {
+				errs <- err
+				return
+			}
+			j.out(served{lease.ID(), lease.Token(), time.Now()})
+			if err := lease.Release(ctx); err != nil {
+				errs <- err
+			}
+		})
+	}
+	wg.Wait()
+	close(errs)
+	return served{}, <-errs
+}
+
+// INVARIANT I7: of a thousand waiters half die with their processes. The
+// others are served in the order of the queue, and all the dead together cost
+// no more than one waiter TTL.
+func TestDeadWaitersDelayOnce(t *testing.T) {
+	const crewsEach, workers = 5, 100
+	const waiterTTL = 5 * time.Second
+	s := newStore(t)
+	gate, err := newClient(t, s.engine, nil).Acquire(t.Context(), "a", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var living, dying []*crew
+	for i := range 2 * crewsEach {
+		c := startCrew(t, job{Job: "queue up", Store: s.server.URL, Name: "a", Workers: workers})
+		c.begin()
+		if i%2 == 0 {
+			dying = append(dying, c) // the first of the queue among them
+		} else {
+			living = append(living, c)
+		}
+		s.awaitQueue(t, "a", (i+1)*workers)
+	}
+	lock, err := s.engine.Inspect(t.Context(), "a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range dying {
+		c.kill()
+	}
+	killed := time.Now()
+	if err := gate.Release(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	got := collect(t, living, workers)
+	checkOrder(t, lock.Queue, got)
+
+	longest, last := time.Duration(0), killed
+	for _, s := range got {
+		longest, last = max(longest, s.At.Sub(last)), s.At
+	}
+	t.Logf("%d of %d waiters served within %s, the longest hand-over %s", len(got), len(lock.Queue), last.Sub(killed), longest)
+	if bound := waiterTTL + time.Second; longest > bound {
+		t.Errorf("a hand-over took %s, want at most %s", longest, bound)
+	}
+	if bound := waiterTTL + 5*time.Second; last.Sub(killed) > bound {
+		t.Errorf("all were served after %s, want %s: the dead cost more than once", last.Sub(killed), bound)
+	}
+}
+
+// collect returns the reports of the crews in the order of the tokens.
+func collect(t *testing.T, crews []*crew, workers int) []served {
+	t.Helper()
+	var got []served
+	for _, c := range crews {
+		for range workers {
+			var s served
+			c.next(&s)
+			got = append(got, s)
+		}
+	}
+	slices.SortFunc(got, func(a, b served) int { return int(int64(a.Token) - int64(b.Token)) })
+	return got
+}
+
+// checkOrder fails if those who were served were not in the order of the
+// queue.
+func checkOrder(t *testing.T, queue []driver.Waiting, got []served) {
+	t.Helper()
+	place := map[driver.LeaseID]int{}
+	for i, w := range queue {
+		place[w.LeaseID] = i + 1
+	}
+	last := 0
+	for i, s := range got {
+		at := place[s.LeaseID]
+		if at == 0 {
+			t.Fatalf("%s was served and had no place", s.LeaseID)
+		}
+		if at < last {
+			t.Fatalf("%s was served as number %d, after %d: out of order", fmt.Sprint(s), i, last)
+		}
+		last = at
+	}
+}

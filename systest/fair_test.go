@@ -1,0 +1,224 @@
+package systest
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/holdfast-locks/holdfast"
+)
+
+// A turn is what a worker saw of one acquisition. Instants are nanoseconds of
+// the wall clock, which all processes of a machine share.
+type turn struct{ Asked, Got int64 }
+
+func (t turn) wait() time.Duration { return time.Duration(t.Got - t.Asked) }
+
+// turns are those of one worker.
+type turns []turn
+
+// takeTurns is a job: all workers take the same lock again and again.
+func takeTurns(ctx context.Context, j job) (any, error) {
+	engine, err := openStore(ctx, j.Store)
+	if err != nil {
+		return nil, err
+	}
+	defer engine.Close()
+	client, err := holdfast.New(engine, nil)
+	if err != nil {
+		return nil, err
+	}
+	defer client.Close(ctx)
+	all := make([]turns, j.Workers)
+	errs := make(chan error, j.Workers)
+	var wg sync.WaitGroup
+	for i := range all {
+		wg.Go(func() {
+			var err error
+			if all[i], err = takeTurnsFor(ctx, client, j); err != nil {
+				errs <- err
+			}
+		})
+	}
+	wg.Wait()
+	close(errs)
+	return all, <-errs
+}
+
+// takeTurnsFor is one worker. The first turn, for which all workers line up
+// before they begin, does not count.
+func takeTurnsFor(ctx context.Context, client *holdfast.Client, j job) (t turns, err error) {
+	var end time.Time
+	for first := true; first || time.Now().Before(end); first = false {
+		asked := time.Now()
+		lease, err := client.Acquire(ctx, j.Name, nil)
+		if err != nil {
+			return nil, err
+		}
+		if got := time.Now(); first {
+			end = got.Add(j.For)
+		} else {
+			t = append(t, turn{asked.UnixNano(), got.UnixNano()})
+		}
+		time.Sleep(j.Hold) // the work
+		if err := lease.Release(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return t, nil
+}
+
+// jain is Jain's fairness index of what the workers got: 1 if all got the
+// same, 1/n if one got everything.
+func jain(all []turns) float64 {
+	sum, squares := 0.0, 0.0
+	for _, t := range all {
+		sum += float64(len(t))
+		squares += float64(len(t)) * float64(len(t))
+	}
+	return sum * sum / (float64(len(all)) * squares)
+}
+
+// commands returns how many commands clients have sent to the server. What a
+// script runs is not among them.
+func (s *store) commands(t *testing.T) int {
+	t.Helper()
+	sum := 0
+	for _, command := range []string{"evalsha", "eval", "script", "hello", `client\|[a-z-]+`, "subscribe", "unsubscribe", "ping", "command", "info"} {
+		sum += s.calls(t, command)
+	}
+	return sum
+}
+
+// INVARIANT I7: whoever waits gets as many turns as the others, and waits no
+// longer, in one process and in many, whether the work is long or none.
+func TestTurnsAreFair(t *testing.T) {
+	for _, crews := range []struct{ processes, workers int }{{1, 16}, {8, 4}} {
+		for _, hold := range []time.Duration{0, time.Millisecond} {
+			t.Run(fmt.Sprintf("%dx%d/%s", crews.processes, crews.workers, hold), func(t *testing.T) {
+				j := job{Job: "take turns", Name: "turns", Workers: crews.workers, For: 2 * time.Second, Hold: hold}
+				// The machine itself may pause, and then everybody waits long.
+				const attempts = 3
+				for range attempts {
+					if even := checkFairness(t, crews.processes, j); even {
+						return
+					}
+				}
+				t.Errorf("in each of %d attempts somebody waited much longer than others, on a machine that did not pause", attempts)
+			})
+		}
+	}
+}
+
+// checkFairness lets crews take turns and fails t if they are not shared
+// evenly or cost too much. It reports whether the waits were even in time as
+// well, as far as the machine lets one tell.
+func checkFairness(t *testing.T, processes int, j job) (even bool) {
+	t.Helper()
+	s := newStore(t)
+	defer s.server.Kill()
+	j.Store = s.server.URL
+	pause := watchPauses()
+	all, commands := s.takeTurnsIn(t, processes, j)
+	paused := pause()
+
+	index, perTurn := jain(all), float64(commands)/float64(len(slices.Concat(all...)))
+	median, longest := waitTimes(all)
+	usual, most := overtaken(all)
+	t.Logf("%d acquisitions by %d workers: Jain's index %.4f, %.2f commands each; usually %d others were served before, at most %d; wait median %s, longest %s (%.1f times); the machine paused for %s",
+		len(slices.Concat(all...)), len(all), index, perTurn, usual, most, median, longest, float64(longest)/float64(median), paused)
+	if index < 0.98 {
+		t.Errorf("Jain's index %.4f, want at least 0.98", index)
+	}
+	if perTurn > 2.5 {
+		t.Errorf("%.2f commands for each acquisition, want at most 2.5", perTurn)
+	}
+	if most > 3*usual {
+		t.Errorf("%d others were served before somebody's next turn, want at most three times the usual %d", most, usual)
+	}
+	return longest <= 3*median || paused > median/4
+}
+
+// waitTimes returns the median and the longest of all waits.
+func waitTimes(all []turns) (median, longest time.Duration) {
+	var sorted []time.Duration
+	for _, turn := range slices.Concat(all...) {
+		sorted = append(sorted, turn.wait())
+	}
+	slices.Sort(sorted)
+	return sorted[len(sorted)/2], sorted[len(sorted)-1]
+}
+
+// overtaken returns how many turns of others there were between two turns of
+// one worker: the median and the most.
+func overtaken(all []turns) (usual, most int) {
+	var got []int64
+	for _, turn := range slices.Concat(all...) {
+		got = append(got, turn.Got)
+	}
+	slices.Sort(got)
+	var between []int
+	for _, worker := range all {
+		for i := range len(worker) - 1 {
+			from, _ := slices.BinarySearch(got, worker[i].Got)
+			to, _ := slices.BinarySearch(got, worker[i+1].Got)
+			between = append(between, to-from-1)
+		}
+	}
+	slices.Sort(between)
+	return between[len(between)/2], between[len(between)-1]
+}
+
+// watchPauses returns a function that says for how long this process did not
+// run at the worst, from now until it is called.
+func watchPauses() (pause func() time.Duration) {
+	const tick = time.Millisecond
+	stop, worst := make(chan struct{}), make(chan time.Duration)
+	go func() { // ends with pause, which each caller calls once
+		longest := time.Duration(0)
+		for {
+			began := time.Now()
+			select {
+			case <-time.After(tick):
+				longest = max(longest, time.Since(began)-tick)
+			case <-stop:
+				worst <- longest
+				return
+			}
+		}
+	}()
+	return func() time.Duration {
+		close(stop)
+		return <-worst
+	}
+}
+
+// takeTurnsIn lets crews do the same job at the same time, and returns what
+// all their workers saw and how many commands they sent. They begin when all
+// of them are in the queue.
+func (s *store) takeTurnsIn(t *testing.T, processes int, j job) (all []turns, commands int) {
+	t.Helper()
+	gate, err := newClient(t, s.engine, nil).Acquire(t.Context(), j.Name, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	crews := make([]*crew, processes)
+	for i := range crews {
+		crews[i] = startCrew(t, j)
+		crews[i].begin()
+	}
+	s.awaitQueue(t, j.Name, processes*j.Workers)
+	before := s.commands(t)
+	if err := gate.Release(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range crews {
+		var got []turns
+		c.next(&got)
+		all = append(all, got...)
+	}
+	return all, s.commands(t) - before
+}

@@ -1,0 +1,135 @@
+package systest
+
+import (
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/driver"
+)
+
+// A span is the time during which a worker took a lease for valid: from after
+// it was acquired until before it was released, or until it was lost. Instants
+// are nanoseconds of the wall clock, which all processes of a machine share.
+type span struct {
+	Name    string
+	LeaseID driver.LeaseID
+	Token   uint64
+	Mode    driver.Mode
+	Limit   int
+	Permits int
+	Part    int   // a lease that was downgraded has two spans
+	Start   int64 // 0: the crew's last report, which is no span
+	End     int64 // 0: the lease is held still
+
+	crew *crew
+}
+
+// A history is what the workers of a run saw.
+type history struct {
+	mu    sync.Mutex // guards the rest
+	spans map[spanKey]span
+	dead  map[*crew]int64 // when it was killed
+}
+
+type spanKey struct {
+	id   driver.LeaseID
+	part int
+}
+
+// note records a span, or its end.
+func (h *history) note(s span) {
+	if s.Start == 0 {
+		return
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.spans == nil {
+		h.spans = map[spanKey]span{}
+	}
+	h.spans[spanKey{s.LeaseID, s.Part}] = s
+}
+
+// crash kills a crew: what it held, it held until then.
+func (h *history) crash(c *crew) {
+	h.mu.Lock()
+	if h.dead == nil {
+		h.dead = map[*crew]int64{}
+	}
+	h.dead[c] = time.Now().UnixNano()
+	h.mu.Unlock()
+	c.kill()
+}
+
+// check fails t if two spans of a name overlap that must not, or if the tokens
+// do not grow.
+func (h *history) check(t *testing.T) {
+	t.Helper()
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	names := map[string][]span{}
+	for _, s := range h.spans {
+		if s.End == 0 {
+			s.End = h.dead[s.crew]
+		}
+		names[s.Name] = append(names[s.Name], s)
+	}
+	overlaps := 0
+	for name, spans := range names {
+		slices.SortFunc(spans, func(a, b span) int { return int(a.Start - b.Start) })
+		overlaps += checkCompatible(t, name, spans)
+		checkTokens(t, name, spans)
+		t.Logf("%s: %d leases", name, len(spans))
+	}
+	t.Logf("%d spans, %d overlaps", len(h.spans), overlaps)
+	if len(h.spans) == 0 {
+		t.Error("nobody has held anything")
+	}
+}
+
+// checkCompatible returns how many spans began beside others that they are not
+// compatible with. The spans are those of one name, by their start.
+func checkCompatible(t *testing.T, name string, spans []span) (overlaps int) {
+	t.Helper()
+	var live []span
+	for _, s := range spans {
+		live = slices.DeleteFunc(live, func(l span) bool { return l.End <= s.Start })
+		permits := s.Permits
+		for _, l := range live {
+			permits += l.Permits
+			if l.Mode == driver.Exclusive || s.Mode == driver.Exclusive {
+				overlaps++
+				t.Errorf("%s: %s %s began %s before %s %s ended", name, s.Mode, s.LeaseID,
+					time.Duration(l.End-s.Start), l.Mode, l.LeaseID)
+			}
+		}
+		if permits > s.Limit {
+			overlaps++
+			t.Errorf("%s: %d permits of %d at once", name, permits, s.Limit)
+		}
+		live = append(live, s)
+	}
+	return overlaps
+}
+
+// checkTokens fails if an exclusive lease has not a greater token than all
+// that began before it, or a later one not a greater one than it.
+func checkTokens(t *testing.T, name string, spans []span) {
+	t.Helper()
+	var greatest, exclusive uint64
+	for _, s := range spans {
+		if s.Part > 0 {
+			continue // the same lease
+		}
+		least := exclusive
+		if s.Mode == driver.Exclusive {
+			least = greatest
+			exclusive = max(exclusive, s.Token)
+		}
+		if s.Token <= least {
+			t.Errorf("%s: token %d after %d", name, s.Token, least)
+		}
+		greatest = max(greatest, s.Token)
+	}
+}

@@ -1,0 +1,237 @@
+package model
+
+import "math/bits"
+
+// A kind is what one step is.
+type kind uint8
+
+const (
+	begin kind = iota + 1
+	deliverProposal
+	deliverFirst // of a client that has proposed a second time since
+	again
+	againGivingUp
+	completes
+	sendExtension
+	deliverExtension
+	extensionDone
+	releases
+	givesUp
+	deliverWithdrawal
+	deliverFirstWithdrawal
+	reachesDeadline
+	expires
+	expiresWhenOver
+	restarts
+	serves
+)
+
+// A step is one thing that happens.
+type step struct {
+	kind   kind
+	client int
+	node   int
+	token  uint8
+}
+
+// A walk yields the steps from one world.
+type walk struct {
+	*protocol
+	from  world
+	at    key
+	to    world // what take changes; here, so that it need not be allocated each time
+	yield func(key, step, string)
+}
+
+// next implements system.
+func (p *protocol) next(k key, yield func(key, step, string)) {
+	walk := walk{protocol: p, from: k.unpack(), at: k, yield: yield}
+	for c := range p.clients {
+		walk.acquire(c)
+		walk.hold(c)
+		for n := range nodes {
+			walk.deliver(c, n)
+		}
+	}
+	for n := range nodes {
+		walk.fault(n)
+	}
+}
+
+// take yields the step s to a copy of the world that do changes, unless it
+// changes nothing.
+func (walk *walk) take(s step, do func(w *world) (broken string)) {
+	walk.to = walk.from
+	broken := do(&walk.to)
+	if broken == "" {
+		broken = walk.to.back()
+	}
+	if to := walk.to.pack(!walk.ordered); to != walk.at {
+		walk.yield(to, s, broken)
+	}
+}
+
+// acquire yields the steps of client c up to its lease.
+func (walk *walk) acquire(c int) {
+	own := walk.from.clients[c]
+	switch {
+	// Clients are alike: let them begin in the order of their numbers.
+	case own.phase == idle && (c == 0 || walk.from.clients[c-1].phase != idle):
+		for token := uint8(1); token <= walk.tokens; token++ {
+			walk.take(step{kind: begin, client: c, token: token}, func(w *world) string {
+				own := &w.clients[c]
+				own.phase, own.token = proposing, token
+				for i := range w.clients {
+					own.before |= bit(w.clients[i].completed) << i
+				}
+				return ""
+			})
+		}
+	case own.phase == proposing:
+		walk.proposeAgain(c)
+		if walk.votes(&own) >= quorum {
+			walk.take(step{kind: completes, client: c}, func(w *world) string { return walk.complete(w, c) })
+		}
+		walk.take(step{kind: givesUp, client: c}, func(w *world) string {
+			w.clients[c].phase, w.clients[c].replies = withdrawn, [nodes]uint8{}
+			return ""
+		})
+	}
+}
+
+// proposeAgain yields the second rounds of client c, for all tokens, without
+// giving the first up and with.
+func (walk *walk) proposeAgain(c int) {
+	own := walk.from.clients[c]
+	if own.prev != 0 || c >= walk.twice {
+		return
+	}
+	for token := own.token + 1; token <= walk.tokens; token++ {
+		for _, kind := range []kind{again, againGivingUp} {
+			walk.take(step{kind: kind, client: c, token: token}, func(w *world) string {
+				own := &w.clients[c]
+				own.prev, own.token, own.gaveUp = own.token, token, kind == againGivingUp
+				if !walk.off(countExact) {
+					own.replies = [nodes]uint8{}
+				}
+				return ""
+			})
+		}
+	}
+}
+
+// hold yields the steps of client c that has its lease.
+func (walk *walk) hold(c int) {
+	own := walk.from.clients[c]
+	if own.phase != holding && own.phase != extending {
+		return
+	}
+	if walk.extend {
+		walk.take(step{kind: sendExtension, client: c}, func(w *world) string {
+			own := &w.clients[c]
+			own.phase, own.extended, own.late, own.acks, own.staleNext = extending, true, false, 0, 0
+			for i := range w.clients {
+				own.late = own.late || w.clients[i].completed && w.clients[i].token > own.token
+			}
+			return ""
+		})
+	}
+	if own.phase == extending && bits.OnesCount8(own.acks) >= quorum {
+		walk.take(step{kind: extensionDone, client: c}, func(w *world) string {
+			own := &w.clients[c]
+			own.phase, own.acks, own.stale, own.staleNext = holding, 0, own.staleNext, 0
+			if own.late && walk.final() {
+				return extendedOld
+			}
+			return ""
+		})
+	}
+	if walk.release {
+		walk.finish(step{kind: releases, client: c}, released)
+	}
+	if walk.exclusive() {
+		walk.finish(step{kind: reachesDeadline, client: c}, lost)
+	}
+}
+
+// finish yields the step s, by which the client has no lease any more.
+func (walk *walk) finish(s step, end phase) {
+	walk.take(s, func(w *world) string {
+		own := &w.clients[s.client]
+		own.phase, own.acks, own.late, own.stale, own.staleNext = end, 0, false, 0, 0
+		return ""
+	})
+}
+
+// deliver yields the arrival at node n of each message that client c has sent.
+// None is ever used up: that is how messages are delayed, repeated and lost.
+func (walk *walk) deliver(c, n int) {
+	own := walk.from.clients[c]
+	if own.phase == idle {
+		return
+	}
+	walk.take(step{kind: deliverProposal, client: c, node: n, token: own.token}, func(w *world) string {
+		walk.propose(w, c, n, own.token, own.prev, own.phase == proposing)
+		return ""
+	})
+	if own.prev != 0 {
+		walk.take(step{kind: deliverFirst, client: c, node: n, token: own.prev}, func(w *world) string {
+			walk.propose(w, c, n, own.prev, 0, false)
+			return ""
+		})
+	}
+	if own.gaveUp {
+		walk.take(step{kind: deliverFirstWithdrawal, client: c, node: n, token: own.prev}, func(w *world) string {
+			walk.withdraw(w, c, n, own.prev)
+			return ""
+		})
+	}
+	if own.extended {
+		walk.take(step{kind: deliverExtension, client: c, node: n, token: own.token}, func(w *world) string {
+			if walk.renew(w, c, n) && own.phase == extending {
+				w.clients[c].acks |= 1 << n
+			}
+			return ""
+		})
+	}
+	if own.phase == released || own.phase == withdrawn {
+		walk.take(step{kind: deliverWithdrawal, client: c, node: n, token: own.token}, func(w *world) string {
+			walk.withdraw(w, c, n, own.token)
+			if own.phase == released {
+				w.clients[c].freed |= 1 << n
+			}
+			return ""
+		})
+	}
+}
+
+// fault yields what can happen to node n.
+func (walk *walk) fault(n int) {
+	at := walk.from.nodes[n]
+	free := func(w *world) { w.nodes[n].owner, w.nodes[n].token = 0, 0 }
+	if at.owner != 0 && walk.from.expiries > 0 {
+		walk.take(step{kind: expires, client: int(at.owner - 1), node: n}, func(w *world) string {
+			free(w)
+			w.expiries--
+			return ""
+		})
+	}
+	if at.owner != 0 && walk.exclusive() && walk.from.clients[at.owner-1].phase.over() {
+		walk.take(step{kind: expiresWhenOver, client: int(at.owner - 1), node: n}, func(w *world) string {
+			free(w)
+			return ""
+		})
+	}
+	if walk.from.restarts > 0 {
+		walk.take(step{kind: restarts, node: n}, func(w *world) string {
+			walk.restart(w, n)
+			return ""
+		})
+	}
+	if walk.from.mayServe(n) {
+		walk.take(step{kind: serves, node: n}, func(w *world) string {
+			w.nodes[n].silent = false
+			return ""
+		})
+	}
+}

@@ -1,0 +1,151 @@
+package systest
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/driver"
+)
+
+// Workers share a collection, each with one of its items for itself, while a
+// pruner now and then wants the whole collection for itself.
+func TestNestedLocks(t *testing.T) {
+	const workers, items, rounds, prunes = 32, 8, 12, 10
+	for _, url := range []string{"memory:", "sqlite:", "redis:"} {
+		t.Run(url[:len(url)-1], func(t *testing.T) {
+			var h history
+			engine := openFor(t, url)
+			client := newClient(t, engine, nil)
+			var pruning, pruned, served atomic.Int64
+			var all sync.WaitGroup
+			for w := range workers {
+				all.Go(func() {
+					for r := range rounds {
+						item := fmt.Sprintf("collection/%d", (w+r)%items)
+						err := client.Do(t.Context(), "collection", shared(), func(ctx context.Context, outer *holdfast.Lease) error {
+							defer h.during(outer)()
+							return client.Do(ctx, item, nil, func(_ context.Context, inner *holdfast.Lease) error {
+								defer h.during(inner)()
+								if pruning.Load() != 0 {
+									t.Error("a worker works while the pruner has the collection")
+								}
+								served.Add(1)
+								return nil
+							})
+						})
+						if err != nil {
+							t.Error(err)
+							return
+						}
+					}
+				})
+			}
+			all.Go(func() {
+				for range prunes {
+					err := client.Do(t.Context(), "collection", nil, func(_ context.Context, l *holdfast.Lease) error {
+						defer h.during(l)()
+						pruning.Add(1)
+						defer pruning.Add(-1)
+						pruned.Add(1)
+						return nil
+					})
+					if err != nil {
+						t.Error(err)
+						return
+					}
+				}
+			})
+			all.Wait()
+			t.Logf("%d items served, %d prunes", served.Load(), pruned.Load())
+			if served.Load() != workers*rounds || pruned.Load() != prunes {
+				t.Errorf("want %d and %d", workers*rounds, prunes)
+			}
+			h.check(t)
+			checkNothingLeft(t, engine)
+		})
+	}
+}
+
+func shared() *holdfast.AcquireOptions {
+	return &holdfast.AcquireOptions{Mode: holdfast.Shared}
+}
+
+// openFor opens an engine on a store of its own: "memory:", "sqlite:" or
+// "redis:".
+func openFor(t *testing.T, url string) driver.Engine {
+	t.Helper()
+	switch url {
+	case "redis:":
+		return newStore(t).engine
+	case "sqlite:":
+		url = "sqlite://" + t.TempDir() + "/locks.db"
+	}
+	engine, err := openStore(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = engine.Close() })
+	return engine
+}
+
+// during notes a span that begins now and ends when the function that it
+// returns is called.
+func (h *history) during(l *holdfast.Lease) (end func()) {
+	s := spanOf(l)
+	h.note(s)
+	return func() {
+		s.End = validUntil(l)
+		h.note(s)
+	}
+}
+
+// INVARIANT I7: readers that overlap without end do not keep a writer out: it
+// gets in after those that were there before it, and the readers behind it
+// come in together after it.
+func TestWriterIsNotStarved(t *testing.T) {
+	const readers, writes = 8, 5
+	for _, url := range []string{"memory:", "sqlite:", "redis:"} {
+		t.Run(url[:len(url)-1], func(t *testing.T) {
+			engine := openFor(t, url)
+			client := newClient(t, engine, nil)
+			ctx, stop := context.WithCancel(t.Context())
+			var all sync.WaitGroup
+			var reads atomic.Int64
+			for range readers {
+				all.Go(func() {
+					for ctx.Err() == nil {
+						_ = client.Do(ctx, "a", shared(), func(context.Context, *holdfast.Lease) error {
+							reads.Add(1)
+							time.Sleep(5 * time.Millisecond) // so that there is always a reader
+							return nil
+						})
+					}
+				})
+			}
+			for range writes {
+				eventually(t, "there are readers", func() bool { return reads.Load() > readers })
+				before := reads.Load()
+				lease, err := client.Acquire(t.Context(), "a", nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				// Those who read when the writer came, and those who came in
+				// before its request reached the store.
+				if came := reads.Load() - before; came > 2*readers {
+					t.Errorf("%d readers came in before the writer, want at most %d", came, 2*readers)
+				}
+				reads.Store(0)
+				if err := lease.Release(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+			}
+			stop()
+			all.Wait()
+		})
+	}
+}

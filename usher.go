@@ -1,0 +1,186 @@
+package holdfast
+
+import (
+	"context"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/driver"
+)
+
+// When places are renewed, as parts of the waiter TTL.
+const (
+	refreshPart   = 3  // a place is renewed when 1/3 of its TTL is over
+	refreshJitter = 30 // less up to 1/30, so that not all come at once
+	refreshRetry  = 10 // 1/10 after a refresh that failed, the next
+	refreshJoin   = 10 // a place due within 1/10 joins a batch that goes out now
+
+	// expirySlack is waited beyond the end of the lease in the way, which
+	// stores report in whole milliseconds.
+	expirySlack = 2 * time.Millisecond
+	// lookAgain is the least time between two refreshes of one place, and from
+	// an attempt to one that news leads to, whatever comes. INVARIANT I7: no
+	// waiter spins.
+	lookAgain = 10 * time.Millisecond
+)
+
+// An usher is the scheduler of one client's waiters: it renews their places in
+// batches. It has one timer, and a goroutine only while requests are under
+// way.
+type usher struct {
+	client *Client
+	queuer driver.Queuer // nil if the engine has no queue
+
+	mu    sync.Mutex // guards the rest, and the slot and sent of every place
+	table timetable[*place]
+	timer *time.Timer
+}
+
+// A place is one waiter's in the queue of a name, as the client knows it.
+type place struct {
+	slot
+	req     driver.RefreshRequest
+	sent    time.Time    // when the last refresh was sent
+	answers chan refresh // holds the latest
+}
+
+func (p *place) timeslot() *slot { return &p.slot }
+
+// A refresh is one request for a place and its answer.
+type refresh struct {
+	sent  instant
+	reply driver.RefreshReply
+}
+
+func (u *usher) init(c *Client) {
+	u.client = c
+	if c.engine.Capabilities().Queue {
+		u.queuer, _ = c.engine.(driver.Queuer)
+	}
+	u.timer = time.AfterFunc(time.Hour, u.tick)
+	u.timer.Stop()
+}
+
+// join takes charge of a place that the store has given, and said inTheWay of.
+func (u *usher) join(req driver.RefreshRequest, inTheWay driver.InTheWay) *place {
+	now := time.Now()
+	p := &place{req: req, sent: now, answers: make(chan refresh, 1)}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.putLocked(p, now.Add(nextLook(req.WaiterTTL, inTheWay)))
+	return p
+}
+
+// leave ends the charge. An answer under way is dropped.
+func (u *usher) leave(p *place) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.table.remove(p)
+	p.index = -1
+}
+
+// hurry renews a place, and so looks what became of it, as soon as may be.
+func (u *usher) hurry(p *place) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	at := p.sent.Add(lookAgain)
+	if now := time.Now(); at.Before(now) {
+		at = now
+	}
+	if at.Before(p.at) {
+		u.putLocked(p, at)
+	}
+}
+
+// putLocked moves p to the time at, unless its waiter has left.
+func (u *usher) putLocked(p *place, at time.Time) {
+	if p.index >= 0 && u.table.put(p, at) {
+		u.armLocked()
+	}
+}
+
+// armLocked sets the timer to the first place's time.
+func (u *usher) armLocked() {
+	if u.table.Len() > 0 {
+		u.timer.Reset(time.Until(u.table.items[0].at))
+	}
+}
+
+// tick runs on the timer's goroutine when the first place is due.
+func (u *usher) tick() {
+	due := u.due(time.Now())
+	for len(due) > 0 {
+		n := min(len(due), driver.MaxBatch)
+		batch := due[:n]
+		due = due[n:]
+		u.client.spawn(func(ctx context.Context) { u.refresh(ctx, batch) })
+	}
+}
+
+// due returns the places to renew now and arms the timer for the next. One
+// that gets no answer is due again after the usual time.
+func (u *usher) due(now time.Time) (places []*place) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	for u.table.Len() > 0 {
+		p := u.table.items[0]
+		limit := now
+		if len(places) > 0 {
+			limit = now.Add(p.req.WaiterTTL / refreshJoin)
+		}
+		if p.at.After(limit) {
+			break
+		}
+		p.sent = now
+		u.table.put(p, now.Add(p.req.WaiterTTL/refreshPart))
+		places = append(places, p)
+	}
+	u.armLocked()
+	return places
+}
+
+// refresh sends one batch and hands out the answers. It runs on a goroutine of
+// its own, started by tick, that ends with the request.
+func (u *usher) refresh(ctx context.Context, batch []*place) {
+	ctx, cancel := u.client.requestContext(ctx)
+	defer cancel()
+	reqs := make([]driver.RefreshRequest, len(batch))
+	for i, p := range batch {
+		reqs[i] = p.req
+	}
+	// INVARIANT I3: the clock starts before the first byte is written.
+	sent := u.client.now()
+	replies := u.queuer.Refresh(ctx, reqs)
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	for i, p := range batch {
+		u.answerLocked(p, refresh{sent, replies[i]})
+	}
+}
+
+// answerLocked tells p's waiter of an answer and sets the time of the next
+// refresh.
+func (u *usher) answerLocked(p *place, r refresh) {
+	pause := p.req.WaiterTTL / refreshRetry
+	if r.reply.Err == nil {
+		pause = nextLook(p.req.WaiterTTL, r.reply.InTheWay)
+	}
+	u.putLocked(p, time.Now().Add(pause))
+	select {
+	case <-p.answers: // not received yet, and out of date
+	default:
+	}
+	p.answers <- r // only u.mu's owner sends: there is room
+}
+
+// nextLook returns the time until the next refresh: a part of the waiter TTL
+// or, for the first of the queue, until the lease in the way ends by itself.
+// Those behind need not look then, but would notice by their refresh.
+func nextLook(waiterTTL time.Duration, w driver.InTheWay) time.Duration {
+	pause := waiterTTL/refreshPart - rand.N(waiterTTL/refreshJitter)
+	if w.Place == 1 && w.ExpiresIn != driver.Never {
+		pause = min(pause, max(w.ExpiresIn, lookAgain)+expirySlack)
+	}
+	return pause
+}

@@ -1,0 +1,325 @@
+package holdfast_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/driver"
+)
+
+// INVARIANT I7: waiters are served in the order in which the store saw them.
+func TestWaitersAreServedInOrder(t *testing.T) {
+	for _, clients := range []int{1, 3} {
+		t.Run(fmt.Sprint(clients, " clients"), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				engine := newFaulty()
+				var cs []*holdfast.Client
+				for range clients {
+					cs = append(cs, newClient(t, engine, nil))
+				}
+				release := foreign(t, engine, "a", time.Hour)
+				var wg sync.WaitGroup
+				var served []int
+				for i := range 30 {
+					waiting := enqueue(t.Context(), cs[i%clients], "a", nil)
+					wg.Go(func() {
+						l := granted(t, waiting).lease
+						served = append(served, i)
+						time.Sleep(time.Duration(i%7) * time.Second)
+						l.Release(t.Context())
+					})
+					time.Sleep(time.Duration(i*37%11) * 100 * time.Millisecond)
+				}
+				release()
+				wg.Wait()
+				if !slices.IsSorted(served) || len(served) != 30 {
+					t.Errorf("served in the order %d", served)
+				}
+			})
+		})
+	}
+}
+
+// A short wait for short work costs two requests, as no wait does: no
+// refresh, no confirmation.
+func TestAcquireCosts(t *testing.T) {
+	for _, ttl := range []time.Duration{5 * time.Second, 30 * time.Second, time.Hour} {
+		for _, wait := range []time.Duration{0, 1, 700 * time.Millisecond, 1490 * time.Millisecond} {
+			t.Run(fmt.Sprint("TTL ", ttl, " wait ", wait), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					engine := newFaulty()
+					c := newClient(t, engine, nil)
+					if wait > 0 {
+						time.AfterFunc(wait, foreign(t, engine, "a", time.Hour))
+					}
+					start := time.Now()
+					l, err := c.Acquire(t.Context(), "a", &holdfast.AcquireOptions{TTL: ttl})
+					if err != nil {
+						t.Fatal(err)
+					}
+					if took := time.Since(start); took != wait {
+						t.Errorf("acquired after %s, want at the release, after %s", took, wait)
+					}
+					time.Sleep(99 * time.Millisecond)
+					l.Release(t.Context())
+					if got := fmt.Sprint(engine.calls); got != "map[acquire:1 release:1]" {
+						t.Errorf("requests = %s, want 1 acquire and 1 release", got)
+					}
+				})
+			})
+		}
+	}
+}
+
+// Who does not wait asks for no place, and does not overtake those who have
+// one.
+func TestTryAcquireDoesNotBarge(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		engine := newFaulty()
+		c := newClient(t, engine, nil)
+		l := mustAcquire(t, c, "a", semaphore(3, 2))
+		waiting := enqueue(t.Context(), c, "a", semaphore(3, 3))
+		_, err := c.TryAcquire(t.Context(), "a", semaphore(3, 1)) // would fit beside the 2
+		wantErr(t, err, holdfast.ErrHeld)
+		if lock, _ := engine.Inspect(t.Context(), "a"); len(lock.Queue) != 1 || lock.Queue[0].Permits != 3 {
+			t.Errorf("queue = %+v, want the waiter only", lock.Queue)
+		}
+		l.Release(t.Context())
+		granted(t, waiting).lease.Release(t.Context())
+	})
+}
+
+// Whatever the instant at which a waiter gives up, or a holder its lease,
+// nothing stays behind. INVARIANT I5.
+func TestWaiterLeavesNothing(t *testing.T) {
+	for _, outage := range []bool{false, true} {
+		t.Run(fmt.Sprint("replies get lost ", outage), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				engine := newFaulty()
+				c := newClient(t, engine, nil)
+				got := 0
+				for ms := range 260 {
+					release := foreign(t, engine, "a", time.Hour)
+					time.AfterFunc(100*time.Millisecond, release)
+					engine.set(delay(7*time.Millisecond), func(_ context.Context, op string) error {
+						time.Sleep(7 * time.Millisecond)
+						if outage && (op == "acquire" || op == "refresh") {
+							return errLink
+						}
+						return nil
+					})
+					ctx, cancel := context.WithTimeout(t.Context(), time.Duration(ms)*time.Millisecond)
+					waiting := enqueue(ctx, c, "a", nil)
+					<-ctx.Done()
+					cancel()
+					o := <-waiting
+					if o.err == nil {
+						got++
+						o.lease.Release(t.Context()) // before, during and after the confirmation
+					} else {
+						wantErr(t, o.err, context.DeadlineExceeded)
+					}
+					engine.heal()
+					time.Sleep(time.Second)
+					release()
+					nothingLeft(t, engine, "a")
+					if t.Failed() {
+						t.Fatalf("given up after %d ms", ms)
+					}
+				}
+				if !outage && got < 150 {
+					t.Errorf("%d leases handed over, want one whenever 100 ms or more were left", got)
+				}
+			})
+		})
+	}
+}
+
+// A waiter gives its place up at once.
+func TestWaiterThatGivesUpLetsTheNextPass(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		engine := newFaulty()
+		c := newClient(t, engine, nil)
+		l := mustAcquire(t, c, "a", shared)
+		start := time.Now()
+		writer := enqueue(t.Context(), c, "a", &holdfast.AcquireOptions{Wait: 3 * time.Second})
+		reader := enqueue(t.Context(), c, "a", shared)
+		o := granted(t, reader)
+		if took := o.at.Sub(start); took != 3*time.Second {
+			t.Errorf("the reader passed after %s, want when the writer before it gave up, after 3s", took)
+		}
+		refused := <-writer
+		wantErr(t, refused.err, holdfast.ErrHeld)
+		if took := refused.at.Sub(start); took != 3*time.Second {
+			t.Errorf("the writer gave up after %s, want 3s", took)
+		}
+		l.Release(t.Context())
+		o.lease.Release(t.Context())
+		nothingLeft(t, engine, "a")
+	})
+}
+
+// Close ends those who wait, at once, and takes their places away.
+func TestCloseEndsWaiters(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		engine := newFaulty()
+		c, err := holdfast.New(engine, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		foreign(t, engine, "a", time.Hour)
+		first, second := enqueue(t.Context(), c, "a", nil), enqueue(t.Context(), c, "a", nil)
+		time.Sleep(time.Minute)
+		start := time.Now()
+		if err := c.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+		if lock, _ := engine.Inspect(t.Context(), "a"); len(lock.Queue) != 0 {
+			t.Errorf("%d places stayed behind", len(lock.Queue))
+		}
+		for _, waiting := range []<-chan outcome{first, second} {
+			o := <-waiting
+			wantErr(t, o.err, holdfast.ErrClosed)
+			if took := o.at.Sub(start); took != 0 {
+				t.Errorf("ended %s after Close", took)
+			}
+		}
+	})
+}
+
+// An outage while queued costs at most the place: who waited goes on.
+func TestWaiterSurvivesOutage(t *testing.T) {
+	for _, outage := range []time.Duration{2 * time.Second, 20 * time.Second, 10 * time.Minute} {
+		t.Run(outage.String(), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				engine := newFaulty()
+				c := newClient(t, engine, nil)
+				release := foreign(t, engine, "a", time.Hour)
+				waiting := enqueue(t.Context(), c, "a", nil)
+				time.Sleep(3 * time.Second)
+				lock, _ := engine.Engine.Inspect(t.Context(), "a")
+				engine.set(fail(driver.ErrUnavailable, "acquire", "refresh"), nil)
+				time.Sleep(outage)
+				engine.heal()
+				time.Sleep(time.Second)
+				again, _ := engine.Engine.Inspect(t.Context(), "a")
+				if len(again.Queue) != 1 {
+					t.Fatalf("%d places 1 s after the outage, want 1", len(again.Queue))
+				}
+				kept := again.Queue[0].LeaseID == lock.Queue[0].LeaseID
+				if short := outage < 3*time.Second; kept != short {
+					t.Errorf("place kept: %t, want %t", kept, short)
+				}
+				release()
+				granted(t, waiting).lease.Release(t.Context())
+				nothingLeft(t, engine, "a")
+			})
+		})
+	}
+}
+
+// Without a queue in the store Acquire polls, at a bounded rate.
+func TestPollingWithoutQueue(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		engine := newFaulty()
+		c := newClient(t, plain{engine}, nil)
+		time.AfterFunc(time.Minute, foreign(t, engine, "a", time.Hour))
+		start := time.Now()
+		l := granted(t, enqueue(t.Context(), c, "a", nil)).lease
+		if took := time.Since(start); took < time.Minute || took > time.Minute+250*time.Millisecond {
+			t.Errorf("acquired after %s, want within 250 ms after the release", took)
+		}
+		if n := engine.count("acquire"); n < 240 || n > 500 {
+			t.Errorf("%d requests in a minute, want 4 to 8 in a second", n)
+		}
+		l.Release(t.Context())
+
+		foreign(t, engine, "a", 100*time.Millisecond)
+		start = time.Now()
+		l = granted(t, enqueue(t.Context(), c, "a", nil)).lease
+		if took := time.Since(start); took < 100*time.Millisecond || took > 125*time.Millisecond {
+			t.Errorf("taken over after %s, want at the expiry, after 100ms", took)
+		}
+		l.Release(t.Context())
+	})
+}
+
+// Under random faults no two trust an exclusive lock at the same time, the
+// store keeps each lease for as long as it is trusted, and nothing stays.
+// INVARIANTS I1, I3 and I5.
+func TestWaitersUnderFaults(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		engine := newFaulty()
+		engine.set(randomFaults, randomFaults)
+		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Second)
+		defer cancel()
+		held := map[string][]*holdfast.Lease{}
+		var mu sync.Mutex // guards held
+		leases := 0
+		note := func(l *holdfast.Lease) {
+			mu.Lock()
+			defer mu.Unlock()
+			leases++
+			for _, other := range held[l.Name()] {
+				if other.Valid() && l.Valid() && (other.Mode() == holdfast.Exclusive || l.Mode() == holdfast.Exclusive) {
+					t.Errorf("leases %d (%s) and %d (%s) of %q at the same time", other.Token(), other.Mode(), l.Token(), l.Mode(), l.Name())
+				}
+			}
+			held[l.Name()] = append(held[l.Name()], l)
+		}
+		var wg sync.WaitGroup
+		for i := range 12 {
+			c := newClient(t, engine, &holdfast.Options{RequestTimeout: time.Second})
+			wg.Go(func() {
+				for ctx.Err() == nil {
+					ttls := []time.Duration{20 * time.Millisecond, 300 * time.Millisecond, 2 * time.Second, 30 * time.Second}
+					opts := &holdfast.AcquireOptions{
+						TTL: ttls[rand.IntN(4)], Mode: holdfast.Mode(rand.IntN(2)), KeepAlive: holdfast.KeepAlive(rand.IntN(2)),
+					}
+					wait, stop := context.WithTimeout(ctx, rand.N(20*time.Second))
+					l, err := c.Acquire(wait, fmt.Sprint("name ", i%2), opts)
+					stop()
+					switch {
+					case err == nil:
+						note(l)
+						trusted(t, engine, l, 7*time.Millisecond, rand.N(3*time.Second))
+						_ = l.Release(ctx) // may be lost, or unanswered
+					case !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, holdfast.ErrUnavailable):
+						t.Error(err)
+					}
+				}
+			})
+		}
+		wg.Wait()
+		engine.heal()
+		time.Sleep(2 * time.Minute)
+		if leases < 50 {
+			t.Errorf("%d leases, want some hundreds", leases)
+		}
+		for name := range held {
+			nothingLeft(t, engine, name)
+		}
+	})
+}
+
+// randomFaults is a hook that is slow at times, and at times fails or hangs.
+func randomFaults(ctx context.Context, _ string) error {
+	switch n := rand.IntN(100); {
+	case n < 2:
+		<-ctx.Done()
+		return ctx.Err()
+	case n < 6:
+		return errLink
+	case n < 40:
+		time.Sleep(rand.N(40 * time.Millisecond))
+	}
+	return nil
+}
