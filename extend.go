@@ -83,6 +83,24 @@ func (r renewal) request() driver.ExtendRequest {
 	return driver.ExtendRequest{Name: r.lease.name, LeaseID: r.lease.id, TTL: r.ttl + r.lease.opts.LockDelay}
 }
 
+func (r renewal) name() string { return r.lease.name }
+
+// sendRenewals sends one batch and returns what done says of each.
+func (c *Client) sendRenewals(ctx context.Context, sent instant, batch []renewal) []error {
+	reqs := make([]driver.ExtendRequest, len(batch))
+	for i, r := range batch {
+		reqs[i] = r.request()
+	}
+	errs := c.engine.Extend(ctx, reqs)
+	for i, err := range errs {
+		if err != nil {
+			err = effective(ctx, err)
+		}
+		errs[i] = batch[i].done(sent, err)
+	}
+	return errs
+}
+
 // done notes the answer to a renewal that was sent no earlier than at sent.
 // It returns nil if the lease lasts, or why it does not.
 func (r renewal) done(sent instant, err error) error {

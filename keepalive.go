@@ -5,8 +5,6 @@ import (
 	"slices"
 	"sync"
 	"time"
-
-	"github.com/holdfast-locks/holdfast/driver"
 )
 
 // When renewals are sent, as parts of the TTL. A lease is renewed when a third
@@ -85,10 +83,7 @@ func (k *keeper) tick() {
 	for _, l := range expired {
 		l.lose(l.expiredCause())
 	}
-	for len(renewals) > 0 {
-		n := min(len(renewals), driver.MaxBatch)
-		batch := renewals[:n]
-		renewals = renewals[n:]
+	for _, batch := range batches(k.client.engine, renewals, renewal.name) {
 		k.client.spawn(func(ctx context.Context) { k.renew(ctx, batch) })
 	}
 }
@@ -122,10 +117,8 @@ func (k *keeper) due(now instant) (expired []*Lease, renewals []renewal) {
 // own, started by tick; it ends when the store answers or when no lease of the
 // batch could profit any more, so a store that hangs holds up no other batch.
 func (k *keeper) renew(ctx context.Context, batch []renewal) {
-	reqs := make([]driver.ExtendRequest, len(batch))
 	last := time.Time{}
-	for i, r := range batch {
-		reqs[i] = r.request()
+	for _, r := range batch {
 		if d := r.lease.Deadline(); d.After(last) {
 			last = d
 		}
@@ -133,13 +126,7 @@ func (k *keeper) renew(ctx context.Context, batch []renewal) {
 	ctx, cancel := context.WithDeadlineCause(ctx, last, errNoAnswer)
 	defer cancel()
 	// INVARIANT I3: the clock starts before the first byte is written.
-	sent := k.client.now()
-	for i, err := range k.client.engine.Extend(ctx, reqs) {
-		if err != nil {
-			err = effective(ctx, err)
-		}
-		_ = batch[i].done(sent, err) // told to the Observer and by the lease's context
-	}
+	_ = k.client.sendRenewals(ctx, k.client.now(), batch) // told to the Observer and by the leases' contexts
 }
 
 // A step is what the keeper does about a lease.

@@ -7,8 +7,6 @@ import (
 	"slices"
 	"sync"
 	"time"
-
-	"github.com/holdfast-locks/holdfast/driver"
 )
 
 // Leases are the leases of several names that were acquired together, as one
@@ -112,28 +110,33 @@ func (ls *Leases) Release(ctx context.Context) error {
 	return releaseAll(ctx, ls.all)
 }
 
-// extendAll extends leases of one client in one request.
+// extendAll extends leases of one client, and returns why the first that was
+// not extended was not.
 func extendAll(ctx context.Context, leases []*Lease, ttl time.Duration) error {
 	client := leases[0].client
 	now := client.now()
-	var batch []renewal
-	var reqs []driver.ExtendRequest
+	var all []renewal
 	for _, l := range leases {
 		if r, ok := l.beginExtend(ttl, now); ok {
-			batch, reqs = append(batch, r), append(reqs, r.request())
+			all = append(all, r)
 		}
 	}
-	failed := make(map[*Lease]error, len(batch))
-	if len(batch) > 0 {
-		ctx, cancel := client.requestContext(ctx)
-		defer cancel()
-		for i, err := range client.engine.Extend(ctx, reqs) {
-			if err != nil {
-				err = effective(ctx, err)
+	ctx, cancel := client.requestContext(ctx)
+	defer cancel()
+	var mu sync.Mutex // guards failed
+	failed := map[*Lease]error{}
+	var wg sync.WaitGroup // one goroutine per batch
+	for _, batch := range batches(client.engine, all, renewal.name) {
+		wg.Go(func() {
+			errs := client.sendRenewals(ctx, now, batch)
+			mu.Lock()
+			defer mu.Unlock()
+			for i, r := range batch {
+				failed[r.lease] = errs[i]
 			}
-			failed[batch[i].lease] = batch[i].done(now, err)
-		}
+		})
 	}
+	wg.Wait()
 	for _, l := range leases {
 		err := failed[l]
 		if err == nil && !l.Valid() {

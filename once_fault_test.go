@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/driver"
@@ -71,6 +72,15 @@ func once(t testing.TB, c *holdfast.Client, opts *holdfast.OnceOptions, j *job) 
 		t.Fatal(err)
 	}
 	return r
+}
+
+// bounded returns a context for a call that must not wait: if it does, it ends
+// with another error instead of hanging.
+func bounded(t testing.TB) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+	t.Cleanup(cancel)
+	return ctx
 }
 
 // wantState fails t unless the key "k" is in the state.

@@ -63,11 +63,11 @@ func TestOnceFingerprintOfWorkInProgress(t *testing.T) {
 				if p.differ {
 					want = holdfast.ErrFingerprint
 				}
-				_, err := other.Once(t.Context(), "k", &holdfast.OnceOptions{Fingerprint: p.later}, mustNotRun(t).fn)
+				_, err := other.Once(bounded(t), "k", &holdfast.OnceOptions{Fingerprint: p.later}, mustNotRun(t).fn)
 				wantErr(t, err, want)
 				if p.differ {
 					// There is no sense in waiting for another request's result.
-					_, err = other.Once(t.Context(), "k", &holdfast.OnceOptions{Fingerprint: p.later, Await: true}, mustNotRun(t).fn)
+					_, err = other.Once(bounded(t), "k", &holdfast.OnceOptions{Fingerprint: p.later, Await: true}, mustNotRun(t).fn)
 					wantErr(t, err, want)
 				}
 				if took := time.Since(start); took != 0 {

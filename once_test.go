@@ -72,7 +72,7 @@ func TestOnceTellsWhoWorks(t *testing.T) {
 		a := newClient(t, engine, &holdfast.Options{Holder: holdfast.Holder{Host: "web-3", PID: 812}})
 		b := newClient(t, engine, nil)
 		j := newJob(func(context.Context, *holdfast.Lease, int) ([]byte, error) {
-			_, err := b.Once(t.Context(), "k", nil, returns("never").fn)
+			_, err := b.Once(bounded(t), "k", nil, returns("never").fn)
 			var busy *holdfast.InProgressError
 			if !errors.As(err, &busy) || !errors.Is(err, holdfast.ErrInProgress) || errors.Is(err, holdfast.ErrHeld) {
 				t.Errorf("error = %v, want an *InProgressError", err)
@@ -95,7 +95,7 @@ func TestOnceAndLocksExclude(t *testing.T) {
 		engine := newFaulty()
 		c := newClient(t, engine, nil)
 		l := mustAcquire(t, c, "k", nil)
-		_, err := c.Once(t.Context(), "k", nil, returns("never").fn)
+		_, err := c.Once(bounded(t), "k", nil, returns("never").fn)
 		wantErr(t, err, holdfast.ErrInProgress)
 		l.Release(t.Context())
 		once(t, c, nil, newJob(func(context.Context, *holdfast.Lease, int) ([]byte, error) {
@@ -402,6 +402,8 @@ func TestOnceUnderItselfIsADeadlock(t *testing.T) {
 			clear(engine.calls)
 			once(t, c, nil, newJob(func(ctx context.Context, _ *holdfast.Lease, _ int) ([]byte, error) {
 				return nil, c.Do(ctx, "inner", nil, func(ctx context.Context, _ *holdfast.Lease) error {
+					ctx, cancel := context.WithTimeout(ctx, time.Hour)
+					defer cancel()
 					_, err := c.Once(ctx, "k", &holdfast.OnceOptions{Await: await}, returns("never").fn)
 					wantErr(t, err, holdfast.ErrDeadlock)
 					return nil

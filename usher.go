@@ -47,6 +47,8 @@ type place struct {
 
 func (p *place) timeslot() *slot { return &p.slot }
 
+func (p *place) name() string { return p.req.Name }
+
 // A refresh is one request for a place and its answer.
 type refresh struct {
 	sent  instant
@@ -109,11 +111,7 @@ func (u *usher) armLocked() {
 
 // tick runs on the timer's goroutine when the first place is due.
 func (u *usher) tick() {
-	due := u.due(time.Now())
-	for len(due) > 0 {
-		n := min(len(due), driver.MaxBatch)
-		batch := due[:n]
-		due = due[n:]
+	for _, batch := range batches(u.client.engine, u.due(time.Now()), (*place).name) {
 		u.client.spawn(func(ctx context.Context) { u.refresh(ctx, batch) })
 	}
 }

@@ -157,3 +157,12 @@ type Lister interface {
 	// come or go meanwhile may be missed. An error ends the sequence.
 	List(ctx context.Context, prefix string) iter.Seq2[Lock, error]
 }
+
+// A Router is an engine whose store is made of parts that can fail one by one,
+// such as the nodes of a Redis Cluster.
+type Router interface {
+	// Route returns the same number for names that one request may treat
+	// together. A batch of Extend or Refresh is guaranteed to have names of one
+	// route only, so that a part that hangs delays no other (INVARIANT I9).
+	Route(name string) uint32
+}

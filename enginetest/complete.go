@@ -118,7 +118,7 @@ func (t *T) unrecorded(name string) {
 func (t *T) sameBytes(what string, got []byte, want string) {
 	t.Helper()
 	if string(got) != want {
-		t.Errorf("%s: record of %d bytes that begins %.20q, want %d bytes that begin %.20q",
+		t.Errorf("%s: %d bytes that begin %.20q, want %d bytes that begin %.20q",
 			what, len(got), got, len(want), want)
 	}
 }

@@ -118,17 +118,19 @@ func depositsOnce(t, other *T) {
 	}
 }
 
+// forgottenIsFree uses half of the digests before Prune has been there.
 func forgottenIsFree(t *T) {
-	for _, secret := range []string{"a", "b"} {
-		req := t.askDeposit(secret, shortest)
-		req.Memory = shortest
-		t.mustDeposit(req)
+	all := t.forgotten(6)
+	for i, d := range all {
+		if i == 3 {
+			t.prune(10, 6)
+		}
+		d.By, d.Payload, d.TTL, d.Memory = driver.NewLeaseID(), []byte("of another"), t.units(40), t.units(40)
+		all[i] = t.mustDeposit(d.DepositRequest)
 	}
-	time.Sleep(t.units(1))
-	next := t.store("a", t.units(40))
-	t.fresh(next)
-	t.prune(10, 2)
-	t.fresh(next)
-	t.redeemed(next)
-	t.redeemed(t.store("b", t.units(40)))
+	t.prune(10, 6)
+	for _, d := range all {
+		t.fresh(d)
+		t.redeemed(d)
+	}
 }

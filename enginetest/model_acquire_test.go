@@ -19,6 +19,7 @@ func (e *engine) Acquire(ctx context.Context, req driver.AcquireRequest) (driver
 			req.Mode, req.Permits, req.Limit = driver.Exclusive, 0, 0
 		case e.fault == "unsupported queue is ignored" && req.Queue:
 			req.Queue = false
+		case e.fault == "unsupported replicas are ignored" && req.Replicas > 0:
 		default:
 			return driver.AcquireReply{}, err
 		}

@@ -31,7 +31,6 @@ type store struct {
 	deposits   map[string]*deposit
 	told       int  // how many messages were sent, if chatty
 	gathering  bool // AcquireAll is under way, for its faults
-	asked      int  // how often for SelfPruning, for the fault
 }
 
 // An entry is what the store has under one name.

@@ -144,5 +144,6 @@ var acquireMutants = []mutant{
 		"RefusesSemaphoreIfUnsupported", "RefusesSharedIfUnsupported",
 	}},
 	{fault: "unsupported queue is ignored", plain: true, want: []string{"RefusesQueueIfUnsupported"}},
+	{fault: "unsupported replicas are ignored", want: []string{"RefusesReplicasIfUnsupported"}},
 	{fault: "watch begins with the answer", want: []string{"WatchMissesNoGrant"}},
 }

@@ -18,7 +18,7 @@ var gatherMutants = []mutant{
 		"GatherDoesNotBarge", "GatherObeysCancel", "GatherTakesAllOrNone",
 	}},
 	{fault: "AcquireAll serves what is not supported", plain: true, want: []string{
-		"RefusesSemaphoreIfUnsupported", "RefusesSharedIfUnsupported",
+		"RefusesReplicasIfUnsupported", "RefusesSemaphoreIfUnsupported", "RefusesSharedIfUnsupported",
 	}},
 	{fault: "AcquireAll shows the tokens of a refusal", want: []string{
 		"GatherDoesNotBarge", "GatherObeysCancel", "GatherTakesAllOrNone",

@@ -32,7 +32,10 @@ var inspectMutants = []mutant{
 		"WatchTellsGrantAcrossEngines", "WatchTellsGrantAtExpiry",
 	}},
 	{fault: "Inspect forgets the token of a free name", want: []string{"InspectRemembersToken"}},
-	{fault: "Inspect of a free name fails", want: []string{"EndedContextDoesNothing", "InspectOfUnknownIsFree"}},
+	{fault: "Inspect of a free name fails", want: []string{
+		"DigestIsNoName", "EndedContextDoesNothing", "InspectOfUnknownIsFree", "RefusesReplicasIfUnsupported",
+		"VaultOfUnknownFindsNothing",
+	}},
 	{fault: "Inspect turns the queue round", want: []string{
 		"DowngradeDoesNotPassExclusive", "DowngradeHandsOver", "HandsOverToSharedTogether", "InspectReportsQueue",
 		"KeepForHoldsQueue", "QueueKeepsPlace", "QueueServesExclusiveAfterReaders", "QueueServesInOrder",
@@ -44,7 +47,9 @@ var inspectMutants = []mutant{
 	{fault: "List ignores the prefix", want: []string{"ListsByPrefix", "ListsPrefixLiterally"}},
 	{fault: "List is not sensitive to case", want: []string{"ListsByPrefix"}},
 	{fault: "List leaves out names without a holder", want: []string{"ListsQueuedNames"}},
-	{fault: "List shows free names", want: []string{"ListsOnlyHeld", "RecordBindsOnlyOnce"}},
+	{fault: "List shows free names", want: []string{
+		"DigestIsNoName", "ListsOnlyHeld", "RecordBindsOnlyOnce", "VaultOfUnknownFindsNothing",
+	}},
 	{fault: "List shows names with a record", want: []string{"ListsQueuedNames", "RecordBindsOnlyOnce"}},
 	{fault: "List swallows errors", want: []string{
 		"ClosedEngineSaysSo", "EndedContextDoesNothing", "ListReportsError",

@@ -82,16 +82,23 @@ func pruneLeaves(t *T) {
 	}
 }
 
-// forgotten stores as many tokens that are forgotten when it returns.
+// forgotten stores as many tokens that are forgotten when it returns: some
+// were redeemed, some revoked, and some expired.
 func (t *T) forgotten(n int) []deposited {
 	t.Helper()
 	all := make([]deposited, n)
 	for i := range all {
-		req := t.askDeposit("forgotten "+string(rune('a'+i)), shortest)
+		req := t.askDeposit("forgotten "+string(rune('a'+i)), t.units(1))
 		req.Memory = shortest
 		all[i] = t.mustDeposit(req)
+		switch i % 3 {
+		case 0:
+			t.redeemed(all[i])
+		case 1:
+			t.revokes(all[i].Digest, driver.Fresh)
+		}
 	}
-	time.Sleep(t.units(1))
+	time.Sleep(t.units(1) + t.slack())
 	return all
 }
 

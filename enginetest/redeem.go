@@ -154,7 +154,7 @@ func peekSaysHowLong(t *T) {
 	long := t.mustDeposit(req)
 	d := t.store("a", t.units(8))
 	t.lasts("Peek of a new token", d.TTL, d.life(), func() time.Duration { return t.fresh(d) })
-	time.Sleep(t.units(2))
+	time.Sleep(t.units(1))
 	t.lasts("Peek of a token of some age", d.TTL, d.life(), func() time.Duration { return t.fresh(d) })
 	t.lasts("Peek of a token for ten years", longest, long.life(), func() time.Duration { return t.fresh(long) })
 }

@@ -16,10 +16,10 @@ func revokeRequirements() []Requirement {
 		Needs:       canVault,
 		Run:         revokeLeavesOthers,
 	}, {
-		Name:        "RedeemOrRevokeUnderContention",
-		Explanation: "of Redeems and Revokes at once the first must decide, and every answer must agree with it",
+		Name:        "RedeemAndRevokeAgree",
+		Explanation: "of Redeems and Revokes, at once or not, the first must decide, and every answer must agree with it",
 		Needs:       canVault,
-		Run:         redeemOrRevoke,
+		Run:         redeemAndRevoke,
 	}}
 }
 
@@ -42,17 +42,26 @@ func revokeLeavesOthers(t *T) {
 	t.handedOut(d, by)
 }
 
-// redeemOrRevoke sends 8 of each at once, if it can through two engines.
-func redeemOrRevoke(t *T) {
+// redeemAndRevoke lets a Redeem come first, then a Revoke, and then chance
+// decide. It uses two engines if there can be two.
+func redeemAndRevoke(t *T) {
 	other := t
 	if hasJoin(t) {
 		other = t.join()
 	}
-	for range 4 {
+	redeemFirst := func(n int, f func(int)) {
+		for i := range n {
+			f(i)
+		}
+	}
+	revokeFirst := func(n int, f func(int)) {
+		redeemFirst(n, func(i int) { f(n - 1 - i) })
+	}
+	for _, send := range []func(int, func(int)){redeemFirst, revokeFirst, atOnce, atOnce, atOnce, atOnce} {
 		d := t.store(string(driver.NewLeaseID()), t.units(40))
 		replies := make([]driver.VaultReply, 16)
 		errs := make([]error, len(replies))
-		atOnce(len(replies), func(i int) {
+		send(len(replies), func(i int) {
 			v := []*T{t, other}[i/2%2].vault()
 			if i%2 == 0 {
 				replies[i], errs[i] = v.Redeem(t.Context(), driver.RedeemRequest{Digest: d.Digest, By: driver.NewLeaseID()})
@@ -60,20 +69,27 @@ func redeemOrRevoke(t *T) {
 				replies[i], errs[i] = v.Revoke(t.Context(), d.Digest)
 			}
 		})
-		final, first := t.peek(d.Digest).State, 0
-		for i, reply := range replies {
-			isFirst := reply.Granted && final == driver.Redeemed || reply.State == driver.Fresh && final == driver.Revoked
-			switch {
-			case errs[i] != nil:
-				t.Errorf("attempt %d: %v", i, errs[i])
-			case isFirst:
-				first++
-			case reply.Granted || reply.State != final:
-				t.Errorf("attempt %d: %s, granted %t, of a token that ends up %s", i, reply.State, reply.Granted, final)
-			}
+		t.agree(replies, errs, t.peek(d.Digest).State)
+	}
+}
+
+// agree fails the run unless one of the replies is of what made the token
+// final, and the others say so.
+func (t *T) agree(replies []driver.VaultReply, errs []error, final driver.VaultState) {
+	t.Helper()
+	first := 0
+	for i, reply := range replies {
+		redeems, revokes := reply.Granted, reply.State == driver.Fresh
+		switch {
+		case errs[i] != nil:
+			t.Errorf("attempt %d: %v", i, errs[i])
+		case redeems && final == driver.Redeemed, revokes && final == driver.Revoked:
+			first++
+		case redeems || reply.State != final:
+			t.Errorf("attempt %d: %s, granted %t, of a token that ends up %s", i, reply.State, reply.Granted, final)
 		}
-		if first != 1 {
-			t.Fatalf("%d of %d attempts made the token %s, want 1", first, len(replies), final)
-		}
+	}
+	if first != 1 {
+		t.Fatalf("%d of %d attempts made the token %s, want 1", first, len(replies), final)
 	}
 }

@@ -24,16 +24,7 @@ type recorder struct {
 }
 
 func newRecorder(to http.ResponseWriter, limit int) *recorder {
-	return &recorder{to: to, limit: limit, outer: to.Header().Clone(), header: cloneHeader(to.Header())}
-}
-
-// cloneHeader returns a copy that can be written to, also of nil.
-func cloneHeader(h http.Header) http.Header {
-	c := h.Clone()
-	if c == nil {
-		c = http.Header{}
-	}
-	return c
+	return &recorder{to: to, limit: limit, outer: to.Header().Clone(), header: to.Header().Clone()}
 }
 
 // Header implements http.ResponseWriter.

@@ -310,13 +310,21 @@ func TestLateCopies(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		engine := &recorder{faulty: newFaulty()}
 		s := newService(t, engine, &onetime.Options{Memory: onetime.MinMemory})
-		secret := mustIssue(t, s, "payload", 10*time.Millisecond)
+		given := []byte("payload")
+		secret, err := s.Issue(t.Context(), given, 10*time.Millisecond)
+		if err != nil {
+			t.Fatal(err)
+		}
+		clear(given) // it is the caller's again, and no copy under way may change
+		if got := string(engine.deposit.Payload); got != "payload" {
+			t.Errorf("the copy under way has the payload %q", got)
+		}
 		wantRedeem(t, s, secret, "payload")
 		time.Sleep(driver.TombstoneTTL - time.Millisecond)
 		if err := engine.Engine.Deposit(t.Context(), engine.deposit); err != nil {
 			t.Errorf("late copy of the deposit: %v", err)
 		}
-		_, err := s.Redeem(t.Context(), secret)
+		_, err = s.Redeem(t.Context(), secret)
 		wantErr(t, err, onetime.ErrRedeemed)
 	})
 }

@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -202,18 +204,29 @@ func TestSelfPruningStoreNeedsOneRequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		engine := newFaulty()
 		engine.selfPruning = true
-		s := newService(t, engine, nil)
+		var pruned atomic.Int64
+		s := newService(t, engine, &onetime.Options{Observer: func(e onetime.Event) {
+			if e.Kind == onetime.Pruned {
+				pruned.Add(1)
+			}
+		}})
+		before := runtime.NumGoroutine()
 		for range 10 {
 			wantRedeem(t, s, mustIssue(t, s, "payload", time.Hour), "payload")
+		}
+		if n := runtime.NumGoroutine() - before; n != 0 {
+			t.Errorf("%d goroutines were started", n)
+		}
+		time.Sleep(100 * time.Hour)
+		if n := pruned.Load(); n != 0 {
+			t.Errorf("%d rounds of pruning by itself", n)
 		}
 		if n, err := s.Prune(t.Context()); n != 0 || err != nil {
 			t.Errorf("Prune = %d, %v", n, err)
 		}
-		time.Sleep(100 * time.Hour)
 		if engine.count("redeem") != 10 || engine.count("deposit") != 10 || engine.total() != 20 {
 			t.Errorf("requests: %v, want 10 deposits and 10 redeems", engine.calls)
 		}
-		s.Close(t.Context()) // without it, nothing may keep the bubble from ending
 	})
 }
 

@@ -32,6 +32,7 @@ var (
 	_ driver.Downgrader = (*Engine)(nil)
 	_ driver.Gatherer   = (*Engine)(nil)
 	_ driver.Recorder   = (*Engine)(nil)
+	_ driver.Router     = (*Engine)(nil)
 	_ driver.Lister     = (*Engine)(nil)
 )
 
@@ -69,7 +70,7 @@ func newEngine(client rueidis.Client, keys keyspace, life context.Context, end c
 
 // Capabilities implements driver.Engine.
 func (e *Engine) Capabilities() driver.Capabilities {
-	return driver.Capabilities{Shared: true, Semaphore: true, Queue: true}
+	return driver.Capabilities{Shared: true, Semaphore: true, Queue: true, Replicas: true}
 }
 
 // Close implements driver.Engine. A call that is under way returns at once,

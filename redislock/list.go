@@ -63,9 +63,9 @@ func (e *Engine) listNode(ctx context.Context, node rueidis.Client, prefix strin
 // listNames yields those of names that have a holder or a place, and reports
 // whether to go on.
 func (e *Engine) listNames(ctx context.Context, names []string, yield func(driver.Lock, error) bool) bool {
-	groups := map[uint16][]string{}
+	groups := map[uint32][]string{}
 	for _, name := range names {
-		group := e.groupOf(name)
+		group := e.Route(name)
 		groups[group] = append(groups[group], name)
 	}
 	for _, group := range groups {

@@ -27,11 +27,20 @@ func (e *Engine) Acquire(ctx context.Context, req driver.AcquireRequest) (driver
 	if req.Once {
 		once = "1"
 	}
-	reply, err := e.exec(ctx, e.scripts.acquire, keys, append(args, wait, once, e.inbox.id))
+	args = append(args, wait, once, e.inbox.id)
+	var reply any
+	var acked int
+	var err error
+	if req.Replicas > 0 {
+		reply, acked, err = e.acquireReplicated(ctx, req, keys, args)
+	} else {
+		reply, err = e.exec(ctx, e.scripts.acquire, keys, args)
+	}
 	if err != nil {
 		return driver.AcquireReply{}, err
 	}
 	answer, err := parseAcquire(reply, req.MinToken)
+	answer.Acked = acked
 	if req.Queue && err == nil && answer.Outcome == driver.Held {
 		e.inbox.listen()
 	}
@@ -81,13 +90,13 @@ func (e *Engine) Extend(ctx context.Context, reqs []driver.ExtendRequest) []erro
 // may treat together, for all groups at the same time, and fail for those that
 // may not be sent.
 func (e *Engine) batch(ctx context.Context, n int, name func(int) string, fail func(int, error), run func(group []int)) {
-	groups := map[uint16][]int{}
+	groups := map[uint32][]int{}
 	for i := range n {
 		if err := e.enter(ctx, name(i)); err != nil {
 			fail(i, err)
 			continue
 		}
-		group := e.groupOf(name(i))
+		group := e.Route(name(i))
 		groups[group] = append(groups[group], i)
 	}
 	var wg sync.WaitGroup // one goroutine per group; each answers its own requests
@@ -97,13 +106,12 @@ func (e *Engine) batch(ctx context.Context, n int, name func(int) string, fail f
 	wg.Wait()
 }
 
-// groupOf returns the same number for names that one script call may treat
-// together.
-func (e *Engine) groupOf(name string) uint16 {
+// Route implements driver.Router: one for each slot of a Redis Cluster.
+func (e *Engine) Route(name string) uint32 {
 	if e.client.Mode() != rueidis.ClientModeCluster {
 		return 0
 	}
-	return slot(e.keys.lock(name))
+	return uint32(slot(e.keys.lock(name)))
 }
 
 // Release implements driver.Engine.

@@ -66,7 +66,7 @@ func (e *Engine) AcquireAll(ctx context.Context, reqs []driver.AcquireRequest) (
 		if err := e.enter(ctx, req.Name); err != nil {
 			return driver.GatherReply{Refused: i}, gatherError(req, err)
 		}
-		if e.groupOf(req.Name) != e.groupOf(reqs[0].Name) {
+		if e.Route(req.Name) != e.Route(reqs[0].Name) {
 			return driver.GatherReply{Refused: i}, gatherError(req,
 				fmt.Errorf("locks in two slots of a Redis Cluster: taking them in one step is %w; give all names the same hash tag", driver.ErrUnsupported))
 		}

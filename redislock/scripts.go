@@ -46,21 +46,25 @@ var (
 // anything.
 type scripts struct {
 	acquire, acquireAll, extend, refresh, release, downgrade, complete, recall, inspect *rueidis.Lua
+
+	acquireText string // of acquire
 }
 
 func newScripts() scripts {
 	// Not the Retryable kind: the client must not send a request twice on its
 	// own, because the holder's deadline counts from the first sending.
 	load := func(parts ...string) *rueidis.Lua { return rueidis.NewLuaScript(strings.Join(parts, "")) }
+	acquire := strings.Join([]string{valueLua, stateLua, queueLua, serveLua, requestLua, acquireLua}, "")
 	return scripts{
-		acquire:    load(valueLua, stateLua, queueLua, serveLua, requestLua, acquireLua),
-		acquireAll: load(valueLua, stateLua, queueLua, serveLua, requestLua, acquireAllLua),
-		extend:     load(valueLua, stateLua, extendLua),
-		refresh:    load(valueLua, stateLua, queueLua, serveLua, refreshLua),
-		release:    load(valueLua, stateLua, queueLua, serveLua, finishLua, releaseLua),
-		downgrade:  load(valueLua, stateLua, queueLua, serveLua, downgradeLua),
-		complete:   load(valueLua, stateLua, queueLua, serveLua, finishLua, completeLua),
-		recall:     load(recallLua),
-		inspect:    load(inspectLua),
+		acquire:     load(acquire),
+		acquireText: acquire,
+		acquireAll:  load(valueLua, stateLua, queueLua, serveLua, requestLua, acquireAllLua),
+		extend:      load(valueLua, stateLua, extendLua),
+		refresh:     load(valueLua, stateLua, queueLua, serveLua, refreshLua),
+		release:     load(valueLua, stateLua, queueLua, serveLua, finishLua, releaseLua),
+		downgrade:   load(valueLua, stateLua, queueLua, serveLua, downgradeLua),
+		complete:    load(valueLua, stateLua, queueLua, serveLua, finishLua, completeLua),
+		recall:      load(recallLua),
+		inspect:     load(inspectLua),
 	}
 }

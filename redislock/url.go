@@ -6,9 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"net/url"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/redis/rueidis"
@@ -24,10 +21,22 @@ const (
 	silence = 5 * time.Second
 )
 
-// Open connects to one server and returns when it has answered:
+// Open connects to a store and returns when it has answered:
 //
-//	redis://[user:password@]host[:port][/db][?prefix=text]
-//	rediss://…   the same over TLS
+//	redis://[user:password@]host[:port][/db][?options]                one server
+//	redis+sentinel://[user:password@]host[:port],…/master[/db][?options]   the master that sentinels name
+//	redis+cluster://[user:password@]host[:port],…[?options]           a Redis Cluster
+//	rediss://…, rediss+sentinel://…, rediss+cluster://…               the same over TLS
+//
+// The hosts of sentinels and of a cluster are those to begin with; the others
+// are found through them. The options, each at most once:
+//
+//	prefix=TEXT         comes before the name in every key; see Options
+//	client_name=TEXT    what the server shows of our connections; default holdfast
+//	sentinel_user=NAME, sentinel_password=TEXT   where sentinels ask for others than the servers
+//	tls_ca=FILE         PEM: who may have signed the servers' certificates, instead of the system's list
+//	tls_cert=FILE, tls_key=FILE   PEM: our own certificate
+//	tls_server_name=NAME   the name that the servers' certificates are for, if it is not their host
 //
 // A URL of another form is ErrInvalid, a server that cannot be reached or
 // does not serve is ErrUnavailable, and one that refuses the user is
@@ -125,78 +134,5 @@ func dialer(life context.Context) func(context.Context, string, *net.Dialer, *tl
 			return nil, &dialError{err}
 		}
 		return conn, nil
-	}
-}
-
-// parseURL returns the client's options and the keys that a URL asks for. Its
-// errors quote no part of the URL that may be a misplaced password.
-func parseURL(rawURL string) (rueidis.ClientOption, keyspace, error) {
-	invalid := func(format string, args ...any) (rueidis.ClientOption, keyspace, error) {
-		return rueidis.ClientOption{}, keyspace{}, fmt.Errorf("%w redis URL: "+format, append([]any{driver.ErrInvalid}, args...)...)
-	}
-	u, err := url.Parse(rawURL)
-	if err != nil {
-		return invalid("it is malformed; write special characters of the password as %%XX, for example @ as %%40")
-	}
-	if u.Scheme != "redis" && u.Scheme != "rediss" {
-		return invalid("want redis://host:port or rediss://host:port")
-	}
-	if u.Opaque != "" || u.Fragment != "" {
-		return invalid("want %s://host:port/db?prefix=text", u.Scheme)
-	}
-	host, port := u.Hostname(), u.Port()
-	if host == "" {
-		return invalid("it names no host")
-	}
-	if port == "" {
-		port = "6379"
-	}
-	db := 0
-	if path := strings.TrimPrefix(u.Path, "/"); path != "" {
-		if db, err = strconv.Atoi(path); err != nil || db < 0 {
-			return invalid("the path must be the number of a database")
-		}
-	}
-	query, err := url.ParseQuery(u.RawQuery)
-	if err != nil {
-		return invalid("its parameters are malformed")
-	}
-	for name, values := range query {
-		if name != "prefix" || len(values) != 1 {
-			return invalid("it has an unknown or repeated parameter; prefix is the only one, once")
-		}
-	}
-	keys, err := newKeyspace(query.Get("prefix"))
-	if err != nil {
-		return invalid("%w", err)
-	}
-	password, ok := u.User.Password()
-	if u.User != nil && !ok {
-		return invalid("it has a user name but no password; want user:password@ or :password@")
-	}
-	opts := clientOptions(net.JoinHostPort(host, port))
-	opts.Username, opts.Password, opts.SelectDB = u.User.Username(), password, db
-	if u.Scheme == "rediss" {
-		opts.TLSConfig = &tls.Config{MinVersion: tls.VersionTLS12, ServerName: host}
-	}
-	return opts, keys, nil
-}
-
-// clientOptions are the same for every server.
-func clientOptions(addr string) rueidis.ClientOption {
-	return rueidis.ClientOption{
-		InitAddress: []string{addr},
-		ClientName:  "holdfast",
-
-		ForceSingleClient: true, // do not ask the server whether it is a cluster
-		DisableRetry:      true, // a request is sent once: we repeat it, with a new deadline
-		DisableCache:      true, // a cached answer says nothing about a lock
-		AlwaysPipelining:  true, // a caller's deadline must not cost the connection that others use
-
-		PipelineMultiplex: -1, // one connection: a cancel rarely overtakes its acquire
-
-		Dialer:           net.Dialer{Timeout: dialTimeout},
-		ConnWriteTimeout: silence,
-		ClientSetInfo:    rueidis.DisableClientSetInfo,
 	}
 }

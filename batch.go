@@ -1,0 +1,37 @@
+package holdfast
+
+import "github.com/holdfast-locks/holdfast/driver"
+
+// batches divides items into those that may go to the engine in one request:
+// of one route, and at most MaxBatch. INVARIANT I9: what hangs delays no other.
+func batches[T any](engine driver.Engine, items []T, name func(T) string) [][]T {
+	router, ok := engine.(driver.Router)
+	if !ok {
+		return chunks(nil, items)
+	}
+	var routes []uint32 // in the order of their first items
+	byRoute := map[uint32][]T{}
+	for _, item := range items {
+		r := router.Route(name(item))
+		if byRoute[r] == nil {
+			routes = append(routes, r)
+		}
+		byRoute[r] = append(byRoute[r], item)
+	}
+	var all [][]T
+	for _, r := range routes {
+		all = chunks(all, byRoute[r])
+	}
+	return all
+}
+
+// chunks appends items to all in pieces of at most MaxBatch.
+func chunks[T any](all [][]T, items []T) [][]T {
+	for len(items) > driver.MaxBatch {
+		all, items = append(all, items[:driver.MaxBatch]), items[driver.MaxBatch:]
+	}
+	if len(items) > 0 {
+		all = append(all, items)
+	}
+	return all
+}

@@ -1,0 +1,111 @@
+//go:build unix
+
+package testsvc
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"math/big"
+	"net"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+)
+
+// TLSFiles are PEM files for a client: who signed the server's certificate,
+// and a certificate of its own.
+type TLSFiles struct{ CA, Cert, Key string }
+
+// RedisTLS starts a redis-server that speaks TLS only, and only with clients
+// that have a certificate of its own authority. The server's certificate is
+// for 127.0.0.1 and for the name redis.test.
+func RedisTLS(t testing.TB, extraArgs ...string) (*Server, TLSFiles) {
+	t.Helper()
+	dir := t.TempDir()
+	ca := newAuthority(t, filepath.Join(dir, "ca.pem"))
+	serverCert, serverKey := ca.sign(t, dir, "server")
+	files := TLSFiles{CA: ca.file}
+	files.Cert, files.Key = ca.sign(t, dir, "client")
+	s := redisServer(t, ready, func(s *Server) []string {
+		_, port, _ := net.SplitHostPort(s.Addr)
+		s.URL = "rediss://" + s.Addr
+		return dataArgs(s, append([]string{
+			"--port", "0", "--tls-port", port, "--tls-auth-clients", "yes",
+			"--tls-cert-file", serverCert, "--tls-key-file", serverKey, "--tls-ca-cert-file", ca.file,
+		}, extraArgs...))
+	})
+	return s, files
+}
+
+// An authority signs certificates for a day.
+type authority struct {
+	file string
+	cert *x509.Certificate
+	key  *ecdsa.PrivateKey
+}
+
+func newAuthority(t testing.TB, file string) *authority {
+	t.Helper()
+	a := &authority{file: file, key: newKey(t)}
+	template := certificate("an authority for tests")
+	template.IsCA, template.BasicConstraintsValid = true, true
+	template.KeyUsage = x509.KeyUsageCertSign
+	der, err := x509.CreateCertificate(rand.Reader, template, template, a.key.Public(), a.key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a.cert, err = x509.ParseCertificate(der); err != nil {
+		t.Fatal(err)
+	}
+	writePEM(t, file, "CERTIFICATE", der)
+	return a
+}
+
+// sign returns the files of a new certificate and its key.
+func (a *authority) sign(t testing.TB, dir, name string) (cert, key string) {
+	t.Helper()
+	k := newKey(t)
+	template := certificate(name)
+	template.DNSNames, template.IPAddresses = []string{"redis.test"}, []net.IP{net.IPv4(127, 0, 0, 1)}
+	template.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth}
+	der, err := x509.CreateCertificate(rand.Reader, template, a.cert, k.Public(), a.key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	keyDER, err := x509.MarshalECPrivateKey(k)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cert, key = filepath.Join(dir, name+".pem"), filepath.Join(dir, name+".key")
+	writePEM(t, cert, "CERTIFICATE", der)
+	writePEM(t, key, "EC PRIVATE KEY", keyDER)
+	return cert, key
+}
+
+func certificate(name string) *x509.Certificate {
+	return &x509.Certificate{
+		SerialNumber: big.NewInt(time.Now().UnixNano()), Subject: pkix.Name{CommonName: name},
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(24 * time.Hour),
+	}
+}
+
+func newKey(t testing.TB) *ecdsa.PrivateKey {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return key
+}
+
+func writePEM(t testing.TB, file, kind string, der []byte) {
+	t.Helper()
+	if err := os.WriteFile(file, pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}

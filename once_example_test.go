@@ -1,0 +1,195 @@
+package holdfast_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/memlock"
+)
+
+// openExample returns a client for the examples, on a store of its own.
+func openExample() *holdfast.Client {
+	client, err := holdfast.New(memlock.New(), nil)
+	if err != nil {
+		panic(err)
+	}
+	return client
+}
+
+// send stands for what an example does once.
+func send(_ context.Context, address string) ([]byte, error) {
+	fmt.Println("sending to", address)
+	return []byte("message 7"), nil
+}
+
+func ExampleClient_Once() {
+	client, ctx := openExample(), context.Background()
+	for range 2 {
+		result, err := client.Once(ctx, "email/order-42", nil, func(ctx context.Context, l *holdfast.Lease) ([]byte, error) {
+			return send(ctx, "ada@example.com")
+		})
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		fmt.Printf("%s, replayed: %t\n", result.Value, result.Replayed)
+	}
+	// Output:
+	// sending to ada@example.com
+	// message 7, replayed: false
+	// message 7, replayed: true
+}
+
+func ExampleClient_Once_errors() {
+	client, ctx := openExample(), context.Background()
+	busy, err := client.TryAcquire(ctx, "email/order-42", nil)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer busy.Release(ctx)
+	_, err = client.Once(ctx, "email/order-42", nil, func(ctx context.Context, l *holdfast.Lease) ([]byte, error) {
+		return send(ctx, "ada@example.com")
+	})
+	var inProgress *holdfast.InProgressError
+	switch {
+	case errors.As(err, &inProgress):
+		fmt.Println("somebody else sends it: come back later")
+	case errors.Is(err, holdfast.ErrLost), errors.Is(err, holdfast.ErrOutcomeUnknown):
+		fmt.Println("it was sent, but may be sent again")
+	case err != nil:
+		fmt.Println("it was not sent:", err)
+	}
+	// Output:
+	// somebody else sends it: come back later
+}
+
+func ExampleClient_Once_fingerprint() {
+	client, ctx := openExample(), context.Background()
+	charge := func(key, request string) error {
+		_, err := client.Once(ctx, key, &holdfast.OnceOptions{
+			Fingerprint: request,
+			Await:       true,
+			Wait:        10 * time.Second,
+		}, func(ctx context.Context, l *holdfast.Lease) ([]byte, error) {
+			return []byte("charged"), nil
+		})
+		return err
+	}
+	fmt.Println(charge("charge/9f2c", "7 EUR"))
+	fmt.Println(charge("charge/9f2c", "700 EUR"))
+	// Output:
+	// <nil>
+	// holdfast: once "charge/9f2c": the key was used for another request
+}
+
+func ExampleOnceJSON() {
+	client, ctx := openExample(), context.Background()
+	type receipt struct {
+		Number int    `json:"number"`
+		Amount string `json:"amount"`
+	}
+	for range 2 {
+		r, result, err := holdfast.OnceJSON(ctx, client, "charge/order-42", nil, func(ctx context.Context, l *holdfast.Lease) (receipt, error) {
+			return receipt{Number: 7, Amount: "12 EUR"}, nil
+		})
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		fmt.Println(r.Number, r.Amount, result.Replayed)
+	}
+	// Output:
+	// 7 12 EUR false
+	// 7 12 EUR true
+}
+
+func ExampleClient_OnceEvery() {
+	client, ctx := openExample(), context.Background()
+	start := time.Date(2026, 1, 1, 3, 0, 0, 0, time.UTC) // every day at 03:00
+	report := func(now time.Time) error {
+		slot := holdfast.Slot(now, start, 24*time.Hour)
+		_, err := client.OnceEvery(ctx, "reports/nightly", slot, &holdfast.OnceOptions{Retention: 48 * time.Hour}, func(ctx context.Context, l *holdfast.Lease) ([]byte, error) {
+			fmt.Println("working for", l.Name())
+			return nil, nil
+		})
+		return err
+	}
+	// Three replicas, whose clocks are off.
+	for _, off := range []time.Duration{0, 90 * time.Second, -2 * time.Minute} {
+		if err := report(time.Date(2026, 11, 21, 3, 0, 0, 0, time.UTC).Add(off)); err != nil {
+			fmt.Println(err)
+		}
+	}
+	// Output:
+	// working for reports/nightly@2026-11-21T03:00Z
+}
+
+func ExampleClient_Status() {
+	client, ctx := openExample(), context.Background()
+	show := func() {
+		status, err := client.Status(ctx, "email/order-42")
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		switch status.State {
+		case holdfast.OnceDone:
+			fmt.Printf("done: %s, kept for %s\n", status.Result.Value, status.ExpiresIn.Round(time.Hour))
+		case holdfast.OnceInProgress:
+			fmt.Println("in progress by", status.Holder)
+		case holdfast.OnceAbsent:
+			fmt.Println("nobody has done it, or it was forgotten")
+		}
+	}
+	show()
+	client.Once(ctx, "email/order-42", nil, func(context.Context, *holdfast.Lease) ([]byte, error) { return []byte("message 7"), nil })
+	show()
+	found, err := client.Forget(ctx, "email/order-42")
+	fmt.Println(found, err)
+	show()
+	// Output:
+	// nobody has done it, or it was forgotten
+	// done: message 7, kept for 24h0m0s
+	// true <nil>
+	// nobody has done it, or it was forgotten
+}
+
+// Every piece of Go on the page is in an example, which the compiler has seen
+// and go test has run.
+func TestOncePageShowsTheExamples(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join("docs", "once.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var examples string
+	for _, file := range []string{"once_example_test.go", filepath.Join("oncehttp", "example_test.go")} {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		examples += oneLine(string(text))
+	}
+	blocks := regexp.MustCompile("(?s)```go\n(.*?)```").FindAllSubmatch(page, -1)
+	if len(blocks) < 8 {
+		t.Errorf("%d pieces of Go, want all that the page had", len(blocks))
+	}
+	for _, b := range blocks {
+		for piece := range strings.SplitSeq(string(b[1]), "\n\n") { // from one place each
+			if !strings.Contains(examples, oneLine(piece)) {
+				t.Errorf("no example has\n%s", piece)
+			}
+		}
+	}
+}
+
+// oneLine makes every run of spaces one space.
+func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }

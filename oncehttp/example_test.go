@@ -1,0 +1,144 @@
+package oncehttp_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"time"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/memlock"
+	"github.com/holdfast-locks/holdfast/oncehttp"
+)
+
+type accountKey struct{}
+
+// authenticate stands for your authentication. It refuses who is unknown.
+func authenticate(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		user, password, _ := r.BasicAuth()
+		if password != "secret" {
+			http.Error(w, "who are you?", http.StatusUnauthorized)
+			return
+		}
+		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), accountKey{}, "account-of-"+user)))
+	})
+}
+
+// accountOf returns what authentication has proved, and nothing if it has not.
+func accountOf(r *http.Request) string {
+	account, _ := r.Context().Value(accountKey{}).(string)
+	return account
+}
+
+// charge is work that is done once, in a transaction that ends with the lease.
+func charge(w http.ResponseWriter, r *http.Request) {
+	lease, _ := holdfast.LeaseFromContext(r.Context())
+	if err := book(r.Context(), lease.Token(), r.Body); err != nil {
+		http.Error(w, "nothing was charged", http.StatusInternalServerError) // 5xx: a repeat runs
+		return
+	}
+	w.Header().Set("Location", "/payments/1")
+	w.WriteHeader(http.StatusCreated)
+	fmt.Fprintln(w, "charged")
+}
+
+func book(_ context.Context, token uint64, request io.Reader) error {
+	text, err := io.ReadAll(request)
+	if err != nil || token == 0 {
+		return fmt.Errorf("no request: %w", err)
+	}
+	fmt.Printf("booking %s\n", text)
+	return nil
+}
+
+// newHandler is the whole of a service.
+func newHandler(client *holdfast.Client) (http.Handler, error) {
+	once, err := oncehttp.New(client, accountOf, &oncehttp.Options{
+		Required:  true,
+		Wait:      5 * time.Second,
+		Retention: 48 * time.Hour,
+		Observer: func(e oncehttp.Event) {
+			if e.Kind == oncehttp.Ran && e.Err != nil {
+				log.Printf("a response was not kept: %s: %v", e.Name, e.Err)
+			}
+		},
+	})
+	if err != nil {
+		return nil, err
+	}
+	mux := http.NewServeMux()
+	mux.Handle("POST /payments", once.Wrap(http.HandlerFunc(charge)))
+	return authenticate(mux), nil
+}
+
+// pay sends one payment until it is answered for good.
+func pay(ctx context.Context, url, key, amount string) (*http.Response, error) {
+	for {
+		r, err := http.NewRequestWithContext(ctx, http.MethodPost, url, strings.NewReader(amount))
+		if err != nil {
+			return nil, err
+		}
+		r.SetBasicAuth("ada", "secret")
+		r.Header.Set(oncehttp.Header, oncehttp.FormatKey(key)) // the same for each try
+		response, err := http.DefaultClient.Do(r)
+		if err == nil && response.StatusCode != http.StatusConflict && response.StatusCode < 500 {
+			return response, nil
+		}
+		if err == nil {
+			response.Body.Close()
+		}
+		select {
+		case <-time.After(time.Second): // or Retry-After
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}
+
+func Example() {
+	client, err := holdfast.New(memlock.New(), nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	handler, err := newHandler(client)
+	if err != nil {
+		log.Fatal(err)
+	}
+	server := httptest.NewServer(handler)
+	defer server.Close()
+	for range 2 {
+		response, err := pay(context.Background(), server.URL+"/payments", "8e03978e-40d5-43e8-bc93-6894a57f9324", "7 EUR")
+		if err != nil {
+			log.Fatal(err)
+		}
+		body, _ := io.ReadAll(response.Body)
+		response.Body.Close()
+		fmt.Printf("%d %s, replayed: %q\n", response.StatusCode, strings.TrimSpace(string(body)), response.Header.Get(oncehttp.ReplayedHeader))
+	}
+	// Output:
+	// booking 7 EUR
+	// 201 charged, replayed: ""
+	// 201 charged, replayed: "true"
+}
+
+func ExampleMiddleware_Name() {
+	client, err := holdfast.New(memlock.New(), nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	once, err := oncehttp.New(client, accountOf, nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	// Support lets a customer try again under the same key.
+	name := once.Name("account-of-ada", "POST /payments", "8e03978e-40d5-43e8-bc93-6894a57f9324")
+	found, err := client.Forget(context.Background(), name)
+	fmt.Println(found, err)
+	// Output:
+	// false <nil>
+}

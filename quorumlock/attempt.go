@@ -1,0 +1,263 @@
+package quorumlock
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/driver"
+)
+
+const (
+	// guessLead is how far a token from this machine's clock may be ahead of a
+	// member's, and raiseLead one that follows from what the members told.
+	guessLead = time.Second
+	raiseLead = driver.MaxTokenLead + time.Minute
+
+	// A verdict that is not firm waits for more answers for as long as the
+	// round took so far, within these bounds.
+	minGrace = time.Millisecond
+	maxGrace = 4 * time.Millisecond
+)
+
+// An attempt is one call of Acquire under way. Only its caller's goroutine
+// uses it, until abandon hands it to another.
+type attempt struct {
+	*Engine
+	req   driver.AcquireRequest
+	entry *entry
+	began time.Time
+
+	ballot  ballot
+	present proposal
+	earlier []uint64  // tokens that were proposed before and count no longer
+	inbox   chan vote // the answers of all rounds; it never blocks a sender
+	awaited int       // answers that have not been received
+	touched []bool    // members that may have accepted something
+}
+
+// A vote is one member's answer to one proposal.
+type vote struct {
+	result[driver.ProposeReply]
+	token uint64
+}
+
+func newAttempt(e *Engine, req driver.AcquireRequest, en *entry, latest uint64) *attempt {
+	n := len(e.members)
+	a := &attempt{
+		Engine: e, req: req, entry: en, began: time.Now(),
+		ballot:  ballot{quorum: e.quorum, answers: make([]answer, n)},
+		inbox:   make(chan vote, n*(1+maxRaises+maxPresses)),
+		touched: make([]bool, n),
+	}
+	if latest != 0 {
+		a.earlier = append(a.earlier, latest)
+	}
+	return a
+}
+
+// propose starts a round: it proposes a token to all members.
+func (a *attempt) propose(p proposal) {
+	a.present = p
+	a.book.propose(a.entry, p)
+	a.ballot.token = p.token
+	clear(a.ballot.answers)
+	a.send(a.all())
+}
+
+// proposeAgain proposes the present token again, to the members where others
+// were in the way.
+func (a *attempt) proposeAgain() {
+	var again []int
+	for i, got := range a.ballot.answers {
+		if got.state == answered && got.reply.Vote == driver.VoteHeld {
+			a.ballot.answers[i] = answer{}
+			again = append(again, i)
+		}
+	}
+	a.send(again)
+}
+
+// send sends the present proposal to some members.
+func (a *attempt) send(to []int) {
+	req := driver.ProposeRequest{
+		Name: a.req.Name, LeaseID: a.req.LeaseID, TTL: a.req.TTL, Holder: a.req.Holder,
+		Token: a.present.token, Lead: a.present.lead, Quarantine: a.quarantine(),
+	}
+	for _, token := range a.earlier {
+		if token < req.Token {
+			req.Replaces = max(req.Replaces, token)
+		}
+	}
+	a.awaited += len(to)
+	for _, i := range to {
+		a.running.Go(func() {
+			ctx, cancel := context.WithTimeout(a.life, a.timeout(req.TTL))
+			defer cancel()
+			reply, err := a.members[i].Propose(ctx, req)
+			a.inbox <- vote{token: req.Token, result: result[driver.ProposeReply]{from: i, value: reply, err: err}}
+		})
+	}
+}
+
+// await collects answers until there is something to do.
+func (a *attempt) await(ctx context.Context) (verdict, error) {
+	began := time.Now()
+	var grace <-chan time.Time
+	for {
+		v, firm := a.ballot.verdict()
+		if firm {
+			return v, nil
+		}
+		if v != undecided && grace == nil {
+			timer := time.NewTimer(min(max(time.Since(began), minGrace), maxGrace))
+			defer timer.Stop()
+			grace = timer.C
+		}
+		select {
+		case vote := <-a.inbox:
+			a.receive(vote)
+		case <-grace:
+			if v != undecided {
+				return v, nil
+			}
+			grace = nil
+		case <-ctx.Done():
+			return undecided, ctx.Err()
+		case <-a.life.Done():
+			return undecided, errClosing
+		}
+	}
+}
+
+// receive notes one answer.
+func (a *attempt) receive(v vote) {
+	a.awaited--
+	a.touched[v.from] = a.touched[v.from] || v.mayHaveTaken()
+	if v.err == nil {
+		a.book.learn(a.req.Name, v.value.Counter)
+	}
+	if v.token != a.present.token {
+		return
+	}
+	answer := &a.ballot.answers[v.from]
+	if answer.state, answer.reply, answer.err = answered, v.value, v.err; v.err != nil {
+		answer.state = failed
+	}
+}
+
+// mayHaveTaken reports whether the member may have a lease after this answer
+// that it did not have before.
+func (v *vote) mayHaveTaken() bool {
+	if v.err != nil {
+		return !certain(v.err)
+	}
+	return v.value.Vote == driver.VoteAccepted
+}
+
+// raise starts a round with a greater token.
+func (a *attempt) raise() error {
+	token, ok := a.ballot.next(a.req.MinToken)
+	if !ok {
+		return a.noToken()
+	}
+	a.adjustClock()
+	if token < a.present.token {
+		// Only members whose clock is far off could have accepted the first.
+		a.withdrawFrom(a.touched)
+		clear(a.touched)
+	}
+	a.earlier = append(a.earlier, a.present.token)
+	a.propose(proposal{token: token, lead: raiseLead})
+	return nil
+}
+
+// noToken explains why no token suits a majority.
+func (a *attempt) noToken() error {
+	allowed := 0
+	for _, answer := range a.ballot.answers {
+		if answer.free() && a.req.MinToken <= answer.reply.Clock+uint64(driver.MaxTokenLead.Microseconds()) {
+			allowed++
+		}
+	}
+	if allowed < a.quorum {
+		return errMinToken(a.req.MinToken)
+	}
+	return fmt.Errorf("%w agrees on a token: their clocks are more than %s apart", ErrNoQuorum, driver.MaxTokenLead)
+}
+
+// adjustClock notes the members' time if a guess was too far off for most.
+func (a *attempt) adjustClock() {
+	var clocks []uint64
+	for _, answer := range a.ballot.answers {
+		if answer.free() && answer.reply.Vote == driver.VoteRefused && answer.reply.Counter < a.present.token {
+			clocks = append(clocks, answer.reply.Clock)
+		}
+	}
+	if len(clocks) >= a.quorum && a.present.lead == guessLead {
+		slices.Sort(clocks)
+		a.book.adjust(clocks[len(clocks)/2])
+	}
+}
+
+// pause waits for d, or fails when ctx or the engine ends.
+func (a *attempt) pause(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-a.life.Done():
+		return errClosing
+	}
+}
+
+// abandon makes sure, in the background, that nothing of the attempt stays
+// behind: what members have accepted is withdrawn at once, and what they have
+// not answered yet, as soon as they do. INVARIANT I5.
+func (a *attempt) abandon() {
+	a.withdrawFrom(a.touched)
+	if slices.Contains(a.touched, true) {
+		a.book.learn(a.req.Name, a.present.token|1)
+	}
+	awaited := a.awaited
+	a.running.Go(func() {
+		for range awaited {
+			if v := <-a.inbox; v.mayHaveTaken() {
+				a.janitors[v.from].add(a.withdrawal())
+			}
+		}
+	})
+}
+
+// abandonFresh withdraws the present token from the members that said that
+// they accepted it. No other may be told: it could have the lease that counts,
+// with a smaller token.
+func (a *attempt) abandonFresh() {
+	for i, answer := range a.ballot.answers {
+		if answer.state == answered && answer.reply.Vote == driver.VoteAccepted {
+			a.janitors[i].add(a.withdrawal())
+		}
+	}
+}
+
+func (a *attempt) withdrawFrom(members []bool) {
+	for i, tell := range members {
+		if tell {
+			a.janitors[i].add(a.withdrawal())
+		}
+	}
+}
+
+// withdrawal is the request that undoes the present proposal and all before.
+func (a *attempt) withdrawal() withdrawal {
+	return withdrawal{
+		WithdrawRequest: driver.WithdrawRequest{
+			Name: a.req.Name, LeaseID: a.req.LeaseID, Token: a.present.token, Lead: a.present.lead,
+		},
+		until: time.Now().Add(max(a.req.TTL, driver.TombstoneTTL)),
+	}
+}

@@ -1,0 +1,249 @@
+package quorumlock
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/driver"
+)
+
+// A ballot is one round of a proposal: what each member has said so far.
+type ballot struct {
+	quorum  int
+	token   uint64 // that is proposed
+	answers []answer
+}
+
+// An answer is one member's, or that there is none.
+type answer struct {
+	state answerState
+	reply driver.ProposeReply // if answered
+	err   error               // if failed
+}
+
+type answerState int
+
+const (
+	pending answerState = iota
+	answered
+	failed
+)
+
+// A verdict is what a ballot says to do.
+type verdict int
+
+const (
+	undecided   verdict = iota
+	won                 // a majority accepted the token
+	ours                // a majority has a lease of ours with another token, from an earlier request
+	calledOff           // the lease ID was cancelled
+	inUse               // others are in the way
+	raise               // enough are free, but not at this token: propose a greater one
+	press               // a split vote, and the others are to give way: try again with this token
+	ambiguous           // an earlier request may have been granted by members that do not answer
+	unreachable         // no majority takes part
+)
+
+// A tally counts the answers of a ballot.
+type tally struct {
+	accepted, refused, own, held, pending int
+
+	// ownToken is the token of an earlier lease of ours that most members have.
+	ownToken uint64
+	ownMost  int
+	// rivalMost is how many members one and the same other lease has.
+	rivalMost int
+	cancelled bool
+}
+
+func (b *ballot) tally() tally {
+	var t tally
+	own, rivals := map[uint64]int{}, map[uint64]int{}
+	for _, a := range b.answers {
+		if a.state == pending {
+			t.pending++
+		}
+		if a.state != answered {
+			continue
+		}
+		switch a.reply.Vote {
+		case driver.VoteAccepted:
+			t.accepted++
+		case driver.VoteRefused:
+			t.refused++
+		case driver.VoteOwn:
+			t.own++
+			own[a.reply.Token]++
+			if own[a.reply.Token] > t.ownMost {
+				t.ownToken, t.ownMost = a.reply.Token, own[a.reply.Token]
+			}
+		case driver.VoteHeld:
+			t.held++
+			rivals[a.reply.Token]++
+			t.rivalMost = max(t.rivalMost, rivals[a.reply.Token])
+		case driver.VoteCancelled:
+			t.cancelled = true
+		}
+	}
+	return t
+}
+
+// verdict says what to do now. If it is not firm, answers that are still
+// pending could make it a better one, and are worth a short wait.
+func (b *ballot) verdict() (v verdict, firm bool) {
+	t := b.tally()
+	free := t.accepted + t.refused + t.own // members that could accept some token
+	last := t.pending == 0
+	switch {
+	case t.cancelled:
+		return calledOff, true // INVARIANT I5
+	case t.accepted >= b.quorum:
+		return won, true
+	case t.ownMost >= b.quorum:
+		return ours, true // INVARIANT I6
+	case t.rivalMost >= b.quorum:
+		return inUse, true
+	case free+t.held+t.pending < b.quorum:
+		return unreachable, true
+	case free+t.pending < b.quorum:
+		if b.first() {
+			return press, last
+		}
+		return inUse, last
+	case free < b.quorum:
+		return undecided, false
+	case t.own > 0 && b.mayBeLive():
+		if last {
+			return ambiguous, true
+		}
+		return undecided, false
+	}
+	return raise, t.accepted+t.pending < b.quorum
+}
+
+// first says who goes on after a split vote: whoever has the first of the
+// members that are in use. All others withdraw, so that one can succeed.
+func (b *ballot) first() bool {
+	for _, a := range b.answers {
+		if a.state != answered {
+			continue
+		}
+		switch a.reply.Vote {
+		case driver.VoteAccepted:
+			return true
+		case driver.VoteHeld:
+			return false
+		}
+	}
+	return false
+}
+
+// mayBeLive reports whether an earlier lease of ours may be on a majority, as
+// far as can be seen from the members that answered. If so, a new token would
+// be a second one for the same lease.
+func (b *ballot) mayBeLive() bool {
+	unseen, own := 0, map[uint64]int{}
+	for _, a := range b.answers {
+		switch {
+		case a.state != answered:
+			unseen++
+		case a.reply.Vote == driver.VoteOwn:
+			own[a.reply.Token]++
+		}
+	}
+	for _, count := range own {
+		if count+unseen >= b.quorum {
+			return true
+		}
+	}
+	return false
+}
+
+// next returns the token to propose in the next round: one that as many of the
+// free members as possible will accept. A member whose clock is far off from
+// the others' is left behind. It returns false if no majority will accept the
+// same token, or one above minToken.
+func (b *ballot) next(minToken uint64) (token uint64, ok bool) {
+	best := 0
+	for _, a := range b.answers {
+		if !a.free() {
+			continue
+		}
+		candidate := even(max(a.reply.Counter+1, a.reply.Clock, minToken+1))
+		count := 0
+		for _, other := range b.answers {
+			if other.free() && wouldAccept(other.reply, candidate, minToken) {
+				count++
+			}
+		}
+		if count > best || count == best && candidate < token {
+			token, best = candidate, count
+		}
+	}
+	return token, best >= b.quorum && token <= driver.MaxToken
+}
+
+// wouldAccept reports whether the member that sent reply would now accept token
+// for a request with minToken.
+func wouldAccept(reply driver.ProposeReply, token, minToken uint64) bool {
+	return token > reply.Counter &&
+		token+uint64(driver.MaxProposalLag.Microseconds()) >= reply.Clock &&
+		token <= reply.Clock+uint64(raiseLead.Microseconds()) &&
+		minToken <= reply.Clock+uint64(driver.MaxTokenLead.Microseconds())
+}
+
+// free reports whether the member could accept some token.
+func (a *answer) free() bool {
+	if a.state != answered {
+		return false
+	}
+	v := a.reply.Vote
+	return v == driver.VoteAccepted || v == driver.VoteRefused || v == driver.VoteOwn
+}
+
+// inTheWay describes what the request waits for: of the leases in the way, the
+// one by whose end a majority would be free.
+func (b *ballot) inTheWay() driver.InTheWay {
+	var held []driver.InTheWay
+	free := 0
+	for _, a := range b.answers {
+		switch {
+		case a.free():
+			free++
+		case a.state == answered && a.reply.Vote == driver.VoteHeld:
+			held = append(held, a.reply.InTheWay)
+		}
+	}
+	if len(held) == 0 {
+		return driver.InTheWay{}
+	}
+	slices.SortStableFunc(held, func(a, b driver.InTheWay) int { return cmp.Compare(ends(a.ExpiresIn), ends(b.ExpiresIn)) })
+	w := held[min(max(b.quorum-free, 1), len(held))-1]
+	w.Place = 0
+	return w
+}
+
+// ends returns what is left of a lease, in an order that has Never last.
+func ends(expiresIn time.Duration) time.Duration {
+	if expiresIn == driver.Never {
+		return math.MaxInt64
+	}
+	return expiresIn
+}
+
+// failure explains a ballot that no majority took part in.
+func (b *ballot) failure() error {
+	var errs []error
+	var quarantined time.Duration
+	for _, a := range b.answers {
+		switch {
+		case a.state == failed:
+			errs = append(errs, a.err)
+		case a.state == answered && a.reply.Vote == driver.VoteQuarantined:
+			quarantined = max(quarantined, a.reply.Remaining)
+		}
+	}
+	return missing(errs, b.quorum, len(b.answers), quarantined)
+}

@@ -1,0 +1,168 @@
+package quorumlock
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/driver"
+)
+
+// A book is what an engine remembers of its requests. Nothing depends on it
+// but speed, and the repair of members that lost a lease: another engine on the
+// same members knows none of it. INVARIANT I11: what is over is forgotten.
+type book struct {
+	mu      sync.Mutex // guards the rest
+	entries map[driver.LeaseID]*entry
+	// counters are the greatest that members told, where they are ahead of
+	// this machine's clock: a token below them would be refused.
+	counters map[string]uint64
+	// ahead is by how much the members' clocks were ahead of this machine's,
+	// in microseconds, when a guess was last too far off.
+	ahead   int64
+	sweepAt time.Time
+}
+
+// An entry is what the book has of one lease ID.
+type entry struct {
+	turn   chan struct{} // holds a value while an acquire of this ID is under way
+	until  time.Time     // when it may be forgotten
+	lease  tenure        // Token is 0 unless the lease was granted
+	latest proposal      // what was proposed last
+}
+
+// A tenure is a lease that was granted.
+type tenure struct {
+	token  uint64
+	ttl    time.Duration
+	holder driver.Holder
+}
+
+// A proposal is a token as it was proposed.
+type proposal struct {
+	token uint64
+	lead  time.Duration
+}
+
+// forgetAfter is how long after its TTL a lease ID is remembered: as long as a
+// copy of its requests can be under way.
+const forgetAfter = driver.TombstoneTTL
+
+func (b *book) init() {
+	b.entries, b.counters = map[driver.LeaseID]*entry{}, map[string]uint64{}
+}
+
+// take returns the entry of id, for its caller alone until leave is called.
+func (b *book) take(ctx context.Context, id driver.LeaseID, ttl time.Duration) (*entry, error) {
+	b.mu.Lock()
+	en := b.entries[id]
+	if en == nil {
+		en = &entry{turn: make(chan struct{}, 1)}
+		b.entries[id] = en
+	}
+	en.until = later(en.until, time.Now().Add(ttl+forgetAfter))
+	b.mu.Unlock()
+	select {
+	case en.turn <- struct{}{}:
+		return en, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+func (b *book) leave(en *entry) { <-en.turn }
+
+// read returns what the book has of id.
+func (b *book) read(id driver.LeaseID) (tenure, proposal) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if en := b.entries[id]; en != nil {
+		return en.lease, en.latest
+	}
+	return tenure{}, proposal{}
+}
+
+// propose notes that a token is about to be proposed.
+func (b *book) propose(en *entry, p proposal) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	en.latest = p
+}
+
+// grant notes that id's lease is live and was given ttl just now.
+func (b *book) grant(id driver.LeaseID, t tenure) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	en := b.entries[id]
+	if en == nil {
+		en = &entry{turn: make(chan struct{}, 1)}
+		b.entries[id] = en
+	}
+	en.lease = t
+	en.until = later(en.until, time.Now().Add(t.ttl+forgetAfter))
+}
+
+// end notes that id's lease is over.
+func (b *book) end(id driver.LeaseID) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if en := b.entries[id]; en != nil {
+		en.lease = tenure{}
+	}
+}
+
+// guess returns an even token for name that is likely to be above all counters
+// and near all clocks: from this machine's clock, which need not be right
+// (INVARIANT I8: the members decide), and from what they have told.
+func (b *book) guess(name string, least uint64) uint64 {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	now := time.Now()
+	b.sweep(now)
+	clock := uint64(max(now.UnixMicro()+b.ahead, 2))
+	return even(max(clock, b.counters[name]+1, least))
+}
+
+// learn notes what a member has told.
+func (b *book) learn(name string, counter uint64) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if counter > b.counters[name] && int64(counter) > time.Now().UnixMicro()+b.ahead {
+		b.counters[name] = counter
+	}
+}
+
+// adjust notes the time on a member's clock after a guess was too far off.
+func (b *book) adjust(clock uint64) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.ahead = int64(clock) - time.Now().UnixMicro()
+}
+
+// sweep forgets, once a minute at most, what is over.
+func (b *book) sweep(now time.Time) {
+	if now.Before(b.sweepAt) {
+		return
+	}
+	b.sweepAt = now.Add(time.Minute)
+	for id, en := range b.entries {
+		if now.After(en.until) && len(en.turn) == 0 {
+			delete(b.entries, id)
+		}
+	}
+	for name, counter := range b.counters {
+		if int64(counter) <= now.UnixMicro()+b.ahead {
+			delete(b.counters, name)
+		}
+	}
+}
+
+// even returns the least even number that is not below token.
+func even(token uint64) uint64 { return token + token&1 }
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}

@@ -1,0 +1,70 @@
+package quorumlock_test
+
+import (
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/enginetest"
+	"github.com/holdfast-locks/holdfast/memlock"
+	"github.com/holdfast-locks/holdfast/quorumlock"
+)
+
+// stores returns n new members that may grant.
+func stores(tb testing.TB, n int) []*memlock.Member {
+	tb.Helper()
+	var members []*memlock.Member
+	for range n {
+		m := memlock.NewMember()
+		if err := m.Admit(tb.Context()); err != nil {
+			tb.Fatal(err)
+		}
+		members = append(members, m)
+	}
+	return members
+}
+
+// members returns what quorumlock.New takes.
+func members[M driver.Member](stores []M) []driver.Member {
+	var members []driver.Member
+	for _, s := range stores {
+		members = append(members, s)
+	}
+	return members
+}
+
+// An opened is an engine that remembers its members, for a second one on them.
+type opened struct {
+	*quorumlock.Engine
+	members []driver.Member
+}
+
+func open(tb testing.TB, members []driver.Member, opts *quorumlock.Options) opened {
+	tb.Helper()
+	e, err := quorumlock.New(members, opts)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return opened{Engine: e, members: members}
+}
+
+// everLasting is the options for tests whose leases are longer than the
+// default allows.
+var everLasting = &quorumlock.Options{MaxTTL: 30 * 24 * time.Hour}
+
+func TestConformance(t *testing.T) {
+	for _, n := range []int{3, 5} {
+		t.Run(fmt.Sprintf("%d members", n), func(t *testing.T) {
+			enginetest.Run(t, enginetest.Harness{
+				Open: func(tb testing.TB) driver.Engine { return open(tb, members(stores(tb, n)), everLasting) },
+				Join: func(tb testing.TB, e driver.Engine) driver.Engine {
+					return open(tb, e.(opened).members, everLasting)
+				},
+				Unit:   time.Second,
+				Bubble: synctest.Test,
+			})
+		})
+	}
+}

@@ -1,0 +1,43 @@
+// Package quorumlock makes one engine of several independent stores (the idea
+// known as Redlock, with fencing tokens): a lock is held where a majority of
+// the stores has it, so that it survives the loss of the others.
+//
+//	engine, err := quorumlock.New([]driver.Member{a, b, c}, nil)
+//
+// The stores must know nothing of each other: N masters without replication
+// between them, each on a machine of its own. N is odd and at least 3; of 3,
+// one may be down at a time, of 5, two.
+//
+// # What it promises
+//
+// Tokens strictly grow from one holder to the next, whatever clocks, networks
+// and expiries do, and over the loss of all that a store knew, as long as its
+// clock is not further off than MaxTTL. Mutual exclusion needs more, as with
+// every lock that has a time limit: the clocks of the stores must run at the
+// right speed. The file docs/quorum.md has the protocol and the proof.
+//
+// Locks are exclusive only, and there is no queue: who waits tries again after
+// a random pause.
+//
+// # The first start
+//
+// A store that has lost its memory, or never had one, grants nothing for
+// MaxTTL. It is recognised by itself; the servers need no set-up. For stores
+// that are new Engine.Admit ends that time at once.
+//
+// MaxTTL must be the same in all clients of a quorum.
+//
+// # Cost
+//
+// Each request goes to all members at once and is over as soon as a majority
+// has decided it: a member that is slow or dead costs nothing. An acquire is
+// one round trip if the client's clock is within a second of the members', and
+// two otherwise.
+//
+// # Concurrency
+//
+// An Engine is safe for concurrent use. A request runs one goroutine for each
+// member, which ends with the member's answer or after the time limit; what
+// has to be cleaned up after it, one for each member that does not answer.
+// Close ends them all.
+package quorumlock

@@ -1,0 +1,239 @@
+package quorumlock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/driver"
+)
+
+// An Engine keeps exclusive locks in a majority of its members. Use New to
+// make one.
+type Engine struct {
+	members  []driver.Member
+	opts     Options
+	quorum   int // the least number of members that is a majority
+	book     book
+	janitors []*janitor // one for each member
+
+	// life ends with Close. It is in a field because it is not a caller's
+	// context: requests to members go on after their caller has an answer.
+	life context.Context
+	end  context.CancelFunc
+
+	mu      sync.Mutex // guards closed, and that nothing starts after it is set
+	closed  bool
+	running sync.WaitGroup // calls, and what they have started
+}
+
+var (
+	_ driver.Engine = (*Engine)(nil)
+	_ driver.Lister = (*Engine)(nil)
+)
+
+// Options configure New. Nil is default; a zero field is default.
+type Options struct {
+	// MaxTTL is the longest TTL that a lease may have, one second to 30 days.
+	// A member that lost its memory grants nothing for as long. It must be the
+	// same in all clients of the quorum. Default: 5 minutes.
+	MaxTTL time.Duration
+
+	// Timeout bounds a request to one member. Default: a tenth of the lease's
+	// TTL, but at least 50 ms and at most 2 s.
+	Timeout time.Duration
+
+	// CloseMembers makes Close close the members as well.
+	CloseMembers bool
+}
+
+const (
+	defaultMaxTTL = 5 * time.Minute
+	minTimeout    = 50 * time.Millisecond
+	maxTimeout    = 2 * time.Second
+	longestTTL    = 30 * 24 * time.Hour // of the driver's contract
+
+	// closeGrace bounds how long Close waits for what is under way.
+	closeGrace = 250 * time.Millisecond
+)
+
+// New returns an engine on its members, an odd number of at least 3. The
+// caller closes them after the engine, unless Options.CloseMembers is set. It
+// sends nothing. It returns an error that wraps driver.ErrInvalid if the
+// number or an option is wrong.
+func New(members []driver.Member, opts *Options) (*Engine, error) {
+	var o Options
+	if opts != nil {
+		o = *opts
+	}
+	if o.MaxTTL == 0 {
+		o.MaxTTL = defaultMaxTTL
+	}
+	if err := check(members, o); err != nil {
+		return nil, err
+	}
+	life, end := context.WithCancel(context.Background())
+	e := &Engine{members: slices.Clone(members), opts: o, quorum: len(members)/2 + 1, life: life, end: end}
+	e.book.init()
+	for i := range members {
+		e.janitors = append(e.janitors, &janitor{engine: e, member: i})
+	}
+	return e, nil
+}
+
+func check(members []driver.Member, o Options) error {
+	n := len(members)
+	switch {
+	case n < 3:
+		return fmt.Errorf("%w: a quorum of %d members: it takes at least 3 to survive the loss of one", driver.ErrInvalid, n)
+	case n%2 == 0:
+		return fmt.Errorf("%w: a quorum of %d members: an even number survives no more losses than %d and settles less often: "+
+			"take one away or add one", driver.ErrInvalid, n, n-1)
+	case o.MaxTTL < time.Second || o.MaxTTL > longestTTL:
+		return fmt.Errorf("%w MaxTTL %s: it must be 1s to %s", driver.ErrInvalid, o.MaxTTL, longestTTL)
+	case o.Timeout < 0:
+		return fmt.Errorf("%w Timeout %s: it must not be negative", driver.ErrInvalid, o.Timeout)
+	}
+	for i, m := range members {
+		if m == nil || slices.Contains(members[:i], m) {
+			return fmt.Errorf("%w: member %d is nil or in the quorum twice", driver.ErrInvalid, i+1)
+		}
+	}
+	return nil
+}
+
+// Capabilities implements driver.Engine: a quorum can do none of the extras.
+func (e *Engine) Capabilities() driver.Capabilities { return driver.Capabilities{} }
+
+// Admit ends the quarantine of all members at once. The caller must know that
+// no lease is live: because the stores are new, or because nobody has used the
+// quorum for as long as MaxTTL. It returns the errors of the members that
+// could not be told.
+func (e *Engine) Admit(ctx context.Context) error {
+	if err := e.enter(ctx); err != nil {
+		return err
+	}
+	defer e.running.Done()
+	answers := ask(e, e.timeout(0), e.all(), func(ctx context.Context, i int) (struct{}, error) {
+		return struct{}{}, e.members[i].Admit(ctx)
+	})
+	var errs []error
+	for range e.members {
+		select {
+		case a := <-answers:
+			if a.err != nil {
+				errs = append(errs, fmt.Errorf("member %d: %w", a.from+1, a.err))
+			}
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// Close implements driver.Engine. What is under way gets a moment to end, so
+// that members that answer are left clean; then it ends at once, its outcome
+// unknown.
+func (e *Engine) Close() error {
+	e.mu.Lock()
+	first := !e.closed
+	e.closed = true
+	e.mu.Unlock()
+	idle := make(chan struct{})
+	go func() {
+		e.running.Wait()
+		close(idle)
+	}()
+	grace := time.NewTimer(closeGrace)
+	defer grace.Stop()
+	select {
+	case <-idle:
+	case <-grace.C:
+	}
+	e.end()
+	<-idle
+	var errs []error
+	if first && e.opts.CloseMembers {
+		for _, m := range e.members {
+			errs = append(errs, m.Close())
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// enter begins a call, which must end it with running.Done, or fails.
+func (e *Engine) enter(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.closed {
+		return fmt.Errorf("the engine was %w", driver.ErrClosed)
+	}
+	e.running.Add(1)
+	return nil
+}
+
+// timeout returns how long a member may take to answer about a lease of ttl,
+// or of an unknown one if that is 0.
+func (e *Engine) timeout(ttl time.Duration) time.Duration {
+	switch {
+	case e.opts.Timeout > 0:
+		return e.opts.Timeout
+	case ttl == 0:
+		return maxTimeout
+	}
+	return min(max(ttl/10, minTimeout), maxTimeout)
+}
+
+// checkTTL refuses what would outlast the quarantine.
+func (e *Engine) checkTTL(what string, d time.Duration) error {
+	if d > e.opts.MaxTTL {
+		return fmt.Errorf("%w %s %s: the quorum's MaxTTL is %s", driver.ErrInvalid, what, d, e.opts.MaxTTL)
+	}
+	return nil
+}
+
+// quarantine is how long a member that lost its memory grants nothing: until
+// every lease that it may have forgotten is over, and its clock is past every
+// token that it may have accepted.
+func (e *Engine) quarantine() time.Duration {
+	return e.opts.MaxTTL + e.opts.MaxTTL/100 + 2*(driver.MaxProposalLag+guessLead)
+}
+
+// all returns the indexes of the members.
+func (e *Engine) all() []int {
+	all := make([]int, len(e.members))
+	for i := range all {
+		all[i] = i
+	}
+	return all
+}
+
+// A result is one member's answer.
+type result[T any] struct {
+	from  int
+	value T
+	err   error
+}
+
+// ask sends a request to some members at once. The channel holds all answers:
+// whoever asked may stop to listen at any time, and each request runs on until
+// it is answered or timeout is over. Its context is not the caller's, because
+// a request whose outcome nobody waits for any more still has to have one.
+func ask[T any](e *Engine, timeout time.Duration, to []int, send func(ctx context.Context, member int) (T, error)) <-chan result[T] {
+	answers := make(chan result[T], len(to))
+	for _, i := range to {
+		e.running.Go(func() {
+			ctx, cancel := context.WithTimeout(e.life, timeout)
+			defer cancel()
+			value, err := send(ctx, i)
+			answers <- result[T]{from: i, value: value, err: err}
+		})
+	}
+	return answers
+}

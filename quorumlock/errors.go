@@ -1,0 +1,73 @@
+package quorumlock
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/driver"
+)
+
+// ErrNoQuorum says that fewer than a majority of the members could take part:
+// the others are down, silent, or in quarantine. It wraps
+// driver.ErrUnavailable: nothing was granted, and nothing stays behind at
+// members that come back.
+var ErrNoQuorum = fmt.Errorf("%w: no majority of the quorum's members", driver.ErrUnavailable)
+
+// errUndecided leaves the outcome of a release or an extend unknown: some
+// members may have carried it out.
+var errUndecided = errors.New("no majority of the quorum's members answered")
+
+func undecidedError(failed []error, of int) error {
+	return fmt.Errorf("%w: %d of %d failed, the first with: %s", errUndecided, len(failed), of, failed[0].Error())
+}
+
+// errClosing: Close came before the answer.
+var errClosing = errors.New("the engine was closed before the members answered")
+
+// permanent are the errors that more patience does not change. Each is a
+// definite answer of the member.
+var permanent = []error{
+	driver.ErrInvalid, driver.ErrUnsupported, driver.ErrPermission, driver.ErrKindMismatch, driver.ErrClosed,
+}
+
+// certain reports whether err says that the member carried nothing out.
+func certain(err error) bool {
+	return errors.Is(err, driver.ErrUnavailable) || errors.Is(err, driver.ErrLost) || isPermanent(err)
+}
+
+func isLost(err error) bool { return errors.Is(err, driver.ErrLost) }
+
+func isPermanent(err error) bool {
+	for _, sentinel := range permanent {
+		if errors.Is(err, sentinel) {
+			return true
+		}
+	}
+	return false
+}
+
+// missing describes why there is no majority. If so many members give the same
+// permanent reason that there cannot be one, it is that reason.
+func missing(errs []error, quorum, of int, quarantined time.Duration) error {
+	for _, sentinel := range permanent {
+		count, example := 0, error(nil)
+		for _, err := range errs {
+			if errors.Is(err, sentinel) {
+				count, example = count+1, err
+			}
+		}
+		if count > of-quorum {
+			return example
+		}
+	}
+	switch {
+	case quarantined > 0:
+		return fmt.Errorf("%w: a member that lost its data, or is new, grants nothing for another %s; see Admit",
+			ErrNoQuorum, quarantined.Round(time.Millisecond))
+	case len(errs) > 0:
+		// The text only: what one member says is not what the quorum says.
+		return fmt.Errorf("%w: %d of %d did not take part, the first because: %s", ErrNoQuorum, len(errs), of, errs[0].Error())
+	}
+	return ErrNoQuorum
+}

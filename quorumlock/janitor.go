@@ -1,0 +1,125 @@
+package quorumlock
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/driver"
+)
+
+// A janitor withdraws from one member what should not be there, until the
+// member has answered: from one that is down, when it is back. It works one
+// request at a time, on one goroutine that ends when there is nothing to do.
+type janitor struct {
+	engine *Engine
+	member int
+
+	mu      sync.Mutex // guards the rest
+	waiting []withdrawal
+	running bool
+}
+
+// A withdrawal is a request to withdraw that is not answered yet.
+type withdrawal struct {
+	driver.WithdrawRequest
+	until   time.Time // when it is no use any more
+	keepEnd time.Time // when KeepFor is over; zero without
+}
+
+const (
+	// maxWithdrawals bounds the memory that a dead member costs. What does not
+	// fit ends with its TTL.
+	maxWithdrawals = 10_000
+
+	retryFirst = 50 * time.Millisecond
+	retryLast  = time.Second
+)
+
+// add takes a request over. One for the same lease is merged with it. The
+// caller must be a call under way, or something that it has started.
+func (j *janitor) add(w withdrawal) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	same := func(other withdrawal) bool { return other.LeaseID == w.LeaseID && other.Name == w.Name }
+	if i := slices.IndexFunc(j.waiting, same); i >= 0 {
+		j.waiting[i].merge(w)
+	} else if len(j.waiting) < maxWithdrawals {
+		j.waiting = append(j.waiting, w)
+	}
+	if !j.running {
+		j.running = true
+		j.engine.running.Go(j.run)
+	}
+}
+
+// merge makes w do what w and other do.
+func (w *withdrawal) merge(other withdrawal) {
+	if other.Token >= w.Token {
+		w.Token, w.Lead = other.Token, other.Lead
+	}
+	w.Cancel = w.Cancel || other.Cancel
+	w.until = later(w.until, other.until)
+	w.keepEnd = later(w.keepEnd, other.keepEnd)
+}
+
+// run works until there is nothing left, or the engine is closed.
+func (j *janitor) run() {
+	var pause time.Duration
+	for {
+		w, ok := j.first()
+		if !ok {
+			return
+		}
+		answered := j.withdraw(w)
+		j.done(w, answered)
+		if answered {
+			pause = 0
+			continue
+		}
+		pause = min(max(2*pause, retryFirst), retryLast)
+		select {
+		case <-time.After(pause):
+		case <-j.engine.life.Done():
+		}
+	}
+}
+
+// first returns the request that waits longest and is of use, or marks the
+// janitor as idle.
+func (j *janitor) first() (withdrawal, bool) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	now := time.Now()
+	j.waiting = slices.DeleteFunc(j.waiting, func(w withdrawal) bool { return !now.Before(w.until) })
+	if len(j.waiting) == 0 || j.engine.life.Err() != nil {
+		j.running = false
+		return withdrawal{}, false
+	}
+	return j.waiting[0], true
+}
+
+// done takes w, which is the first, off the list, unless more was asked for
+// meanwhile. If it was not answered it goes to the end.
+func (j *janitor) done(w withdrawal, answered bool) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	present := j.waiting[0] // add only merges and appends
+	j.waiting = j.waiting[1:]
+	if !answered || present != w {
+		j.waiting = append(j.waiting, present)
+	}
+}
+
+// withdraw sends w once, and reports whether the member has answered, or never
+// will.
+func (j *janitor) withdraw(w withdrawal) bool {
+	ctx, cancel := context.WithTimeout(j.engine.life, j.engine.timeout(0))
+	defer cancel()
+	// A name is not kept closed for longer than it should have been.
+	w.KeepFor = max(time.Until(w.keepEnd), 0)
+	_, err := j.engine.members[j.member].Withdraw(ctx, w.WithdrawRequest)
+	return err == nil || errors.Is(err, driver.ErrLost) || isPermanent(err)
+}

@@ -1,0 +1,99 @@
+package quorumlock
+
+import (
+	"context"
+	"fmt"
+	"iter"
+
+	"github.com/holdfast-locks/holdfast/driver"
+)
+
+// List implements driver.Lister. It yields what a majority of the members has,
+// after it has heard all members that answer. It fails with
+// driver.ErrUnsupported if a member cannot list.
+func (e *Engine) List(ctx context.Context, prefix string) iter.Seq2[driver.Lock, error] {
+	return func(yield func(driver.Lock, error) bool) {
+		locks, err := e.list(ctx, prefix)
+		if err != nil {
+			yield(driver.Lock{}, err)
+			return
+		}
+		for _, lock := range locks {
+			if !yield(lock, nil) {
+				return
+			}
+		}
+	}
+}
+
+func (e *Engine) list(ctx context.Context, prefix string) ([]driver.Lock, error) {
+	if err := e.enter(ctx); err != nil {
+		return nil, err
+	}
+	defer e.running.Done()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	answers := make(chan result[[]driver.Lock], len(e.members))
+	for i, m := range e.members {
+		e.running.Go(func() {
+			locks, err := listMember(ctx, m, prefix)
+			answers <- result[[]driver.Lock]{from: i, value: locks, err: err}
+		})
+	}
+	var heard [][]driver.Lock
+	var errs []error
+	for range e.members {
+		select {
+		case a := <-answers:
+			if a.err != nil {
+				errs = append(errs, a.err)
+			} else {
+				heard = append(heard, a.value)
+			}
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-e.life.Done():
+			return nil, errClosing
+		}
+	}
+	if len(heard) < e.quorum {
+		return nil, missing(errs, e.quorum, len(e.members), 0)
+	}
+	return e.agreed(heard), nil
+}
+
+// listMember returns all that one member lists.
+func listMember(ctx context.Context, m driver.Member, prefix string) ([]driver.Lock, error) {
+	lister, ok := m.(driver.Lister)
+	if !ok {
+		return nil, fmt.Errorf("listing is %w", driver.ErrUnsupported)
+	}
+	var locks []driver.Lock
+	for lock, err := range lister.List(ctx, prefix) {
+		if err != nil {
+			return nil, err
+		}
+		locks = append(locks, lock)
+	}
+	return locks, nil
+}
+
+// agreed returns the locks that a majority of the members has.
+func (e *Engine) agreed(heard [][]driver.Lock) []driver.Lock {
+	views := map[string]*view{}
+	for _, locks := range heard {
+		for _, lock := range locks {
+			if views[lock.Name] == nil {
+				views[lock.Name] = &view{quorum: e.quorum, members: len(e.members)}
+			}
+			views[lock.Name].add(lock, nil)
+		}
+	}
+	var agreed []driver.Lock
+	for name, v := range views {
+		if lock := v.lock(name); len(lock.Holders) > 0 {
+			agreed = append(agreed, lock)
+		}
+	}
+	return agreed
+}

@@ -1,0 +1,127 @@
+package quorumlock
+
+import (
+	"context"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/driver"
+)
+
+// Release implements driver.Engine. It is done when a majority of the members
+// has carried it out; the others are told until they answer. A KeepFor longer
+// than MaxTTL is driver.ErrInvalid.
+func (e *Engine) Release(ctx context.Context, req driver.ReleaseRequest) error {
+	if err := e.checkTTL("KeepFor", req.KeepFor); err != nil {
+		return err
+	}
+	if err := e.enter(ctx); err != nil {
+		return err
+	}
+	defer e.running.Done()
+	r := e.newRelease(req)
+	answers := ask(e, e.timeout(r.ttl), e.all(), func(ctx context.Context, i int) (uint64, error) {
+		return e.members[i].Withdraw(ctx, r.request)
+	})
+	err := r.collect(ctx, answers)
+	if err == nil || isLost(err) {
+		e.book.end(req.LeaseID)
+		e.book.learn(req.Name, r.token|1)
+	}
+	e.running.Go(func() { r.finish(answers) })
+	return err
+}
+
+// A release is one call of Release under way.
+type release struct {
+	*Engine
+	request driver.WithdrawRequest
+	ttl     time.Duration // of the lease; 0 if it is not known
+	keepEnd time.Time
+
+	received int
+	token    uint64 // of the lease that was ended
+	ended    int
+	lost     []int // members that had no such lease
+	failed   []int // members without a definite answer
+	causes   []error
+	unknown  bool // one of those that failed may have carried it out
+}
+
+func (e *Engine) newRelease(req driver.ReleaseRequest) *release {
+	lease, latest := e.book.read(req.LeaseID)
+	r := &release{Engine: e, ttl: lease.ttl, request: driver.WithdrawRequest{
+		Name: req.Name, LeaseID: req.LeaseID, KeepFor: req.KeepFor, Cancel: req.Cancel,
+		Token: latest.token, Lead: latest.lead,
+	}}
+	if lease.token > latest.token {
+		r.request.Token, r.request.Lead = lease.token, raiseLead
+	}
+	if req.KeepFor > 0 {
+		r.keepEnd = time.Now().Add(req.KeepFor)
+	}
+	return r
+}
+
+// collect waits until the outcome is certain, or cannot be.
+func (r *release) collect(ctx context.Context, answers <-chan result[uint64]) error {
+	for r.received < len(r.members) {
+		select {
+		case a := <-answers:
+			r.receive(a)
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-r.life.Done():
+			return errClosing
+		}
+		switch {
+		case r.ended >= r.quorum:
+			return nil
+		case len(r.lost) > len(r.members)-r.quorum:
+			return driver.ErrLost
+		}
+	}
+	switch {
+	case r.ended+len(r.failed) < r.quorum:
+		return driver.ErrLost
+	case !r.unknown && r.ended == 0:
+		return missing(r.causes, r.quorum, len(r.members), 0)
+	}
+	return undecidedError(r.causes, len(r.members))
+}
+
+// receive notes one member's answer.
+func (r *release) receive(a result[uint64]) {
+	r.received++
+	switch {
+	case a.err == nil:
+		r.ended++
+		r.token = max(r.token, a.value)
+	case isLost(a.err):
+		r.lost = append(r.lost, a.from)
+	default:
+		r.failed = append(r.failed, a.from)
+		r.causes = append(r.causes, a.err)
+		r.unknown = r.unknown || !certain(a.err)
+	}
+}
+
+// finish hears the members that were slower, and leaves those that failed to
+// their janitors. If the token was not known before, members that did not have
+// the lease are told it, so that none of them repairs it.
+func (r *release) finish(answers <-chan result[uint64]) {
+	for r.received < len(r.members) {
+		r.receive(<-answers)
+	}
+	tell := r.failed
+	if r.token > r.request.Token {
+		r.request.Token, r.request.Lead = r.token, raiseLead
+		tell = append(tell, r.lost...)
+	}
+	for _, i := range tell {
+		r.janitors[i].add(withdrawal{
+			WithdrawRequest: r.request,
+			keepEnd:         r.keepEnd,
+			until:           time.Now().Add(max(r.ttl, driver.TombstoneTTL)),
+		})
+	}
+}

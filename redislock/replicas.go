@@ -1,0 +1,72 @@
+package redislock
+
+import (
+	"context"
+	"crypto/sha1"
+	"encoding/hex"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"github.com/holdfast-locks/holdfast/driver"
+)
+
+// waitLongest bounds how long replicas are waited for if ctx has no end.
+const waitLongest = 5 * time.Second
+
+// acquireReplicated runs the acquire script and then waits for replicas. WAIT
+// tells of the writes of its own connection and blocks it, so the two go over
+// one that nobody else uses meanwhile.
+func (e *Engine) acquireReplicated(ctx context.Context, req driver.AcquireRequest, keys, args []string) (reply any, acked int, err error) {
+	conn, giveBack := e.client.Dedicate()
+	defer func() {
+		if err == nil {
+			giveBack()
+		} else {
+			conn.Close() // something may be under way on it
+		}
+	}()
+	reply, err = e.ask(ctx, func() rueidis.RedisResult { return evalOn(ctx, conn, e.scripts.acquireText, keys, args) })
+	if err != nil || !isGranted(reply) {
+		return reply, 0, err
+	}
+	wait := conn.B().Wait().Numreplicas(int64(req.Replicas)).Timeout(waitFor(ctx, req.TTL).Milliseconds()).Build()
+	answer, err := e.ask(ctx, func() rueidis.RedisResult { return conn.Do(ctx, wait) })
+	if err != nil {
+		// The lease is granted: not one of the definite errors.
+		return nil, 0, fmt.Errorf("granted, but how many replicas know of it cannot be told: %s", err)
+	}
+	n, ok := answer.(int64)
+	if !ok {
+		return nil, 0, errMalformed("wait", answer)
+	}
+	return reply, int(n), nil
+}
+
+// waitFor returns how long to wait for replicas: less than ctx lasts, so that
+// their number can be told, and than half of the lease, which has begun.
+func waitFor(ctx context.Context, ttl time.Duration) time.Duration {
+	wait := min(waitLongest, ttl/2)
+	if end, ok := ctx.Deadline(); ok {
+		wait = min(wait, time.Until(end)*4/5)
+	}
+	return max(wait, time.Millisecond)
+}
+
+func isGranted(reply any) bool {
+	items, _ := reply.([]any)
+	return len(items) == 2 && items[0] == int64(1)
+}
+
+// evalOn runs a script on one connection: by its hash, and in full if the
+// server does not know that.
+func evalOn(ctx context.Context, conn rueidis.DedicatedClient, script string, keys, args []string) rueidis.RedisResult {
+	sum := sha1.Sum([]byte(script)) //nolint:gosec // what Redis calls scripts by
+	r := conn.Do(ctx, conn.B().Evalsha().Sha1(hex.EncodeToString(sum[:])).Numkeys(int64(len(keys))).Key(keys...).Arg(args...).Build())
+	if redisErr, ok := rueidis.IsRedisErr(r.Error()); ok && strings.HasPrefix(redisErr.Error(), "NOSCRIPT") {
+		r = conn.Do(ctx, conn.B().Eval().Script(script).Numkeys(int64(len(keys))).Key(keys...).Arg(args...).Build())
+	}
+	return r
+}

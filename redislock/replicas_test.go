@@ -1,0 +1,75 @@
+package redislock
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/internal/drivertest"
+	"github.com/holdfast-locks/holdfast/internal/testsvc"
+)
+
+// TestReplicas acquires locks that count only when both replicas know them,
+// while one is stopped, and when none is there.
+func TestReplicas(t *testing.T) {
+	g := testsvc.Sentinel(t)
+	e := open(t, g.URL)
+	client, err := holdfast.New(e, &holdfast.Options{RequestTimeout: time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = client.Close(t.Context()) }()
+	acquire := func(name string, replicas int) (*holdfast.Lease, error) {
+		return client.TryAcquire(t.Context(), name, &holdfast.AcquireOptions{Replicas: replicas})
+	}
+	both, err := acquire("a", 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := both.Acked(); n != 2 {
+		t.Errorf("%d replicas have acknowledged, want 2", n)
+	}
+	for _, replica := range g.Servers[1:] {
+		drivertest.Eventually(t, "the replica has the lock", func() bool {
+			value, err := replica.Do("GET", "a")
+			return err == nil && value != ""
+		})
+	}
+	if err := both.Release(t.Context()); err != nil {
+		t.Error(err)
+	}
+
+	g.Servers[1].Stop()
+	one, err := acquire("b", 1)
+	if err != nil {
+		t.Fatalf("with one replica stopped and one asked for: %v", err)
+	}
+	if n := one.Acked(); n != 1 {
+		t.Errorf("%d replicas have acknowledged, want 1", n)
+	}
+	// A lock of another name is not held up by those who wait for replicas.
+	waiting := make(chan error, 1)
+	go func() { // ends with its answer
+		_, err := acquire("c", 2)
+		waiting <- err
+	}()
+	for range 5 {
+		began := time.Now()
+		if err := both.Extend(t.Context(), time.Minute); !errors.Is(err, holdfast.ErrLost) {
+			t.Errorf("extend of a released lease: %v", err)
+		}
+		drivertest.Cycle(t, e, "other")
+		if took := time.Since(began); took > 400*time.Millisecond {
+			t.Errorf("another lock took %s beside one that waits for replicas", took)
+		}
+	}
+	if err := <-waiting; !errors.Is(err, holdfast.ErrNotReplicated) {
+		t.Errorf("two replicas asked for while one is stopped: %v, want ErrNotReplicated", err)
+	}
+	drivertest.Eventually(t, "the lease that does not count is gone", func() bool {
+		lock, err := e.Inspect(t.Context(), "c")
+		return err == nil && len(lock.Holders) == 0
+	})
+	g.Servers[1].Cont()
+}
