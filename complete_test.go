@@ -83,8 +83,14 @@ func TestCompleteWithoutAnAnswer(t *testing.T) {
 		"not permitted":        {before: fail(holdfast.ErrPermission, "complete"), want: holdfast.ErrPermission},
 		"something else there": {before: fail(holdfast.ErrKindMismatch, "complete"), want: holdfast.ErrKindMismatch},
 		// What one request may have done, the refusal of the next does not undo.
-		"reply lost, then refused":       {before: after(1, "complete", refused), after: fail(errLink, "complete"), want: holdfast.ErrOutcomeUnknown, stored: true},
-		"reply lost, then not permitted": {before: after(1, "complete", holdfast.ErrPermission), after: fail(errLink, "complete"), want: holdfast.ErrOutcomeUnknown, stored: true},
+		"reply lost, then refused": {
+			before: after(1, "complete", refused), after: fail(errLink, "complete"),
+			want: holdfast.ErrOutcomeUnknown, stored: true,
+		},
+		"reply lost, then not permitted": {
+			before: after(1, "complete", holdfast.ErrPermission), after: fail(errLink, "complete"),
+			want: holdfast.ErrOutcomeUnknown, stored: true,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -108,6 +108,26 @@ func TestHandOverIsConfirmed(t *testing.T) {
 	}
 }
 
+// A lease whose TTL is less than what the place had left needs no
+// confirmation.
+func TestShortHandOverIsNotConfirmed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		engine := newFaulty()
+		c := newClient(t, engine, nil)
+		time.AfterFunc(100*time.Millisecond, foreign(t, engine, "a", time.Hour))
+		opts := &holdfast.AcquireOptions{TTL: 200 * time.Millisecond, KeepAlive: holdfast.KeepAliveOff}
+		l := granted(t, enqueue(t.Context(), c, "a", opts)).lease
+		if left := l.Remaining(); left != 196*time.Millisecond {
+			t.Errorf("trusted for %s, want the TTL less the margin, 196ms", left)
+		}
+		<-l.Context().Done()
+		if n := engine.count("extend"); n != 0 {
+			t.Errorf("%d requests, want none", n)
+		}
+		wantErr(t, l.Release(t.Context()), holdfast.ErrLost)
+	})
+}
+
 // A confirmation that fails, or is not answered, is sent again in time.
 func TestFailedConfirmationIsRepeated(t *testing.T) {
 	faults := map[string]func(context.Context, string) error{

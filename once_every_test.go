@@ -34,7 +34,8 @@ func TestOnceEveryWithClocksThatAreOff(t *testing.T) {
 							time.Sleep(time.Until(start.Add(time.Duration(n)*every - off)))
 							clock := time.Now().Add(off + time.Duration(rand.N(int64(every/100)))) // a timer is late
 							slot := holdfast.Slot(clock, start, every)
-							r, err := c.OnceEvery(t.Context(), "report", slot, &holdfast.OnceOptions{Await: true, Retention: 2 * every}, func(context.Context, *holdfast.Lease) ([]byte, error) {
+							opts := &holdfast.OnceOptions{Await: true, Retention: 2 * every}
+							r, err := c.OnceEvery(t.Context(), "report", slot, opts, func(context.Context, *holdfast.Lease) ([]byte, error) {
 								mu.Lock()
 								defer mu.Unlock()
 								runs[slot]++

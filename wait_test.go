@@ -195,7 +195,8 @@ func TestCloseEndsWaiters(t *testing.T) {
 	})
 }
 
-// An outage while queued costs at most the place: who waited goes on.
+// An outage while queued costs at most the place: who waited goes on, and is
+// handed the lock at once as before.
 func TestWaiterSurvivesOutage(t *testing.T) {
 	for _, outage := range []time.Duration{2 * time.Second, 20 * time.Second, 10 * time.Minute} {
 		t.Run(outage.String(), func(t *testing.T) {
@@ -205,21 +206,26 @@ func TestWaiterSurvivesOutage(t *testing.T) {
 				release := foreign(t, engine, "a", time.Hour)
 				waiting := enqueue(t.Context(), c, "a", nil)
 				time.Sleep(3 * time.Second)
-				lock, _ := engine.Engine.Inspect(t.Context(), "a")
+				before, _ := engine.Engine.Inspect(t.Context(), "a")
 				engine.set(fail(driver.ErrUnavailable, "acquire", "refresh"), nil)
 				time.Sleep(outage)
 				engine.heal()
 				time.Sleep(time.Second)
-				again, _ := engine.Engine.Inspect(t.Context(), "a")
-				if len(again.Queue) != 1 {
-					t.Fatalf("%d places 1 s after the outage, want 1", len(again.Queue))
+				after, _ := engine.Engine.Inspect(t.Context(), "a")
+				if len(after.Queue) != 1 {
+					t.Fatalf("%d places 1 s after the outage, want 1", len(after.Queue))
 				}
-				kept := again.Queue[0].LeaseID == lock.Queue[0].LeaseID
+				kept := after.Queue[0].LeaseID == before.Queue[0].LeaseID
 				if short := outage < 3*time.Second; kept != short {
 					t.Errorf("place kept: %t, want %t", kept, short)
 				}
+				start, refreshes := time.Now(), engine.count("refresh")
 				release()
-				granted(t, waiting).lease.Release(t.Context())
+				o := granted(t, waiting)
+				if took := o.at.Sub(start); took != 0 || engine.count("refresh") != refreshes {
+					t.Errorf("acquired %s after the release, with %d refreshes; want by news", took, engine.count("refresh")-refreshes)
+				}
+				o.lease.Release(t.Context())
 				nothingLeft(t, engine, "a")
 			})
 		})
@@ -240,6 +246,14 @@ func TestPollingWithoutQueue(t *testing.T) {
 		if n := engine.count("acquire"); n < 240 || n > 500 {
 			t.Errorf("%d requests in a minute, want 4 to 8 in a second", n)
 		}
+
+		waiting := enqueue(t.Context(), c, "a", nil)
+		time.Sleep(time.Second)
+		engine.set(fail(driver.ErrUnavailable, "acquire"), nil) // is ridden out, too
+		time.Sleep(time.Minute)
+		engine.heal()
+		l.Release(t.Context())
+		l = granted(t, waiting).lease
 		l.Release(t.Context())
 
 		foreign(t, engine, "a", 100*time.Millisecond)

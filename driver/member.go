@@ -57,14 +57,16 @@ type Member interface {
 	Propose(ctx context.Context, req ProposeRequest) (ProposeReply, error)
 
 	// Renew makes leases last at least until their TTL from now, and repairs
-	// those that the member has lost, or never had. It must return one reply
-	// per request, in their order; one failing request must not spoil the
-	// others. The length of reqs is guaranteed to be 1 to MaxBatch.
+	// those that the member has lost, or never had, if it is asked to. It must
+	// return one reply per request, in their order; one failing request must
+	// not spoil the others. The length of reqs is guaranteed to be 1 to
+	// MaxBatch.
 	//
-	// If the live lease is the lease ID's, the reply must carry its token. If
-	// there is none, or it has a smaller token than the request, the member
-	// must record a lease with the request's token, provided that the request
-	// has one, that the counter is not above it, that it is not more than twice
+	// If the live lease is the lease ID's, it must be lengthened, and the reply
+	// must carry its token, unless Repair is set and its token is smaller than
+	// the request's. With Repair, where there is no lease in the way or only
+	// that one, the member must record a lease with the request's token,
+	// provided that the counter is not above it, that it is not more than twice
 	// MaxTokenLead ahead of the store's clock, that the lease ID was not
 	// cancelled, and that the store is not in quarantine. In every other case
 	// the error must be ErrLost and nothing changes.
@@ -131,11 +133,12 @@ type ProposeReply struct {
 	Counter uint64 // of the name; after the request
 	Clock   uint64 // of the store, in microseconds since 1970
 
-	// Token is that of the live lease: the lease ID's if VoteAccepted or
-	// VoteOwn; the other one's if VoteHeld, or 0 if a client that is not
-	// holdfast holds the lock. Nobody but the sender may see that one
-	// (INVARIANT I4).
+	// Token is that of the lease ID's live lease, if VoteAccepted or VoteOwn.
 	Token uint64
+	// Rival is the lease ID in the way, if VoteHeld, to tell whether members
+	// speak of the same lease; empty if a client that is not holdfast holds the
+	// lock. Nobody but the sender may see it (INVARIANT I4).
+	Rival LeaseID
 
 	InTheWay                // if VoteHeld
 	Remaining time.Duration // if VoteQuarantined: how long for
@@ -143,17 +146,22 @@ type ProposeReply struct {
 
 // A RenewRequest asks one member to lengthen or repair a lease.
 type RenewRequest struct {
-	Name       string
-	LeaseID    LeaseID
-	TTL        time.Duration // 10 ms to 30 days
-	Token      uint64        // of the lease; 0 if the sender does not know it
-	Holder     Holder        // for a lease that is repaired
-	Quarantine time.Duration // as in ProposeRequest
+	Name    string
+	LeaseID LeaseID
+	TTL     time.Duration // 10 ms to 30 days
+
+	// Repair asks to record the lease where it is missing. The sender must know
+	// that a majority has it. The rest counts only then: Token is the lease's,
+	// and Quarantine as in ProposeRequest.
+	Repair     bool
+	Token      uint64
+	Holder     Holder
+	Quarantine time.Duration
 }
 
 // A RenewReply is the answer to one RenewRequest.
 type RenewReply struct {
-	Token uint64 // of the live lease, which may be another than the request's
+	Token uint64 // of the live lease; it may not be the one that the sender expects
 	Err   error  // nil, ErrLost, or a failure
 }
 

@@ -165,6 +165,7 @@ var mutants = slices.Concat(
 	gatherMutants,
 	recordMutants,
 	vaultMutants,
+	pruneMutants,
 	inspectMutants,
 )
 

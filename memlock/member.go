@@ -85,7 +85,7 @@ func (m *Member) voteLocked(l *lock, req driver.ProposeRequest, now time.Time) d
 	if own == nil && !l.free() {
 		reply := driver.ProposeReply{Vote: driver.VoteHeld, InTheWay: l.inTheWay(0, now)}
 		if len(l.leases) > 0 {
-			reply.Token = l.leases[0].token
+			reply.Rival = l.leases[0].req.LeaseID
 		}
 		return reply
 	}
@@ -147,7 +147,7 @@ func (m *Member) Renew(ctx context.Context, reqs []driver.RenewRequest) []driver
 func (m *Member) renewLocked(req driver.RenewRequest, now time.Time) driver.RenewReply {
 	l := m.settledLocked(req.Name, now)
 	own := l.held(req.LeaseID)
-	if own != nil && own.token >= req.Token {
+	if own != nil && (!req.Repair || own.token >= req.Token) {
 		own.lengthen(now.Add(req.TTL))
 		return driver.RenewReply{Token: own.token}
 	}
@@ -170,7 +170,7 @@ func (m *Member) renewLocked(req driver.RenewRequest, now time.Time) driver.Rene
 
 // repairableLocked reports whether the lease of req may be recorded anew.
 func (m *Member) repairableLocked(l *lock, own *lease, req driver.RenewRequest, now time.Time) bool {
-	return req.Token != 0 && l.lastToken <= req.Token &&
+	return req.Repair && l.lastToken <= req.Token &&
 		(own != nil || l.free()) &&
 		near(req.Token, now, 1<<62, 2*driver.MaxTokenLead) &&
 		!m.cancelledLocked(req.LeaseID, now) &&

@@ -88,7 +88,7 @@ type Event struct {
 	Name   string // of the do-once key in the store; empty if it is not known yet
 	Status int    // of the response
 	Code   string // of a refusal
-	Kept   bool   // Ran: the response is kept
+	Kept   bool   // Ran: the response, or that there was one, is kept: a repeat does not run
 	Err    error  // why it was refused, or not kept though it should be
 }
 

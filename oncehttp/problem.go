@@ -48,17 +48,33 @@ func (m *Middleware) refuse(w http.ResponseWriter, name string, p problem, err e
 func storeProblem(err error) problem {
 	switch {
 	case errors.Is(err, holdfast.ErrInProgress):
-		return problem{Status: http.StatusConflict, Code: "in_progress", Detail: "the first request with this " + Header + " is still being processed: repeat this one later"}
+		return problem{
+			Status: http.StatusConflict, Code: "in_progress",
+			Detail: "the first request with this " + Header + " is still being processed: repeat this one later",
+		}
 	case errors.Is(err, holdfast.ErrFingerprint):
-		return problem{Status: http.StatusUnprocessableEntity, Code: "key_reused", Detail: "this " + Header + " belongs to another request: method, path, query and body must be the same in a repeat"}
-	}
-	for _, mistake := range []error{holdfast.ErrDeadlock, holdfast.ErrUnsupported, holdfast.ErrPermission, holdfast.ErrKindMismatch, holdfast.ErrInvalid} {
-		if errors.Is(err, mistake) {
-			return problem{Status: http.StatusInternalServerError, Code: "misconfigured", Detail: "this server cannot keep responses as it is set up: nothing was done"}
+		return problem{
+			Status: http.StatusUnprocessableEntity, Code: "key_reused",
+			Detail: "this " + Header + " belongs to another request: method, path, query and body must be the same in a repeat",
 		}
 	}
-	return problem{Status: http.StatusServiceUnavailable, Code: "store_unavailable", Detail: "whether this request was seen before could not be found out: nothing was done; repeat it with the same " + Header}
+	mistakes := []error{holdfast.ErrDeadlock, holdfast.ErrUnsupported, holdfast.ErrPermission, holdfast.ErrKindMismatch, holdfast.ErrInvalid}
+	for _, mistake := range mistakes {
+		if errors.Is(err, mistake) {
+			return problem{
+				Status: http.StatusInternalServerError, Code: "misconfigured",
+				Detail: "this server cannot keep responses as it is set up: nothing was done",
+			}
+		}
+	}
+	return problem{
+		Status: http.StatusServiceUnavailable, Code: "store_unavailable",
+		Detail: "whether this request was seen before could not be found out, so nothing was done: repeat it with the same " + Header,
+	}
 }
 
 // interrupted is for work that may have been done, in part or as a whole.
-var interrupted = problem{Status: http.StatusServiceUnavailable, Code: "interrupted", Detail: "the request was interrupted, and what it did may not be final: repeat it with the same " + Header}
+var interrupted = problem{
+	Status: http.StatusServiceUnavailable, Code: "interrupted",
+	Detail: "the request was interrupted, and what it did may not be final: repeat it with the same " + Header,
+}

@@ -21,13 +21,19 @@ var (
 func (x *exchange) admit(key string, err error) (problem, error) {
 	switch {
 	case errors.Is(err, errNoKey):
-		return problem{Status: http.StatusBadRequest, Code: "key_missing", Detail: "this request needs the header " + Header + " with a new random key, which is the same when it is repeated"}, err
+		return problem{
+			Status: http.StatusBadRequest, Code: "key_missing",
+			Detail: "this request needs the header " + Header + " with a new random key, which is the same when it is repeated",
+		}, err
 	case err != nil:
 		return problem{Status: http.StatusBadRequest, Code: "key_malformed", Detail: err.Error()}, err
 	}
 	caller := x.caller(x.r)
 	if caller == "" {
-		return problem{Status: http.StatusForbidden, Code: "caller_unknown", Detail: "a request with " + Header + " must say who sends it"}, errNoCaller
+		return problem{
+			Status: http.StatusForbidden, Code: "caller_unknown",
+			Detail: "a request with " + Header + " must say who sends it",
+		}, errNoCaller
 	}
 	x.key, x.route = key, x.opts.Route(x.r)
 	x.name = x.Name(caller, x.route, key)
@@ -36,7 +42,10 @@ func (x *exchange) admit(key string, err error) (problem, error) {
 
 // read reads the body, up to Options.MaxRequest.
 func (x *exchange) read() (problem, error) {
-	large := problem{Status: http.StatusRequestEntityTooLarge, Code: "body_too_large", Detail: fmt.Sprintf("the body of a request with %s may have %d bytes", Header, x.opts.MaxRequest)}
+	large := problem{
+		Status: http.StatusRequestEntityTooLarge, Code: "body_too_large",
+		Detail: fmt.Sprintf("the body of a request with %s may have %d bytes", Header, x.opts.MaxRequest),
+	}
 	if x.r.ContentLength > x.opts.MaxRequest {
 		return large, errTooLarge
 	}
@@ -46,7 +55,10 @@ func (x *exchange) read() (problem, error) {
 	case errors.As(err, &tooLarge):
 		return large, errTooLarge
 	case err != nil:
-		return problem{Status: http.StatusBadRequest, Code: "body_unreadable", Detail: "the body of the request did not arrive as a whole"}, err
+		return problem{
+			Status: http.StatusBadRequest, Code: "body_unreadable",
+			Detail: "the body of the request did not arrive as a whole",
+		}, err
 	}
 	x.body = body
 	return problem{}, nil

@@ -160,8 +160,13 @@ func TestHEAD(t *testing.T) {
 	server := httptest.NewServer(s)
 	defer server.Close()
 	first, again := ask(t, "HEAD", server.URL), ask(t, "HEAD", server.URL)
-	if first.header.Get("Content-Length") != "12345" || first.replayed() || !again.replayed() || again.header.Get("Content-Length") != "12345" || again.header.Get("Etag") != `"1"` {
+	if first.replayed() || !again.replayed() {
 		t.Errorf("%+v, %+v", first, again)
+	}
+	for _, r := range []reply{first, again} {
+		if r.header.Get("Content-Length") != "12345" || r.header.Get("Etag") != `"1"` {
+			t.Errorf("%+v", r)
+		}
 	}
 	s.wantRuns(1)
 }
@@ -169,7 +174,10 @@ func TestHEAD(t *testing.T) {
 // Cookies, the time and what concerns one connection are of the first response
 // only.
 func TestWhatIsNotReplayed(t *testing.T) {
-	fields := []string{"Set-Cookie", "Date", "Connection", "Keep-Alive", "Proxy-Connection", "Te", "Upgrade", "Proxy-Authenticate", "X-Hop", "X-Other-Hop", oncehttp.ReplayedHeader}
+	fields := []string{
+		"Set-Cookie", "Date", "Connection", "Keep-Alive", "Proxy-Connection", "Te", "Upgrade", "Proxy-Authenticate",
+		"X-Hop", "X-Other-Hop", oncehttp.ReplayedHeader,
+	}
 	s := newService(t, nil, func(w http.ResponseWriter, _ *http.Request) {
 		for _, f := range fields {
 			w.Header().Add(f, "of the first")

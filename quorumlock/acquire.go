@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"time"
 
 	"github.com/holdfast-locks/holdfast/driver"
@@ -39,6 +40,7 @@ func (e *Engine) Acquire(ctx context.Context, req driver.AcquireRequest) (driver
 		return driver.AcquireReply{}, err
 	}
 	defer e.book.leave(en)
+	req.Holder.Labels = maps.Clone(req.Holder.Labels) // it is used after the caller has an answer
 	lease, latest := e.book.read(req.LeaseID)
 	if lease.token != 0 {
 		// INVARIANT I6: a repeat gets the token of the first time.

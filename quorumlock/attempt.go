@@ -14,11 +14,6 @@ const (
 	// member's, and raiseLead one that follows from what the members told.
 	guessLead = time.Second
 	raiseLead = driver.MaxTokenLead + time.Minute
-
-	// A verdict that is not firm waits for more answers for as long as the
-	// round took so far, within these bounds.
-	minGrace = time.Millisecond
-	maxGrace = 4 * time.Millisecond
 )
 
 // An attempt is one call of Acquire under way. Only its caller's goroutine
@@ -111,7 +106,7 @@ func (a *attempt) await(ctx context.Context) (verdict, error) {
 			return v, nil
 		}
 		if v != undecided && grace == nil {
-			timer := time.NewTimer(min(max(time.Since(began), minGrace), maxGrace))
+			timer := time.NewTimer(graceAfter(began))
 			defer timer.Stop()
 			grace = timer.C
 		}

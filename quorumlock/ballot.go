@@ -60,7 +60,7 @@ type tally struct {
 
 func (b *ballot) tally() tally {
 	var t tally
-	own, rivals := map[uint64]int{}, map[uint64]int{}
+	own, rivals := map[uint64]int{}, map[driver.LeaseID]int{}
 	for _, a := range b.answers {
 		if a.state == pending {
 			t.pending++
@@ -81,8 +81,8 @@ func (b *ballot) tally() tally {
 			}
 		case driver.VoteHeld:
 			t.held++
-			rivals[a.reply.Token]++
-			t.rivalMost = max(t.rivalMost, rivals[a.reply.Token])
+			rivals[a.reply.Rival]++
+			t.rivalMost = max(t.rivalMost, rivals[a.reply.Rival])
 		case driver.VoteCancelled:
 			t.cancelled = true
 		}

@@ -190,6 +190,13 @@ func (e *Engine) timeout(ttl time.Duration) time.Duration {
 	return min(max(ttl/10, minTimeout), maxTimeout)
 }
 
+// graceAfter returns how long answers that would be good to have, but need not
+// be waited for, are waited for: as long as the request took so far, within
+// bounds.
+func graceAfter(began time.Time) time.Duration {
+	return min(max(time.Since(began), time.Millisecond), 4*time.Millisecond)
+}
+
 // checkTTL refuses what would outlast the quarantine.
 func (e *Engine) checkTTL(what string, d time.Duration) error {
 	if d > e.opts.MaxTTL {

@@ -9,9 +9,10 @@ import (
 )
 
 // Extend implements driver.Engine. A lease is extended when a majority of the
-// members has it; members that lost it are repaired by the way. Without a
-// majority of answers the outcome is unknown, and with a majority that does
-// not have it, it is lost. A TTL longer than MaxTTL is driver.ErrInvalid.
+// members has it; members that lost it are repaired afterwards, in the
+// background. If a majority does not have it, it is lost, and without a
+// majority of answers the outcome is unknown. A TTL longer than MaxTTL is
+// driver.ErrInvalid.
 func (e *Engine) Extend(ctx context.Context, reqs []driver.ExtendRequest) []error {
 	x := &extension{Engine: e, began: time.Now(), reqs: reqs, errs: make([]error, len(reqs))}
 	if err := e.enter(ctx); err != nil {
@@ -37,6 +38,7 @@ type extension struct {
 
 	renewals []driver.RenewRequest // what goes to each member
 	leases   []renewed             // what has come of each renewal
+	shortest time.Duration         // of the TTLs
 }
 
 // A renewed is one lease of an extension, and what the members have said.
@@ -44,14 +46,17 @@ type renewed struct {
 	index   int // in reqs
 	known   tenure
 	decided bool
+	heard   int            // members that answered, or failed
 	tokens  map[uint64]int // how many members have the lease with which token
-	lost    int
+	has     []int          // members that have it
+	lost    []int          // members that do not
 	failed  []error
-	has     []int // members that have it
+	repair  []int // members that are to be repaired if a majority has the lease as we know it
 }
 
 // prepare makes the requests to the members.
 func (x *extension) prepare() {
+	x.shortest = x.opts.MaxTTL
 	for i, req := range x.reqs {
 		if err := x.checkTTL("TTL", req.TTL); err != nil {
 			x.errs[i] = err
@@ -59,48 +64,39 @@ func (x *extension) prepare() {
 		}
 		known, _ := x.book.read(req.LeaseID)
 		x.leases = append(x.leases, renewed{index: i, known: known, tokens: map[uint64]int{}})
-		x.renewals = append(x.renewals, driver.RenewRequest{
-			Name: req.Name, LeaseID: req.LeaseID, TTL: req.TTL,
-			Token: known.token, Holder: known.holder, Quarantine: x.quarantine(),
-		})
+		x.renewals = append(x.renewals, driver.RenewRequest{Name: req.Name, LeaseID: req.LeaseID, TTL: req.TTL})
+		x.shortest = min(x.shortest, req.TTL)
 	}
 }
 
 // run asks all members and collects answers until each lease is decided.
 func (x *extension) run(ctx context.Context) {
-	answers := ask(x.Engine, x.patience(), x.all(), func(ctx context.Context, i int) ([]driver.RenewReply, error) {
-		replies := x.members[i].Renew(ctx, x.renewals)
-		if len(replies) != len(x.renewals) {
-			return nil, fmt.Errorf("%d answers to %d requests", len(replies), len(x.renewals))
-		}
-		return replies, nil
+	answers := ask(x.Engine, x.timeout(x.shortest), x.all(), func(ctx context.Context, i int) ([]driver.RenewReply, error) {
+		return x.renew(ctx, i, x.renewals)
 	})
-	left := len(x.leases)
-	for range x.members {
+	left, heard := len(x.leases), 0
+	var err error
+	for left > 0 && heard < len(x.members) && err == nil {
 		select {
 		case a := <-answers:
+			heard++
 			left -= x.receive(a)
 		case <-ctx.Done():
-			x.stop(ctx.Err())
-			return
+			err = ctx.Err()
 		case <-x.life.Done():
-			x.stop(errClosing)
-			return
-		}
-		if left == 0 {
-			return
+			err = errClosing
 		}
 	}
-	x.stop(nil)
+	x.stop(err)
+	x.running.Go(func() { x.repair(answers, len(x.members)-heard) })
 }
 
-// patience returns the time limit of one member: that of the shortest TTL.
-func (x *extension) patience() time.Duration {
-	shortest := x.renewals[0].TTL
-	for _, r := range x.renewals {
-		shortest = min(shortest, r.TTL)
+func (x *extension) renew(ctx context.Context, member int, reqs []driver.RenewRequest) ([]driver.RenewReply, error) {
+	replies := x.members[member].Renew(ctx, reqs)
+	if len(replies) != len(reqs) {
+		return nil, fmt.Errorf("%d answers to %d requests", len(replies), len(reqs))
 	}
-	return x.timeout(shortest)
+	return replies, nil
 }
 
 // receive notes one member's answer and returns how many leases it decided.
@@ -122,37 +118,55 @@ func (x *extension) receive(a result[[]driver.RenewReply]) (decided int) {
 
 // count notes what one member said of the lease.
 func (l *renewed) count(from int, reply driver.RenewReply) {
+	l.heard++
 	switch {
 	case reply.Err == nil:
 		l.tokens[reply.Token]++
 		l.has = append(l.has, from)
 	case isLost(reply.Err):
-		l.lost++
+		l.lost = append(l.lost, from)
 	default:
 		l.failed = append(l.failed, reply.Err)
+		return
+	}
+	if reply.Token != l.known.token {
+		l.repair = append(l.repair, from)
 	}
 }
 
 // decide sets the lease's answer if the members' answers allow only one.
 func (x *extension) decide(l *renewed) bool {
-	req := x.reqs[l.index]
-	for token, count := range l.tokens {
-		if count < x.quorum {
-			continue
-		}
-		if took := time.Since(x.began); tooLate(took, req.TTL) {
-			x.errs[l.index] = fmt.Errorf("the quorum's members answered after %s, too late for a TTL of %s",
-				took.Round(time.Millisecond), req.TTL)
-			return true
-		}
-		x.book.grant(req.LeaseID, tenure{token: token, ttl: max(req.TTL, l.known.ttl), holder: l.known.holder})
+	token, most := l.most()
+	switch {
+	case most >= x.quorum:
+		x.keep(l, token)
 		return true
-	}
-	if l.lost > len(x.members)-x.quorum {
+	case most+len(l.failed)+len(x.members)-l.heard < x.quorum:
 		x.lose(l)
 		return true
 	}
 	return false
+}
+
+// most returns the token with which most members have the lease, and how many.
+func (l *renewed) most() (token uint64, most int) {
+	for t, count := range l.tokens {
+		if count > most {
+			token, most = t, count
+		}
+	}
+	return token, most
+}
+
+// keep answers that the lease is extended, unless it may be over by now.
+func (x *extension) keep(l *renewed, token uint64) {
+	req := x.reqs[l.index]
+	if took := time.Since(x.began); tooLate(took, req.TTL) {
+		x.errs[l.index] = fmt.Errorf("the quorum's members answered after %s, too late for a TTL of %s",
+			took.Round(time.Millisecond), req.TTL)
+		return
+	}
+	x.book.grant(req.LeaseID, tenure{token: token, ttl: max(req.TTL, l.known.ttl), holder: l.known.holder})
 }
 
 // lose answers that the lease is lost, and takes away what is left of it.
@@ -171,30 +185,18 @@ func (x *extension) lose(l *renewed) {
 	}
 }
 
-// stop answers for the leases that are not decided: because of err, or if that
-// is nil because no more answers will come.
+// stop answers for the leases that are not decided: with err, or if that is
+// nil, because all members have answered or failed.
 func (x *extension) stop(err error) {
 	for n := range x.leases {
 		l := &x.leases[n]
-		switch {
-		case l.decided:
-		case err != nil:
-			x.errs[l.index] = err
-		case l.most()+len(l.failed) < x.quorum:
-			x.lose(l)
-		default:
+		if l.decided {
+			continue
+		}
+		if x.errs[l.index] = err; err == nil {
 			x.errs[l.index] = x.undecided(l)
 		}
 	}
-}
-
-// most returns how many members have the lease with the same token.
-func (l *renewed) most() int {
-	most := 0
-	for _, count := range l.tokens {
-		most = max(most, count)
-	}
-	return most
 }
 
 // undecided explains why neither is certain, that a lease is extended and that
@@ -206,4 +208,40 @@ func (x *extension) undecided(l *renewed) error {
 		}
 	}
 	return missing(l.failed, x.quorum, len(x.members), 0)
+}
+
+// repair hears the members that were slower, and then gives the leases that
+// are extended back to members that lack them. It does not matter if that
+// fails: the next extension tries again.
+func (x *extension) repair(answers <-chan result[[]driver.RenewReply], left int) {
+	for range left {
+		a := <-answers
+		for n := range x.leases {
+			if l := &x.leases[n]; a.err == nil {
+				l.count(a.from, a.value[n])
+			}
+		}
+	}
+	repairs := make([][]driver.RenewRequest, len(x.members))
+	for n := range x.leases {
+		l := &x.leases[n]
+		req := x.renewals[n]
+		// INVARIANT I4: only a lease that is there. What was released since, the
+		// member refuses.
+		lease, _ := x.book.read(req.LeaseID)
+		if _, most := l.most(); most < x.quorum || lease.token == 0 || lease.token != l.known.token {
+			continue
+		}
+		req.Repair, req.Token, req.Holder, req.Quarantine = true, lease.token, lease.holder, x.quarantine()
+		for _, i := range l.repair {
+			repairs[i] = append(repairs[i], req)
+		}
+	}
+	for i, reqs := range repairs {
+		if len(reqs) > 0 {
+			ask(x.Engine, x.timeout(x.shortest), []int{i}, func(ctx context.Context, i int) ([]driver.RenewReply, error) {
+				return x.renew(ctx, i, reqs)
+			})
+		}
+	}
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/holdfast-locks/holdfast/driver"
 )
@@ -22,20 +23,30 @@ func (e *Engine) Inspect(ctx context.Context, name string) (driver.Lock, error) 
 		return e.members[i].Inspect(ctx, name)
 	})
 	v := view{quorum: e.quorum, members: len(e.members)}
+	began := time.Now()
+	var grace <-chan time.Time
 	for range e.members {
+		if v.complete() && grace == nil {
+			// Those that are a little slower may know of a later expiry.
+			timer := time.NewTimer(graceAfter(began))
+			defer timer.Stop()
+			grace = timer.C
+		}
 		select {
 		case a := <-answers:
 			v.add(a.value, a.err)
+		case <-grace:
+			return v.lock(name), nil
 		case <-ctx.Done():
 			return driver.Lock{}, ctx.Err()
 		case <-e.life.Done():
 			return driver.Lock{}, errClosing
 		}
-		if v.complete() {
-			return v.lock(name), nil
-		}
 	}
-	return driver.Lock{}, v.failure()
+	if !v.complete() {
+		return driver.Lock{}, v.failure()
+	}
+	return v.lock(name), nil
 }
 
 // A view is what the members say of one name.

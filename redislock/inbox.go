@@ -18,6 +18,12 @@ const (
 	minPause     = 20 * time.Millisecond
 	maxPause     = time.Second
 	refusedPause = time.Minute
+
+	// messageLate is how much later than the answer to a refresh the message
+	// about the same grant may come. If it does not, the subscription is taken
+	// for dead: the server that has it may hang, or be no master any more, and
+	// the connection says so only after some seconds.
+	messageLate = 100 * time.Millisecond
 )
 
 // Watch implements driver.Queuer.
@@ -33,16 +39,20 @@ type inbox struct {
 	life    context.Context
 	start   sync.Once
 	wg      sync.WaitGroup // of run
+	doubt   chan struct{}  // holds one signal: the subscription may be dead
 
-	mu      sync.Mutex // guards watches, and sending on their channels
+	mu      sync.Mutex // guards the rest, and sending on the watches' channels
 	watches map[driver.LeaseID]map[*watch]struct{}
+	owed    map[driver.LeaseID]struct{} // a message about a grant is to come
 }
 
 func newInbox(client rueidis.Client, keys keyspace, life context.Context) *inbox {
 	id := string(driver.NewLeaseID())
 	return &inbox{
 		id: id, channel: keys.inboxes() + id, client: client, life: life,
+		doubt:   make(chan struct{}, 1),
 		watches: map[driver.LeaseID]map[*watch]struct{}{},
+		owed:    map[driver.LeaseID]struct{}{},
 	}
 }
 
@@ -90,10 +100,40 @@ func (i *inbox) session() (refused bool) {
 	}
 	i.tellAll()
 	select {
+	case <-i.doubt: // of the subscription before
+	default:
+	}
+	select {
 	case <-broken:
+	case <-i.doubt:
 	case <-i.life.Done():
 	}
 	return false
+}
+
+// expect is told that a place was found to have been handed the lock: there
+// must be a message about it, before or soon.
+func (i *inbox) expect(id driver.LeaseID) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	for w := range i.watches[id] {
+		if w.told {
+			return
+		}
+	}
+	i.owed[id] = struct{}{}
+	time.AfterFunc(messageLate, func() {
+		i.mu.Lock()
+		defer i.mu.Unlock()
+		if _, owed := i.owed[id]; !owed {
+			return
+		}
+		delete(i.owed, id)
+		select {
+		case i.doubt <- struct{}{}:
+		default:
+		}
+	})
 }
 
 // tellAll tells everybody who watches to look, because messages may have been
@@ -116,6 +156,12 @@ func (i *inbox) message(m rueidis.PubSubMessage) {
 	}
 	i.mu.Lock()
 	defer i.mu.Unlock()
+	if token != 0 {
+		delete(i.owed, driver.LeaseID(id))
+		for w := range i.watches[driver.LeaseID(id)] {
+			w.told = true
+		}
+	}
 	i.tellLocked(driver.LeaseID(id), driver.News{Token: token})
 }
 
@@ -141,6 +187,7 @@ type watch struct {
 	inbox *inbox
 	id    driver.LeaseID
 	c     chan driver.News // holds one
+	told  bool             // a message about a grant has come; guarded by inbox.mu
 }
 
 func (w *watch) C() <-chan driver.News { return w.c }

@@ -10,6 +10,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/redis/rueidis"
 
@@ -69,7 +70,12 @@ func parse(rawURL string) (opts rueidis.ClientOption, keys keyspace, err error) 
 		return opts, keys, err
 	}
 	opts = clientOptions(a.hosts)
-	opts.ForceSingleClient = a.kind == oneServer // do not ask the server whether it is a cluster
+	switch a.kind {
+	case oneServer:
+		opts.ForceSingleClient = true // do not ask the server whether it is a cluster
+	case inCluster:
+		opts.ClusterOption.ShardsRefreshInterval = topologyAge
+	}
 	if name := a.params.Get(paramClientName); name != "" {
 		if strings.ContainsAny(name, " \n") {
 			return opts, keys, errors.New("client_name must not contain spaces")
@@ -261,6 +267,10 @@ func readCA(file string) (*x509.CertPool, error) {
 	}
 	return pool, nil
 }
+
+// topologyAge is how long the client may send requests to a node that hangs
+// and was replaced: only one that breaks its connections shows at once.
+const topologyAge = time.Second
 
 // clientOptions are the same for every store.
 func clientOptions(hosts []string) rueidis.ClientOption {

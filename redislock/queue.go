@@ -28,6 +28,9 @@ func (e *Engine) Refresh(ctx context.Context, reqs []driver.RefreshRequest) []dr
 			if replies[i].Err = err; err == nil {
 				replies[i] = answers[n]
 			}
+			if replies[i].Err == nil && replies[i].Outcome == driver.Granted {
+				e.inbox.expect(reqs[i].LeaseID)
+			}
 		}
 	})
 	return replies

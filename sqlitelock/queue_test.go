@@ -227,6 +227,7 @@ func TestPlaceEnds(t *testing.T) {
 	if reply := refresh(t, e, req); reply.Err != nil || reply.Place != 1 {
 		t.Errorf("refresh: %+v", reply)
 	}
+	placed(t, e, inQueue(req, time.Minute), 1)
 	h.pass(9*time.Minute-1, 0)
 	lock, err := e.Inspect(t.Context(), "t")
 	if err != nil || lock.QueueLength != 1 || lock.Queue[0].ExpiresIn != 1 || lock.Queue[0].Since != 10*time.Minute-1 {
@@ -267,6 +268,15 @@ func TestSharedRun(t *testing.T) {
 	drivertest.Granted(t, e, reqs[2])
 	drivertest.Release(t, e, reqs[2])
 	drivertest.Granted(t, e, reqs[3])
+}
+
+// TestDowngradeOfPermit: there is nothing to share in a semaphore.
+func TestDowngradeOfPermit(t *testing.T) {
+	e := openNew(t)
+	req := of(drivertest.Request("t", time.Minute), driver.Semaphore, 3, 1)
+	drivertest.Granted(t, e, req)
+	wantIs(t, "downgrade", e.Downgrade(t.Context(), driver.DowngradeRequest{Name: "t", LeaseID: req.LeaseID}), driver.ErrLost)
+	drivertest.Granted(t, e, of(drivertest.Request("t", time.Minute), driver.Semaphore, 3, 2))
 }
 
 // TestKeptPermit: what KeepFor keeps closed is a permit of its own, even if

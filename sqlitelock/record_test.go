@@ -151,20 +151,28 @@ func TestCompleteEndsTheLease(t *testing.T) {
 	waiter := open(t, e.path)
 	req := drivertest.Request("t", time.Minute)
 	drivertest.Granted(t, e, req)
-	once, w := driver.AcquireRequest{}, driver.Watch(nil)
-	for range 2 {
-		once = inQueue(drivertest.Request("t", time.Minute), time.Minute)
+	askOnce := func() (driver.AcquireRequest, driver.Watch) {
+		once := inQueue(drivertest.Request("t", time.Minute), time.Minute)
 		once.Once = true
-		w = waiter.Watch(once.LeaseID)
-		defer w.Stop()
+		w := waiter.Watch(once.LeaseID)
+		t.Cleanup(w.Stop)
 		drivertest.Held(t, waiter, once)
+		silent(w) // the listener has started
+		return once, w
 	}
-	silent(w)
+	first, firstWatch := askOnce()
 	next, after := queued(t, waiter, "t")
+	last, lastWatch := askOnce()
 	complete(t, e, req, "42", time.Hour)
 	drivertest.HandedOver(t, after)
-	told(t, w)
-	wantIs(t, "refresh", refresh(t, waiter, once).Err, driver.ErrLost)
+	told(t, firstWatch)
+	told(t, lastWatch)
+	for _, once := range []driver.AcquireRequest{first, last} {
+		wantIs(t, "refresh", refresh(t, waiter, once).Err, driver.ErrLost)
+	}
+	if lock, err := e.Inspect(t.Context(), "t"); err != nil || lock.QueueLength != 0 {
+		t.Errorf("inspect: %+v, %v; want no queue", lock, err)
+	}
 	wantIs(t, "extend", e.Extend(t.Context(), []driver.ExtendRequest{{Name: "t", LeaseID: req.LeaseID, TTL: time.Hour}})[0], driver.ErrLost)
 	wantIs(t, "complete by another", e.Complete(t.Context(), driver.CompleteRequest{
 		Name: "t", LeaseID: driver.NewLeaseID(), Record: []byte("43"), Retention: time.Hour,

@@ -85,8 +85,10 @@ func TestSlots(t *testing.T) {
 	})
 }
 
-// TestModesNeverClash keeps readers, writers and nobody else at work under one
-// name, and takers of slots under another, and looks at who worked together.
+// TestModesNeverClash keeps readers and writers at work under one name, and
+// takers of slots under another, and checks that no more is ever taken than
+// there is. How many work together depends on the machine; that they can is
+// for TestReadersAndWriters and TestSlots to show.
 func TestModesNeverClash(t *testing.T) {
 	const processes, runs = 5, 4 // at a time, and of each
 	t.Parallel()
@@ -114,7 +116,7 @@ func TestModesNeverClash(t *testing.T) {
 				for _, p := range started {
 					p.want(0)
 				}
-				taken, most, marks := 0, 0, strings.Fields(read(t, file))
+				taken, marks := 0, strings.Fields(read(t, file))
 				if len(marks) != 2*processes*runs {
 					t.Fatalf("%d marks, want %d", len(marks), 2*processes*runs)
 				}
@@ -127,12 +129,6 @@ func TestModesNeverClash(t *testing.T) {
 					if taken > c.whole {
 						t.Fatalf("%d of %d are taken after %v", taken, c.whole, marks[:i+1])
 					}
-					if taken < 100 {
-						most = max(most, taken)
-					}
-				}
-				if most < 2 {
-					t.Errorf("nobody worked together: %v", marks)
 				}
 			})
 		})

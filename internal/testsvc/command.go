@@ -43,6 +43,12 @@ func (s *Server) Do(words ...string) (string, error) {
 	return strings.Join(lines, "\n"), err
 }
 
+// IsMaster reports whether the server answers that it is a master.
+func (s *Server) IsMaster() bool {
+	role, err := s.Do("ROLE")
+	return err == nil && strings.HasPrefix(role, "master")
+}
+
 // mustDo is Do for a command that must not fail.
 func (s *Server) mustDo(words ...string) string {
 	s.t.Helper()

@@ -2,10 +2,7 @@
 
 package testsvc
 
-import (
-	"strings"
-	"testing"
-)
+import "testing"
 
 func TestSentinelReplacesTheMaster(t *testing.T) {
 	g := Sentinel(t)
@@ -15,11 +12,14 @@ func TestSentinelReplacesTheMaster(t *testing.T) {
 	}
 	first.Kill()
 	await(t, "another master", func() bool { return g.Master() != first })
-	if role := g.Master().mustDo("ROLE"); !strings.HasPrefix(role, "master") {
-		t.Errorf("the new master says %q", role)
+	if !g.Master().IsMaster() {
+		t.Error("the new master does not know that it is")
 	}
 	first.Restart()
-	await(t, "the old one follows", func() bool { return strings.HasPrefix(first.mustDo("ROLE"), "slave") })
+	g.AwaitReplicas()
+	if first.IsMaster() {
+		t.Error("the old master does not follow the new one")
+	}
 }
 
 func TestClusterReplacesAMaster(t *testing.T) {
@@ -31,7 +31,7 @@ func TestClusterReplacesAMaster(t *testing.T) {
 		c.Masters[i].mustDo("SET", key, "x")
 	}
 	c.Masters[1].Kill()
-	await(t, "its replica takes over", func() bool { return strings.HasPrefix(c.Replicas[1].mustDo("ROLE"), "master") })
+	await(t, "its replica takes over", c.Replicas[1].IsMaster)
 	if got := c.Replicas[1].mustDo("GET", "c"); got != "x" {
 		t.Errorf("the replica has %q, want what its master had", got)
 	}

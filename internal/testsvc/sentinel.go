@@ -116,6 +116,13 @@ func (g *Sentinels) Master() *Server {
 	return master
 }
 
+// AwaitReplicas waits until the master has two replicas that are up to date,
+// as after the return of one that was replaced.
+func (g *Sentinels) AwaitReplicas() {
+	g.t.Helper()
+	g.await("the replicas follow the master", func() bool { return g.replicas(g.Master()) == 2 })
+}
+
 func (g *Sentinels) await(what string, ok func() bool) {
 	g.t.Helper()
 	await(g.t, what, ok)

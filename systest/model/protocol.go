@@ -101,21 +101,18 @@ func (p *protocol) propose(w *world, c, n int, token, replaces uint8, heard bool
 	}
 }
 
-// renew lets node n see an extension of client c. It reports whether the node
-// has the lock afterwards.
-func (p *protocol) renew(w *world, c, n int) bool {
+// repair lets node n see that client c has extended its lease, which the node
+// may lack.
+func (p *protocol) repair(w *world, c, n int) {
 	node, token := &w.nodes[n], w.clients[c].token
 	own := node.owner == uint8(c+1)
 	switch {
-	case own && node.token == token:
-		return true
 	case node.owner != 0 && !own, node.silent:
-		return false
+		return
 	case node.counter > 2*token && !p.off(repairBelow), own && node.token > token:
-		return false
+		return
 	}
 	node.owner, node.token, node.counter = uint8(c+1), token, max(node.counter, 2*token)
-	return true
 }
 
 // withdraw lets node n see that client c wants none of the tokens up to token.

@@ -15,6 +15,7 @@ const (
 	sendExtension
 	deliverExtension
 	extensionDone
+	deliverRepair
 	releases
 	givesUp
 	deliverWithdrawal
@@ -129,7 +130,7 @@ func (walk *walk) hold(c int) {
 	if walk.extend {
 		walk.take(step{kind: sendExtension, client: c}, func(w *world) string {
 			own := &w.clients[c]
-			own.phase, own.extended, own.late, own.acks, own.staleNext = extending, true, false, 0, 0
+			own.phase, own.late, own.acks, own.staleNext = extending, false, 0, 0
 			for i := range w.clients {
 				own.late = own.late || w.clients[i].completed && w.clients[i].token > own.token
 			}
@@ -139,7 +140,7 @@ func (walk *walk) hold(c int) {
 	if own.phase == extending && bits.OnesCount8(own.acks) >= quorum {
 		walk.take(step{kind: extensionDone, client: c}, func(w *world) string {
 			own := &w.clients[c]
-			own.phase, own.acks, own.stale, own.staleNext = holding, 0, own.staleNext, 0
+			own.phase, own.extended, own.acks, own.stale, own.staleNext = holding, true, 0, own.staleNext, 0
 			if own.late && walk.final() {
 				return extendedOld
 			}
@@ -186,11 +187,17 @@ func (walk *walk) deliver(c, n int) {
 			return ""
 		})
 	}
-	if own.extended {
+	if own.phase == extending {
 		walk.take(step{kind: deliverExtension, client: c, node: n, token: own.token}, func(w *world) string {
-			if walk.renew(w, c, n) && own.phase == extending {
+			if at := w.nodes[n]; at.owner == uint8(c+1) && at.token == own.token {
 				w.clients[c].acks |= 1 << n
 			}
+			return ""
+		})
+	}
+	if own.extended {
+		walk.take(step{kind: deliverRepair, client: c, node: n, token: own.token}, func(w *world) string {
+			walk.repair(w, c, n)
 			return ""
 		})
 	}

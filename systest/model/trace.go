@@ -49,6 +49,8 @@ func (s step) describe(after *world) string {
 		return fmt.Sprintf("%s's extension arrives %s: %s", c, at, node)
 	case extensionDone:
 		return fmt.Sprintf("%s counts its answers: its lease is extended", c)
+	case deliverRepair:
+		return fmt.Sprintf("%s's repair arrives %s: %s", c, at, node)
 	case releases:
 		return fmt.Sprintf("%s releases", c)
 	case givesUp:

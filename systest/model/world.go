@@ -41,7 +41,7 @@ type client struct {
 	before    uint8        // clients, as bits, that had completed when this one began
 	completed bool         // it was held
 	gaveUp    bool         // the first round was withdrawn before the second
-	extended  bool         // an extension was sent: copies of it may arrive at any time
+	extended  bool         // an extension was done: it is told to nodes that may lack the lock
 	late      bool         // the present extension was sent after a later client had completed
 	replies   [nodes]uint8 // token that each node accepted in the present round; 0: no answer
 	acks      uint8        // nodes, as bits, that carried the present extension out

@@ -1,0 +1,285 @@
+package systest
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/fence"
+	"github.com/holdfast-locks/holdfast/internal/testsvc"
+)
+
+var (
+	failovers = flag.Int("failovers", 4, "failovers of a master that sentinels watch")
+	hungFor   = flag.Duration("hung", 10*time.Second, "how long a node of a cluster hangs")
+)
+
+const (
+	failoverTTL     = 3 * time.Second
+	failoverWorkers = 64
+	failoverNames   = 16
+)
+
+// A shift is workers that take turns at some locks and write to a fenced
+// resource under each, whatever becomes of the servers.
+type shift struct {
+	t      *testing.T
+	client *holdfast.Client
+	gate   *fence.Gate
+	stop   context.CancelFunc
+	all    sync.WaitGroup
+
+	acquired atomic.Int64 // leases
+	accepted atomic.Int64 // writes
+	refused  atomic.Int64 // writes of stale holders
+	behind   atomic.Int64 // of those, writes of holders whose lease was valid
+	lost     atomic.Int64 // leases that ended with ErrLost
+
+	mu      sync.Mutex           // guards the rest
+	highest map[string]uint64    // the greatest token of which a write was accepted
+	latest  map[string]time.Time // when the last lease was acquired
+}
+
+func newShift(t *testing.T, engine driver.Engine) *shift {
+	s := &shift{t: t, gate: fence.NewGate(nil), highest: map[string]uint64{}, latest: map[string]time.Time{}}
+	s.client = newClient(t, engine, &holdfast.Options{TTL: failoverTTL, RequestTimeout: time.Second})
+	var ctx context.Context
+	ctx, s.stop = context.WithCancel(t.Context())
+	for i := range failoverWorkers {
+		s.all.Go(func() {
+			for ctx.Err() == nil {
+				s.turn(ctx, fmt.Sprintf("shift/%d", i%failoverNames))
+			}
+		})
+	}
+	t.Cleanup(func() { s.end() })
+	return s
+}
+
+// end sends the workers home.
+func (s *shift) end() {
+	s.stop()
+	s.all.Wait()
+}
+
+// turn takes a lock once and works under it.
+func (s *shift) turn(ctx context.Context, name string) {
+	lease, err := s.client.Acquire(ctx, name, nil)
+	if err != nil {
+		if ctx.Err() == nil && !errors.Is(err, holdfast.ErrUnavailable) {
+			s.t.Errorf("acquire: %v", err)
+		}
+		return
+	}
+	s.acquired.Add(1)
+	s.mu.Lock()
+	s.latest[name] = time.Now()
+	s.mu.Unlock()
+	told := make(chan time.Time, 1)
+	context.AfterFunc(lease.Context(), func() { told <- time.Now() })
+	for range 5 {
+		s.write(lease)
+		select {
+		case <-time.After(5 * time.Millisecond):
+		case <-lease.Context().Done():
+		}
+	}
+	err = lease.Release(context.WithoutCancel(ctx))
+	if errors.Is(err, holdfast.ErrLost) {
+		s.lost.Add(1)
+	}
+	if late := (<-told).Sub(lease.Deadline()); late > 100*time.Millisecond {
+		s.t.Errorf("a holder was told of the end %s after its deadline", late)
+	}
+}
+
+// write writes to the resource, which knows stale holders by their tokens.
+func (s *shift) write(l *holdfast.Lease) {
+	if err := s.gate.Advance(l.Name(), l); err != nil {
+		s.refused.Add(1)
+		if l.Valid() {
+			s.behind.Add(1)
+		}
+		return
+	}
+	s.accepted.Add(1)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.highest[l.Name()] = max(s.highest[l.Name()], l.Token())
+}
+
+// goesOn waits until every lock was acquired since there is another master, and
+// fails the test if the first of them came later than twice the time of the
+// failover after the fault, or the last by more than a TTL after that: what was
+// held or asked for at the moment of the fault may have to end by itself.
+func (s *shift) goesOn(what string, since time.Time, failover time.Duration) {
+	s.t.Helper()
+	var first, last time.Time
+	eventually(s.t, "work goes on", func() bool {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		first, last = time.Time{}, time.Time{}
+		for _, at := range s.latest {
+			if at.Before(since) {
+				return false
+			}
+			if first.IsZero() || at.Before(first) {
+				first = at
+			}
+			if at.After(last) {
+				last = at
+			}
+		}
+		return len(s.latest) == failoverNames
+	})
+	s.t.Logf("%s: another master after %s, work on every lock goes on after %s to %s", what, failover, failover+first.Sub(since), failover+last.Sub(since))
+	if took := failover + first.Sub(since); took > 2*failover {
+		s.t.Errorf("work went on after %s, the failover took %s", took, failover)
+	}
+	if took := failover + last.Sub(since); took > 2*failover+failoverTTL {
+		s.t.Errorf("work on the last lock went on after %s, the failover took %s", took, failover)
+	}
+}
+
+func (s *shift) report() string {
+	return fmt.Sprintf("%d leases, %d of them lost; %d writes accepted, %d refused, %d of them of valid leases",
+		s.acquired.Load(), s.lost.Load(), s.accepted.Load(), s.refused.Load(), s.behind.Load())
+}
+
+// Failover loses leases now and then. Every holder is told in time, tokens grow
+// as the resource sees them, and work goes on soon.
+func TestSentinelFailover(t *testing.T) {
+	g := testsvc.Sentinel(t)
+	engine := openEngine(t, g.URL)
+	s := newShift(t, engine)
+	for i := range *failovers {
+		eventually(t, "everybody works", func() bool { return s.acquired.Load() > failoverWorkers })
+		old := g.Master()
+		began := time.Now()
+		kill := i%2 == 0
+		if kill {
+			old.Kill()
+		} else {
+			old.Stop()
+		}
+		eventually(t, "another master", func() bool { return g.Master() != old })
+		s.goesOn(fmt.Sprintf("failover %d (%s)", i+1, how(kill)), time.Now(), time.Since(began))
+		if kill {
+			old.Restart()
+		} else {
+			old.Cont()
+		}
+		g.AwaitReplicas()
+	}
+	s.end()
+	t.Log(s.report())
+	s.check()
+}
+
+func how(kill bool) string {
+	if kill {
+		return "KILL"
+	}
+	return "STOP"
+}
+
+// check fails the test unless the next lease of every name passes the resource
+// that has seen all those before.
+func (s *shift) check() {
+	s.t.Helper()
+	for i := range failoverNames {
+		name := fmt.Sprintf("shift/%d", i)
+		lease, err := s.client.Acquire(s.t.Context(), name, nil)
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		if lease.Token() <= s.highest[name] {
+			s.t.Errorf("%s: token %d after %d", name, lease.Token(), s.highest[name])
+		}
+		if err := lease.Release(s.t.Context()); err != nil {
+			s.t.Error(err)
+		}
+	}
+}
+
+func TestClusterFailover(t *testing.T) {
+	c := testsvc.RedisCluster(t)
+	s := newShift(t, openEngine(t, c.URL))
+	for i := range 2 {
+		eventually(t, "everybody works", func() bool { return s.acquired.Load() > failoverWorkers })
+		began := time.Now()
+		if i == 0 {
+			c.Masters[i].Kill()
+		} else {
+			c.Masters[i].Stop()
+		}
+		eventually(t, "its replica takes over", func() bool { return c.Replicas[i].IsMaster() })
+		s.goesOn(fmt.Sprintf("failover of a node (%s)", how(i == 0)), time.Now(), time.Since(began))
+	}
+	s.end()
+	t.Log(s.report())
+	s.check()
+	c.Masters[1].Cont()
+}
+
+// INVARIANT I9: a node that hangs costs the leases of the others nothing.
+func TestHungNodeDelaysNoOther(t *testing.T) {
+	const each = 20
+	c := testsvc.RedisCluster(t, "--cluster-require-full-coverage", "no")
+	client := newClient(t, openEngine(t, c.URL), &holdfast.Options{TTL: failoverTTL, RequestTimeout: 10 * time.Second})
+	var others []*holdfast.Lease
+	hung := 0
+	fresh := namesElsewhere(c)
+	for i := 0; len(others) < each*len(c.Masters[1:]); i++ {
+		name := fmt.Sprintf("held/%d", i)
+		lease, err := client.TryAcquire(t.Context(), name, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c.Owner(name) == 0 {
+			hung++
+		} else {
+			others = append(others, lease)
+		}
+	}
+	c.Replicas[0].Kill() // nobody takes over
+	c.Masters[0].Stop()
+	end := time.Now().Add(*hungFor)
+	cycles := 0
+	for ; time.Now().Before(end); cycles++ {
+		for _, l := range others {
+			if !l.Valid() {
+				t.Fatalf("%s was lost: %v", l.Name(), context.Cause(l.Context()))
+			}
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		lease, err := client.TryAcquire(ctx, fresh[cycles%len(fresh)], nil)
+		if err != nil {
+			t.Fatalf("a lock on a node that is well: %v", err)
+		}
+		if err := lease.Release(ctx); err != nil {
+			t.Fatalf("release on a node that is well: %v", err)
+		}
+		cancel()
+		time.Sleep(50 * time.Millisecond) // the hang under test goes on
+	}
+	t.Logf("a node with %d leases hung for %s: %d leases of the others live, %d times others were acquired", hung, *hungFor, len(others), cycles)
+	c.Masters[0].Cont()
+}
+
+// namesElsewhere returns names that the first master does not have.
+func namesElsewhere(c *testsvc.Cluster) (names []string) {
+	for i := 0; len(names) < 20; i++ {
+		if name := fmt.Sprintf("fresh/%d", i); c.Owner(name) != 0 {
+			names = append(names, name)
+		}
+	}
+	return names
+}
