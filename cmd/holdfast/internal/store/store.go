@@ -17,8 +17,8 @@ import (
 )
 
 const (
-	supported = "sqlite:///path/file.db, redis://host:port, rediss://host:port, memory:"
-	later     = "redis+sentinel redis+cluster quorum+redis http https"
+	supported = "sqlite:///path/file.db, redis://host:port, redis+sentinel://host:port/master, redis+cluster://host:port, the same with rediss, memory:"
+	later     = "quorum+redis http https"
 )
 
 // Open opens the store at rawURL. An error that wraps driver.ErrInvalid or
@@ -34,7 +34,7 @@ func Open(ctx context.Context, rawURL string) (driver.Engine, error) {
 		return memlock.New(), nil
 	case "sqlite":
 		return opened(sqlitelock.OpenURL(ctx, rawURL))
-	case "redis", "rediss":
+	case "redis", "rediss", "redis+sentinel", "rediss+sentinel", "redis+cluster", "rediss+cluster":
 		return opened(redislock.Open(ctx, rawURL))
 	}
 	if strings.Contains(" "+later+" ", " "+scheme+" ") {
@@ -53,18 +53,27 @@ func opened[E driver.Engine](engine E, err error) (driver.Engine, error) {
 
 // Public returns rawURL without credentials, to be shown and handed on.
 func Public(rawURL string) string {
-	u, err := url.Parse(rawURL)
-	if err != nil {
-		scheme, _, _ := strings.Cut(rawURL, ":")
+	scheme, rest, ok := strings.Cut(rawURL, "://")
+	if !ok {
+		scheme, _, _ = strings.Cut(rawURL, ":")
 		return scheme + ":"
 	}
-	u.User = nil
-	if q := u.Query(); q.Has("password") || q.Has("username") {
-		q.Del("password")
-		q.Del("username")
+	// The hosts may be several, which url.Parse does not take.
+	hosts, rest := rest, ""
+	if i := strings.IndexAny(hosts, "/?#"); i >= 0 {
+		hosts, rest = hosts[:i], hosts[i:]
+	}
+	hosts = hosts[strings.LastIndexByte(hosts, '@')+1:]
+	u, err := url.Parse(rest)
+	if err != nil || strings.HasPrefix(scheme, "redis") && strings.Contains(rest, "@") {
+		return scheme + ":" // it may be a password with special characters
+	}
+	if q := u.Query(); q.Has("sentinel_user") || q.Has("sentinel_password") {
+		q.Del("sentinel_user")
+		q.Del("sentinel_password")
 		u.RawQuery = q.Encode()
 	}
-	return u.String()
+	return scheme + "://" + hosts + u.String()
 }
 
 // Default returns the URL of the embedded store of this user, below stateHome

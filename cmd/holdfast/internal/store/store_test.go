@@ -1,0 +1,49 @@
+package store
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/holdfast-locks/holdfast/driver"
+)
+
+// TestPublic checks that what is shown and handed on opens the same store and
+// has nobody's password.
+func TestPublic(t *testing.T) {
+	for in, want := range map[string]string{
+		"sqlite:///var/lib/locks.db":     "sqlite:///var/lib/locks.db",
+		"memory:":                        "memory:",
+		"redis://h:1/2?prefix=a%20b":     "redis://h:1/2?prefix=a%20b",
+		"redis://:secret@h":              "redis://h",
+		"rediss://u:secret@h:1?tls_ca=x": "rediss://h:1?tls_ca=x",
+		"redis+cluster://u:secret@h1,h2": "redis+cluster://h1,h2",
+		"redis+sentinel://u:secret@h1:1,h2/m?sentinel_user=s&sentinel_password=secret&prefix=p": "redis+sentinel://h1:1,h2/m?prefix=p",
+		"redis://u:se@cret@h": "redis://h",
+	} {
+		if got := Public(in); got != want {
+			t.Errorf("Public(%q) = %q, want %q", in, got, want)
+		}
+	}
+	for _, malformed := range []string{"redis://u:%zz@h/%zz", "redis:secret@h", "redis://u:p/secret@h", "redis://u:p?secret@h"} {
+		if got := Public(malformed); got != "redis:" {
+			t.Errorf("Public(%q) = %q, want the scheme only", malformed, got)
+		}
+	}
+}
+
+func TestOpenRefuses(t *testing.T) {
+	for url, want := range map[string]error{
+		"":                          driver.ErrInvalid,
+		"ftp://h":                   driver.ErrInvalid,
+		"redis+sentinel://h":        driver.ErrInvalid,
+		"redis://h1,h2":             driver.ErrInvalid,
+		"http://h":                  driver.ErrUnsupported,
+		"redis+cluster://h/1":       driver.ErrInvalid,
+		"sqlite://relative":         driver.ErrInvalid,
+		"rediss://h?tls_ca=/no/one": driver.ErrInvalid,
+	} {
+		if _, err := Open(t.Context(), url); !errors.Is(err, want) {
+			t.Errorf("Open(%q) = %v, want %v", url, err, want)
+		}
+	}
+}
