@@ -110,6 +110,9 @@ func TestCompleteWithoutAnAnswer(t *testing.T) {
 				if took := time.Since(start); took > 3*time.Second {
 					t.Errorf("it took %s, want RequestTimeout at most", took)
 				}
+				if final := c.want == holdfast.ErrPermission || c.want == holdfast.ErrKindMismatch; final && engine.count("complete") != 1 {
+					t.Errorf("%d requests, want no repeat of what fails in the same way", engine.count("complete"))
+				}
 				engine.heal()
 				time.Sleep(time.Second) // the clean-up's next try
 				nothingLeft(t, engine, "k")
@@ -153,6 +156,27 @@ func TestCompleteCleansUpAfterAnOutage(t *testing.T) {
 		engine.heal()
 		time.Sleep(2 * time.Second)
 		nothingLeft(t, engine, "k")
+	})
+}
+
+// The reply is lost, and the result ends before the repeat arrives: it is
+// certain that nothing is stored.
+func TestCompleteForgottenBeforeTheRepeat(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		engine := newFaulty()
+		c := newClient(t, engine, nil)
+		engine.set(nil, first(1, "complete", func(ctx context.Context, _ string) error {
+			if found, err := engine.Forget(ctx, "k"); !found || err != nil {
+				t.Errorf("Forget = %t, %v", found, err)
+			}
+			return errLink
+		}))
+		_, err := c.Once(t.Context(), "k", nil, returns("made").fn)
+		wantErr(t, err, holdfast.ErrLost)
+		if errors.Is(err, holdfast.ErrOutcomeUnknown) || engine.count("complete") != 2 {
+			t.Errorf("%v after %d requests", err, engine.count("complete"))
+		}
+		wantFree(t, engine, c)
 	})
 }
 

@@ -176,3 +176,26 @@ func TestInspectAndList(t *testing.T) {
 		wantErr(t, err, holdfast.ErrUnsupported)
 	}
 }
+
+// The work may release its lease with its own context, which ends by that.
+func TestReleaseWithTheContextOfTheWork(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		engine := newFaulty()
+		engine.set(func(ctx context.Context, op string) error {
+			if op != "release" {
+				return nil
+			}
+			synctest.Wait()
+			return ctx.Err() // as a store that looks at it
+		}, nil)
+		c := newClient(t, engine, nil)
+		err := c.Do(t.Context(), "outer", nil, func(ctx context.Context, outer *holdfast.Lease) error {
+			return c.Do(ctx, "inner", nil, func(ctx context.Context, inner *holdfast.Lease) error {
+				return errors.Join(outer.Release(ctx), inner.Release(ctx))
+			})
+		})
+		if err != nil {
+			t.Errorf("a release with the context of the work: %v", err)
+		}
+	})
+}

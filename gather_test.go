@@ -21,9 +21,16 @@ type ungathering struct {
 	driver.Queuer
 }
 
+// A split engine has the method, but never these names in one place.
+type split struct{ *faulty }
+
+func (split) AcquireAll(context.Context, []driver.AcquireRequest) (driver.GatherReply, error) {
+	return driver.GatherReply{}, driver.ErrUnsupported
+}
+
 // gatherers are the ways in which an engine can be asked for several locks.
 func gatherers(engine *faulty) map[string]driver.Engine {
-	return map[string]driver.Engine{"at once": engine, "one by one": ungathering{engine, engine}}
+	return map[string]driver.Engine{"at once": engine, "one by one": ungathering{engine, engine}, "split": split{engine}}
 }
 
 // eachGatherer runs test with each.
@@ -50,7 +57,7 @@ func TestAcquireAllOfFreeNames(t *testing.T) {
 				t.Fatal(err)
 			}
 			want := "map[acquire-all:1]"
-			if _, ok := as.(driver.Gatherer); !ok {
+			if as != driver.Engine(engine) {
 				want = "map[acquire:3]"
 			}
 			if got := fmt.Sprint(engine.calls); got != want {
@@ -76,6 +83,11 @@ func TestAcquireAllOfFreeNames(t *testing.T) {
 			if ls.Valid() || ls.Remaining() != 0 || ls.Context().Err() == nil {
 				t.Error("still valid after the release")
 			}
+			clear(engine.calls)
+			if ls, err = acquire(t.Context(), []string{"a"}, nil); err != nil || fmt.Sprint(engine.calls) != "map[acquire:1]" {
+				t.Errorf("one name: %v, requests %v, want 1 acquire", err, engine.calls)
+			}
+			ls.Release(t.Context())
 		}
 	})
 }
@@ -153,7 +165,9 @@ func TestAcquireAllLeavesNothing(t *testing.T) {
 		eachGatherer(t, func(t *testing.T, engine *faulty, as driver.Engine) {
 			c := newClient(t, as, nil)
 			for ms := range 120 {
-				time.AfterFunc(60*time.Millisecond, foreign(t, engine, "b", time.Hour))
+				if ms%2 == 0 {
+					time.AfterFunc(60*time.Millisecond, foreign(t, engine, "b", time.Hour))
+				}
 				engine.set(delay(6*time.Millisecond), func(_ context.Context, op string) error {
 					time.Sleep(6 * time.Millisecond)
 					if lossy && rand.IntN(3) == 0 {
@@ -216,6 +230,21 @@ func TestAcquireAllErrors(t *testing.T) {
 		trusted(t, engine, ls.Lease("a"), 10*time.Millisecond, time.Second)
 		ls.Release(t.Context())
 		time.Sleep(time.Second)
+		nothingLeft(t, engine, "a", "b")
+		// If the repeats fail, what the whole was granted is called off.
+		engine.heal()
+		engine.set(func(_ context.Context, op string) error {
+			switch op {
+			case "acquire-all":
+				time.Sleep(1500 * time.Millisecond)
+			case "acquire":
+				return holdfast.ErrPermission
+			}
+			return nil
+		}, nil)
+		_, err = c.TryAcquireAll(t.Context(), []string{"a", "b"}, &holdfast.AcquireOptions{TTL: time.Second})
+		wantErr(t, err, holdfast.ErrPermission)
+		synctest.Wait()
 		nothingLeft(t, engine, "a", "b")
 	})
 }

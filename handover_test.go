@@ -145,8 +145,12 @@ func TestFailedConfirmationIsRepeated(t *testing.T) {
 					l := granted(t, enqueue(t.Context(), c, "a", &holdfast.AcquireOptions{TTL: ttl})).lease
 					engine.set(fault, nil)
 					time.Sleep(min(ttl, 5*time.Second) / 3)
-					if n := engine.count("extend"); n == 0 || n > 20 {
-						t.Errorf("%d requests in a third of the waiter TTL, want a few", n)
+					least := 4
+					if name == "not answered" {
+						least = 1
+					}
+					if n := engine.count("extend"); n < least || n > 20 {
+						t.Errorf("%d requests in a third of the waiter TTL, want %d to 20", n, least)
 					}
 					engine.heal()
 					trusted(t, engine, l, 20*time.Millisecond, 10*time.Second)

@@ -2,8 +2,10 @@ package holdfast_test
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
@@ -15,9 +17,15 @@ func TestLeasesAreOneThing(t *testing.T) {
 	eachGatherer(t, func(t *testing.T, engine *faulty, as driver.Engine) {
 		c := newClient(t, as, nil)
 		key := "key of the caller"
-		ls, err := c.AcquireAll(context.WithValue(t.Context(), &key, 7), []string{"a", "b"}, nil)
+		ctx, cancel := context.WithCancel(context.WithValue(t.Context(), &key, 7))
+		ls, err := c.AcquireAll(ctx, []string{"a", "b"}, nil)
 		if err != nil {
 			t.Fatal(err)
+		}
+		cancel()
+		synctest.Wait()
+		if ls.Context().Err() != nil || !ls.Valid() {
+			t.Error("the leases ended with the context of the wait")
 		}
 		if err := ls.Lease("b").Extend(t.Context(), time.Hour); err != nil {
 			t.Fatal(err)
@@ -49,6 +57,38 @@ func TestLeasesAreOneThing(t *testing.T) {
 		}
 		wantErr(t, ls.Release(t.Context()), holdfast.ErrLost)
 		nothingLeft(t, engine, "a", "b")
+	})
+}
+
+// The context has ended before any lock is given back, with the right cause.
+func TestReleaseEndsContextOfLeases(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		engine := newFaulty()
+		c := newClient(t, engine, nil)
+		var ls *holdfast.Leases
+		engine.set(func(_ context.Context, op string) error {
+			if op == "release" && ls.Context().Err() == nil {
+				t.Error("a lock is given back under a live context")
+			}
+			return nil
+		}, nil)
+		asleep, start := time.Duration(0), time.Now()
+		holdfast.SetBootClock(c, func() time.Duration { return time.Hour + time.Since(start) + asleep })
+		for i := range 20 {
+			var err error
+			if ls, err = c.AcquireAll(t.Context(), []string{"a", "b"}, nil); err != nil {
+				t.Fatal(err)
+			}
+			want := context.Canceled
+			if i%2 == 1 {
+				asleep += time.Minute // which nobody has noticed yet
+				want = holdfast.ErrLost
+			}
+			_ = ls.Release(t.Context()) // what it returns is tested elsewhere
+			if cause := context.Cause(ls.Context()); !errors.Is(cause, want) {
+				t.Fatalf("round %d: cause %v, want %v", i, cause, want)
+			}
+		}
 	})
 }
 
@@ -106,4 +146,51 @@ func TestAcquireAllHandsOut(t *testing.T) {
 		wantErr(t, err, holdfast.ErrLost)
 		nothingLeft(t, engine, "a", "b")
 	})
+}
+
+// Close ends a gathering as it ends a waiter, and waits for what it gives back.
+func TestCloseEndsAcquireAll(t *testing.T) {
+	for _, lost := range []bool{false, true} {
+		eachGatherer(t, func(t *testing.T, engine *faulty, as driver.Engine) {
+			c, err := holdfast.New(as, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			names := []string{"a", "b", "c"}
+			if lost {
+				engine.set(nil, func(_ context.Context, op string) error {
+					if strings.HasPrefix(op, "acquire") {
+						time.Sleep(time.Second)
+						return errLink
+					}
+					return nil
+				})
+			} else {
+				foreign(t, engine, "d", time.Hour)
+				names = append(names, "d")
+			}
+			done := make(chan error)
+			go func() {
+				_, err := c.AcquireAll(t.Context(), names, nil)
+				done <- err
+			}()
+			time.Sleep(500 * time.Millisecond)
+			if holders(t, engine.Engine, "a") != 1 {
+				t.Fatal("a is not held yet")
+			}
+			if err := c.Close(t.Context()); err != nil {
+				t.Error(err)
+			}
+			nothingLeft(t, engine, "a", "b", "c")
+			if lock, _ := engine.Engine.Inspect(t.Context(), "d"); len(lock.Queue) != 0 {
+				t.Error("the place stayed behind")
+			}
+			wantErr(t, <-done, holdfast.ErrClosed)
+			clear(engine.calls)
+			_, err = c.AcquireAll(t.Context(), names, nil)
+			if wantErr(t, err, holdfast.ErrClosed); len(engine.calls) != 0 {
+				t.Errorf("after Close requests were sent: %v", engine.calls)
+			}
+		})
+	}
 }

@@ -52,8 +52,8 @@ func TestOnceWorkReleasesItsLease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		engine := newFaulty()
 		c := newClient(t, engine, nil)
-		_, err := c.Once(t.Context(), "k", nil, func(ctx context.Context, l *holdfast.Lease) ([]byte, error) {
-			return []byte("unprotected"), l.Release(ctx)
+		_, err := c.Once(t.Context(), "k", nil, func(_ context.Context, l *holdfast.Lease) ([]byte, error) {
+			return []byte("unprotected"), l.Release(t.Context())
 		})
 		wantErr(t, err, holdfast.ErrLost)
 		wantFree(t, engine, c)

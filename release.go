@@ -29,7 +29,7 @@ func (l *Lease) Release(ctx context.Context) error {
 			return opError("release", l.name, contextError(ctx))
 		}
 	}
-	if ctx.Err() != nil {
+	if ctx.Err() != nil || l.isAround(ctx) {
 		ctx = context.WithoutCancel(ctx)
 	}
 	if err := l.release(ctx); err != nil {
@@ -37,6 +37,17 @@ func (l *Lease) Release(ctx context.Context) error {
 	}
 	close(l.released)
 	return l.result
+}
+
+// isAround reports whether ctx is of the work under the lease, or of a lease
+// taken in it: such a context ends by the release itself.
+func (l *Lease) isAround(ctx context.Context) bool {
+	for held := heldUnder(ctx); held != nil; held = held.outer {
+		if held == l {
+			return true
+		}
+	}
+	return false
 }
 
 // beginRelease ends the lease for its holder. It reports whether this is the

@@ -51,31 +51,35 @@ func TestWaitersAreServedInOrder(t *testing.T) {
 // A short wait for short work costs two requests, as no wait does: no
 // refresh, no confirmation.
 func TestAcquireCosts(t *testing.T) {
-	for _, ttl := range []time.Duration{5 * time.Second, 30 * time.Second, time.Hour} {
-		for _, wait := range []time.Duration{0, 1, 700 * time.Millisecond, 1490 * time.Millisecond} {
-			t.Run(fmt.Sprint("TTL ", ttl, " wait ", wait), func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) {
-					engine := newFaulty()
-					c := newClient(t, engine, nil)
-					if wait > 0 {
-						time.AfterFunc(wait, foreign(t, engine, "a", time.Hour))
-					}
-					start := time.Now()
-					l, err := c.Acquire(t.Context(), "a", &holdfast.AcquireOptions{TTL: ttl})
-					if err != nil {
-						t.Fatal(err)
-					}
-					if took := time.Since(start); took != wait {
-						t.Errorf("acquired after %s, want at the release, after %s", took, wait)
-					}
-					time.Sleep(99 * time.Millisecond)
-					l.Release(t.Context())
-					if got := fmt.Sprint(engine.calls); got != "map[acquire:1 release:1]" {
-						t.Errorf("requests = %s, want 1 acquire and 1 release", got)
-					}
-				})
+	check := func(ttl, wait, work time.Duration) {
+		t.Run(fmt.Sprint("TTL ", ttl, " wait ", wait), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				engine := newFaulty()
+				c := newClient(t, engine, nil)
+				if wait > 0 {
+					time.AfterFunc(wait, foreign(t, engine, "a", time.Hour))
+				}
+				start := time.Now()
+				l, err := c.Acquire(t.Context(), "a", &holdfast.AcquireOptions{TTL: ttl})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if took := time.Since(start); took != wait {
+					t.Errorf("acquired after %s, want at the release, after %s", took, wait)
+				}
+				time.Sleep(work)
+				l.Release(t.Context())
+				if got := fmt.Sprint(engine.calls); got != "map[acquire:1 release:1]" {
+					t.Errorf("requests = %s, want 1 acquire and 1 release", got)
+				}
 			})
+		})
+	}
+	for _, wait := range []time.Duration{0, 1, 700 * time.Millisecond, 1490 * time.Millisecond} {
+		for _, ttl := range []time.Duration{5 * time.Second, 30 * time.Second, time.Hour} {
+			check(ttl, wait, 99*time.Millisecond)
 		}
+		check(500*time.Millisecond, wait/10, 90*time.Millisecond)
 	}
 }
 
@@ -198,26 +202,42 @@ func TestCloseEndsWaiters(t *testing.T) {
 // An outage while queued costs at most the place: who waited goes on, and is
 // handed the lock at once as before.
 func TestWaiterSurvivesOutage(t *testing.T) {
-	for _, outage := range []time.Duration{2 * time.Second, 20 * time.Second, 10 * time.Minute} {
-		t.Run(outage.String(), func(t *testing.T) {
+	refused, unanswered := fail(driver.ErrUnavailable, "acquire", "refresh"), hang("acquire", "refresh")
+	tests := map[string]struct {
+		fault  func(context.Context, string) error
+		outage time.Duration
+	}{
+		"refused for 2 s":     {refused, 2 * time.Second},
+		"refused for 20 s":    {refused, 20 * time.Second},
+		"refused for 10 m":    {refused, 10 * time.Minute},
+		"unanswered for 1 s":  {unanswered, time.Second},
+		"unanswered for 20 s": {unanswered, 20 * time.Second},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				engine := newFaulty()
 				c := newClient(t, engine, nil)
 				release := foreign(t, engine, "a", time.Hour)
+				long := tt.outage > 5*time.Second // longer than a place lasts
+				if long {
+					engine.set(nil, fail(errLink, "acquire")) // forgotten with the place
+				}
 				waiting := enqueue(t.Context(), c, "a", nil)
+				engine.heal()
 				time.Sleep(3 * time.Second)
 				before, _ := engine.Engine.Inspect(t.Context(), "a")
-				engine.set(fail(driver.ErrUnavailable, "acquire", "refresh"), nil)
-				time.Sleep(outage)
+				engine.set(tt.fault, nil)
+				time.Sleep(tt.outage)
 				engine.heal()
-				time.Sleep(time.Second)
+				time.Sleep(3 * time.Second)
 				after, _ := engine.Engine.Inspect(t.Context(), "a")
 				if len(after.Queue) != 1 {
-					t.Fatalf("%d places 1 s after the outage, want 1", len(after.Queue))
+					t.Fatalf("%d places 3 s after the outage, want 1", len(after.Queue))
 				}
 				kept := after.Queue[0].LeaseID == before.Queue[0].LeaseID
-				if short := outage < 3*time.Second; kept != short {
-					t.Errorf("place kept: %t, want %t", kept, short)
+				if kept == long {
+					t.Errorf("place kept: %t, want %t", kept, !long)
 				}
 				start, refreshes := time.Now(), engine.count("refresh")
 				release()

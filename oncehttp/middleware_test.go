@@ -277,6 +277,22 @@ func TestReason(t *testing.T) {
 	}
 }
 
+// What the store shows of a body does not let anybody try bodies: it depends
+// on the key, which the store does not show.
+func TestFingerprintHidesTheBody(t *testing.T) {
+	seen := map[string]bool{}
+	s := newService(t, nil, func(_ http.ResponseWriter, r *http.Request) {
+		lease, _ := holdfast.LeaseFromContext(r.Context())
+		seen[lease.Holder().Fingerprint] = true
+	})
+	for _, k := range []string{key, "another"} {
+		s.post(k, "7 EUR")
+	}
+	if len(seen) != 2 || seen[""] {
+		t.Errorf("fingerprints %v, want two", seen)
+	}
+}
+
 func TestProblemBase(t *testing.T) {
 	s := newService(t, &oncehttp.Options{Required: true, ProblemBase: "https://api.example/problems#"}, created())
 	if r := s.post("", "x"); !strings.Contains(r.body, `"type":"https://api.example/problems#key_missing"`) {

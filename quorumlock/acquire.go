@@ -62,7 +62,7 @@ func errMinToken(token uint64) error {
 
 // run makes rounds until one is decisive.
 func (a *attempt) run(ctx context.Context) (driver.AcquireReply, error) {
-	a.propose(proposal{token: a.book.guess(a.req.Name, a.req.MinToken+1), lead: guessLead})
+	a.propose(a.book.guess(a.req.Name, a.req.MinToken+1))
 	raises, presses := 0, 0
 	for {
 		v, err := a.await(ctx)

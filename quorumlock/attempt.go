@@ -42,7 +42,7 @@ func newAttempt(e *Engine, req driver.AcquireRequest, en *entry, latest uint64) 
 	n := len(e.members)
 	a := &attempt{
 		Engine: e, req: req, entry: en, began: time.Now(),
-		ballot:  ballot{quorum: e.quorum, answers: make([]answer, n)},
+		ballot:  ballot{quorum: e.quorum, minToken: req.MinToken, answers: make([]answer, n)},
 		inbox:   make(chan vote, n*(1+maxRaises+maxPresses)),
 		touched: make([]bool, n),
 	}
@@ -56,7 +56,6 @@ func newAttempt(e *Engine, req driver.AcquireRequest, en *entry, latest uint64) 
 func (a *attempt) propose(p proposal) {
 	a.present = p
 	a.book.propose(a.entry, p)
-	a.ballot.token = p.token
 	clear(a.ballot.answers)
 	a.send(a.all())
 }
@@ -153,7 +152,7 @@ func (v *vote) mayHaveTaken() bool {
 
 // raise starts a round with a greater token.
 func (a *attempt) raise() error {
-	token, ok := a.ballot.next(a.req.MinToken)
+	token, ok := a.ballot.next()
 	if !ok {
 		return a.noToken()
 	}
@@ -215,8 +214,8 @@ func (a *attempt) pause(ctx context.Context, d time.Duration) error {
 // not answered yet, as soon as they do. INVARIANT I5.
 func (a *attempt) abandon() {
 	a.withdrawFrom(a.touched)
-	if slices.Contains(a.touched, true) {
-		a.book.learn(a.req.Name, a.present.token|1)
+	if a.ballot.tally().accepted > 0 {
+		a.book.learn(a.req.Name, a.present.token|1) // what their counters will be
 	}
 	awaited := a.awaited
 	a.running.Go(func() {

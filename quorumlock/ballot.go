@@ -11,9 +11,9 @@ import (
 
 // A ballot is one round of a proposal: what each member has said so far.
 type ballot struct {
-	quorum  int
-	token   uint64 // that is proposed
-	answers []answer
+	quorum   int
+	minToken uint64 // of the request
+	answers  []answer
 }
 
 // An answer is one member's, or that there is none.
@@ -107,18 +107,25 @@ func (b *ballot) verdict() (v verdict, firm bool) {
 		return inUse, true
 	case free+t.held+t.pending < b.quorum:
 		return unreachable, true
-	case free+t.pending < b.quorum:
+	case free < b.quorum && free+t.held < b.quorum:
+		return undecided, false
+	case free < b.quorum:
+		// Members that are pending could still make a majority of those that
+		// are free, unless there are too few of them.
 		if b.first() {
 			return press, last
 		}
 		return inUse, last
-	case free < b.quorum:
-		return undecided, false
 	case t.own > 0 && b.mayBeLive():
 		if last {
 			return ambiguous, true
 		}
 		return undecided, false
+	}
+	if _, ok := b.next(); !ok && !last {
+		return undecided, false
+	} else if !ok && t.held > 0 {
+		return inUse, true // the members that are free do not agree on a token
 	}
 	return raise, t.accepted+t.pending < b.quorum
 }
@@ -164,17 +171,17 @@ func (b *ballot) mayBeLive() bool {
 // next returns the token to propose in the next round: one that as many of the
 // free members as possible will accept. A member whose clock is far off from
 // the others' is left behind. It returns false if no majority will accept the
-// same token, or one above minToken.
-func (b *ballot) next(minToken uint64) (token uint64, ok bool) {
+// same token, or MinToken is too far ahead for it.
+func (b *ballot) next() (token uint64, ok bool) {
 	best := 0
 	for _, a := range b.answers {
 		if !a.free() {
 			continue
 		}
-		candidate := even(max(a.reply.Counter+1, a.reply.Clock, minToken+1))
+		candidate := even(max(a.reply.Counter+1, a.reply.Clock, b.minToken+1))
 		count := 0
 		for _, other := range b.answers {
-			if other.free() && wouldAccept(other.reply, candidate, minToken) {
+			if other.free() && wouldAccept(other.reply, candidate, b.minToken) {
 				count++
 			}
 		}

@@ -111,16 +111,19 @@ func (b *book) end(id driver.LeaseID) {
 	}
 }
 
-// guess returns an even token for name that is likely to be above all counters
-// and near all clocks: from this machine's clock, which need not be right
-// (INVARIANT I8: the members decide), and from what they have told.
-func (b *book) guess(name string, least uint64) uint64 {
+// guess returns a proposal for name that is likely to be above all counters
+// and near all clocks: from what the members have told, or from this machine's
+// clock, which need not be right (INVARIANT I8: the members decide).
+func (b *book) guess(name string, least uint64) proposal {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	now := time.Now()
 	b.sweep(now)
 	clock := uint64(max(now.UnixMicro()+b.ahead, 2))
-	return even(max(clock, b.counters[name]+1, least))
+	if told := b.counters[name] + 1; told > clock && told >= least {
+		return proposal{token: even(told), lead: raiseLead}
+	}
+	return proposal{token: even(max(clock, least)), lead: guessLead}
 }
 
 // learn notes what a member has told.

@@ -46,6 +46,7 @@ type renewed struct {
 	index   int // in reqs
 	known   tenure
 	decided bool
+	gone    bool           // it is lost, and what is left of it is to be taken away
 	heard   int            // members that answered, or failed
 	tokens  map[uint64]int // how many members have the lease with which token
 	has     []int          // members that have it
@@ -88,7 +89,7 @@ func (x *extension) run(ctx context.Context) {
 		}
 	}
 	x.stop(err)
-	x.running.Go(func() { x.repair(answers, len(x.members)-heard) })
+	x.running.Go(func() { x.finish(answers, len(x.members)-heard) })
 }
 
 func (x *extension) renew(ctx context.Context, member int, reqs []driver.RenewRequest) ([]driver.RenewReply, error) {
@@ -169,19 +170,12 @@ func (x *extension) keep(l *renewed, token uint64) {
 	x.book.grant(req.LeaseID, tenure{token: token, ttl: max(req.TTL, l.known.ttl), holder: l.known.holder})
 }
 
-// lose answers that the lease is lost, and takes away what is left of it.
+// lose answers that the lease is lost. What is left of it is taken away when
+// all members have answered.
 func (x *extension) lose(l *renewed) {
-	req := x.reqs[l.index]
 	x.errs[l.index] = driver.ErrLost
-	if l.known.token == 0 {
-		return
-	}
-	x.book.end(req.LeaseID)
-	for _, i := range l.has {
-		x.janitors[i].add(withdrawal{
-			WithdrawRequest: driver.WithdrawRequest{Name: req.Name, LeaseID: req.LeaseID, Token: l.known.token, Lead: raiseLead},
-			until:           time.Now().Add(max(req.TTL, driver.TombstoneTTL)),
-		})
+	if l.gone = l.known.token != 0; l.gone {
+		x.book.end(x.reqs[l.index].LeaseID)
 	}
 }
 
@@ -210,10 +204,11 @@ func (x *extension) undecided(l *renewed) error {
 	return missing(l.failed, x.quorum, len(x.members), 0)
 }
 
-// repair hears the members that were slower, and then gives the leases that
-// are extended back to members that lack them. It does not matter if that
-// fails: the next extension tries again.
-func (x *extension) repair(answers <-chan result[[]driver.RenewReply], left int) {
+// finish hears the members that were slower. Then it gives the leases that are
+// extended back to members that lack them, and takes away what is left of those
+// that are lost. It does not matter if a repair fails: the next extension tries
+// again.
+func (x *extension) finish(answers <-chan result[[]driver.RenewReply], left int) {
 	for range left {
 		a := <-answers
 		for n := range x.leases {
@@ -225,16 +220,13 @@ func (x *extension) repair(answers <-chan result[[]driver.RenewReply], left int)
 	repairs := make([][]driver.RenewRequest, len(x.members))
 	for n := range x.leases {
 		l := &x.leases[n]
-		req := x.renewals[n]
-		// INVARIANT I4: only a lease that is there. What was released since, the
-		// member refuses.
-		lease, _ := x.book.read(req.LeaseID)
-		if _, most := l.most(); most < x.quorum || lease.token == 0 || lease.token != l.known.token {
-			continue
+		if l.gone {
+			x.clear(l, x.renewals[n])
 		}
-		req.Repair, req.Token, req.Holder, req.Quarantine = true, lease.token, lease.holder, x.quarantine()
-		for _, i := range l.repair {
-			repairs[i] = append(repairs[i], req)
+		if req, ok := x.repair(l, x.renewals[n]); ok {
+			for _, i := range l.repair {
+				repairs[i] = append(repairs[i], req)
+			}
 		}
 	}
 	for i, reqs := range repairs {
@@ -243,5 +235,27 @@ func (x *extension) repair(answers <-chan result[[]driver.RenewReply], left int)
 				return x.renew(ctx, i, reqs)
 			})
 		}
+	}
+}
+
+// repair returns the request to members that lack the lease, if they are to
+// have it. INVARIANT I4: only a lease that a majority has. One that was
+// released meanwhile the members refuse.
+func (x *extension) repair(l *renewed, req driver.RenewRequest) (driver.RenewRequest, bool) {
+	lease, _ := x.book.read(req.LeaseID)
+	if _, most := l.most(); most < x.quorum || lease.token == 0 || lease.token != l.known.token {
+		return req, false
+	}
+	req.Repair, req.Token, req.Holder, req.Quarantine = true, lease.token, lease.holder, x.quarantine()
+	return req, true
+}
+
+// clear takes away what is left of a lost lease.
+func (x *extension) clear(l *renewed, req driver.RenewRequest) {
+	for _, i := range l.has {
+		x.janitors[i].add(withdrawal{
+			WithdrawRequest: driver.WithdrawRequest{Name: req.Name, LeaseID: req.LeaseID, Token: l.known.token, Lead: raiseLead},
+			until:           time.Now().Add(max(req.TTL, driver.TombstoneTTL)),
+		})
 	}
 }

@@ -25,7 +25,7 @@ if s.lock and s.lock.err then
   return redis.error_reply(s.lock.err)
 end
 local r = request(4)
-settle(s, r.id)
+settle(s)
 
 local reply = repeated(s, r)
 if reply then
@@ -34,7 +34,7 @@ end
 local record = ARGV[12] == '1' and redis.call('GET', s.record)
 if record then
   quit(s, r.id)
-  settle(s, r.id)
+  settle(s)
   return { 2, string.sub(record, 33) }
 end
 reply = refused(s, r)

@@ -16,7 +16,7 @@ for i = 0, #KEYS / 8 - 1 do
   if redis.call('EXISTS', KEYS[8 * i + 8]) == 1 then
     reply = { -1 } -- INVARIANT I5
   else
-    settle(s, r.id)
+    settle(s)
     r.held = lease(s, r.id)
     reply = not r.held and refused(s, r)
   end

@@ -107,6 +107,25 @@ func TestClampedLeaseIsHandedOver(t *testing.T) {
 	drivertest.Eventually(t, "the lock is handed over", func() bool { return refresh(t, e, waiter).Outcome == driver.Granted })
 }
 
+// TestClockStepBackOfOneKind: also where there are only leases, or only places.
+func TestClockStepBackOfOneKind(t *testing.T) {
+	server := testsvc.Redis(t)
+	e, admin := open(t, server.URL), plain(t, server)
+	holder := shared("leases", 30*time.Second)
+	drivertest.Granted(t, e, holder)
+	do(t, admin, "SET places mine")
+	waiter := queued(t, e, shared("places", time.Minute), 30*time.Second, 1)
+	for name, set := range map[string]string{"leases": kindHolders, "places": kindWaiters} {
+		stepBack(t, admin, name, time.Hour)
+		drivertest.Held(t, e, drivertest.Request(name, time.Minute))
+		id := map[string]driver.LeaseID{"leases": holder.LeaseID, "places": waiter.LeaseID}[name]
+		ends := time.UnixMilli(number(t, admin, "ZSCORE", keyspace{}.companion(set, name, name), string(id)))
+		if left := time.Until(ends); left > 30*time.Second || left < 20*time.Second {
+			t.Errorf("%s: %s left, want 30 s", name, left)
+		}
+	}
+}
+
 // TestKeyEndsWithLastLease, so that foreign clients are kept out as long as
 // need be, and not longer.
 func TestKeyEndsWithLastLease(t *testing.T) {

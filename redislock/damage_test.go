@@ -68,10 +68,12 @@ func play(t testing.TB, e *Engine, s scene, waiterTTL time.Duration) scene {
 	return s
 }
 
-// companions lists the keys of a name beside the lock itself.
+var kinds = []string{kindFence, kindHolders, kindQueue, kindWaiters, kindDetail, kindRecord}
+
+// companionKeys lists the keys of a name beside the lock itself, by kind.
 func companionKeys(name string) map[string]string {
 	keys := map[string]string{}
-	for _, kind := range []string{kindFence, kindHolders, kindQueue, kindWaiters, kindDetail, kindRecord} {
+	for _, kind := range kinds {
 		keys[kind] = keyspace{}.companion(kind, name, name)
 	}
 	return keys
@@ -96,7 +98,8 @@ func TestDeletedCompanion(t *testing.T) {
 	e, admin := open(t, server.URL), plain(t, server)
 	n := 0
 	for what, make := range scenes {
-		for kind := range companionKeys("") {
+		for i := range 2 * len(kinds) {
+			kind := kinds[i/2]
 			n++
 			name := fmt.Sprint("t", n)
 			s := make(t, e, name, time.Minute, time.Minute)
@@ -110,8 +113,17 @@ func TestDeletedCompanion(t *testing.T) {
 					t.Errorf("%s without %s: these are live together: %+v", what, kind, live)
 				}
 			}
-			for _, req := range s.waiters {
-				add(req, refresh(t, e, req).Outcome)
+			ask := func() {
+				for _, req := range s.waiters {
+					reply := refresh(t, e, req)
+					add(req, reply.Outcome)
+					if reply.Err == nil && reply.Outcome == driver.Held && reply.Place == 0 {
+						t.Errorf("%s without %s: told to wait without a place", what, kind)
+					}
+				}
+			}
+			if n%2 == 0 {
+				ask() // before the others, or after
 			}
 			for _, queue := range []bool{false, true} {
 				for _, req := range []driver.AcquireRequest{
@@ -124,6 +136,7 @@ func TestDeletedCompanion(t *testing.T) {
 					add(req, reply.Outcome)
 				}
 			}
+			ask()
 		}
 	}
 }
@@ -165,25 +178,25 @@ func TestDeletedKeyHeals(t *testing.T) {
 				t.Errorf("%s without %s: it took %s", what, kind, d)
 			}
 			drivertest.Release(t, e, heir)
+			if !onlyTokensLeft(t, admin) {
+				t.Errorf("%s without %s: keys are left", what, kind)
+			}
 		}
 	}
-	onlyTokensLeft(t, admin)
 }
 
-// onlyTokensLeft fails t unless everything vanishes but last tokens and
+// onlyTokensLeft reports whether everything has vanished but last tokens and
 // tombstones, and these have an expiry.
-func onlyTokensLeft(t testing.TB, admin rueidis.Client) {
+func onlyTokensLeft(t testing.TB, admin rueidis.Client) bool {
 	t.Helper()
-	drivertest.Eventually(t, "only last tokens and tombstones are left", func() bool {
-		keys, err := do(t, admin, "KEYS *").AsStrSlice()
-		if err != nil {
-			t.Fatal(err)
-		}
-		return !slices.ContainsFunc(keys, func(key string) bool {
-			name, _ := keyspace{}.listedName(key)
-			stays := key == keyspace{}.fence(name) || strings.Contains(key, "}:"+kindCancelled+":")
-			return !stays || number(t, admin, "PTTL", key) < 0
-		})
+	keys, err := do(t, admin, "KEYS *").AsStrSlice()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return !slices.ContainsFunc(keys, func(key string) bool {
+		name, _ := keyspace{}.listedName(key)
+		stays := key == keyspace{}.fence(name) || strings.Contains(key, "}:"+kindCancelled+":")
+		return !stays || number(t, admin, "PTTL", key) < 0
 	})
 }
 
@@ -204,7 +217,7 @@ func TestEverythingExpires(t *testing.T) {
 			t.Errorf("%s has no expiry", key)
 		}
 	}
-	onlyTokensLeft(t, admin)
+	drivertest.Eventually(t, "everything expires", func() bool { return onlyTokensLeft(t, admin) })
 }
 
 // TestDeletedRecordsOfPlaces: a place whose record somebody deleted holds
@@ -274,6 +287,33 @@ func TestNoRecordIsLeft(t *testing.T) {
 			t.Errorf("%s: %d fields are left, want 4", kind, n)
 		}
 	}
+	// Nor of those that somebody deleted.
+	queued(t, e, drivertest.Request("t", time.Minute), time.Minute, 1)
+	do(t, admin, "DEL", companionKeys("t")[kindQueue])
+	drivertest.Granted(t, e, shared("t", time.Minute))
+	if n := number(t, admin, "HLEN", companionKeys("t")[kindDetail]); n != 5 {
+		t.Errorf("without the queue: %d fields are left, want 5", n)
+	}
+	do(t, admin, "SET t mine")
+	queued(t, e, drivertest.Request("t", time.Minute), time.Minute, 1)
+	if n := number(t, admin, "HLEN", companionKeys("t")[kindDetail]); n != 2 {
+		t.Errorf("without the group: %d fields are left, want 2", n)
+	}
+}
+
+// TestReplacedGroup: leases of another group than that of the key are over.
+func TestReplacedGroup(t *testing.T) {
+	server := testsvc.Redis(t)
+	e, admin := open(t, server.URL), plain(t, server)
+	holder := shared("t", time.Minute)
+	drivertest.Granted(t, e, holder)
+	do(t, admin, "SET t", "*"+string(driver.NewLeaseID())+" 0", "PX", "60000")
+	wantIs(t, "extend", extend(t, e, holder, time.Hour), driver.ErrLost)
+	lock, err := e.Inspect(t.Context(), "t")
+	if err != nil || len(lock.Holders) != 1 || lock.Holders[0].LeaseID != "" {
+		t.Errorf("inspect: %+v, %v; want a foreign holder", lock, err)
+	}
+	drivertest.Held(t, e, shared("t", time.Minute))
 }
 
 // TestCompanionsLastAsLongAsNeeded: a short lease or place beside long ones
@@ -286,23 +326,49 @@ func TestCompanionsLastAsLongAsNeeded(t *testing.T) {
 	queued(t, e, drivertest.Request("t", time.Minute), time.Hour, 1)
 	queued(t, e, drivertest.Request("t", time.Minute), 10*time.Millisecond, 2)
 	for _, kind := range []string{kindHolders, kindQueue, kindWaiters, kindDetail} {
-		if left := number(t, admin, "PTTL", companionKeys("t")[kind]); left < 3500000 || left > 3602000 {
+		if left := number(t, admin, "PTTL", companionKeys("t")[kind]); left < 3500000 || left > 3606000 {
 			t.Errorf("%s: %d ms left, want an hour", kind, left)
 		}
 	}
 }
 
-// TestExpiredShareIsLost, although others of the same name live on.
+// TestExpiredShareIsLost, although others of the same name live on, and so is
+// an expired place.
 func TestExpiredShareIsLost(t *testing.T) {
 	server := testsvc.Redis(t)
 	e, admin := open(t, server.URL), plain(t, server)
 	drivertest.Granted(t, e, shared("t", time.Minute))
 	short := shared("t", 10*time.Millisecond)
 	drivertest.Granted(t, e, short)
+	queued(t, e, drivertest.Request("t", time.Minute), 10*time.Millisecond, 1)
 	drivertest.Eventually(t, "its TTL is over", func() bool {
 		now, err := do(t, admin, "TIME").AsIntSlice()
-		return err == nil && now[0]*1000+now[1]/1000 > number(t, admin, "ZSCORE", companionKeys("t")[kindHolders], string(short.LeaseID))
+		return err == nil && now[0]*1000+now[1]/1000 > 10+number(t, admin, "ZSCORE", companionKeys("t")[kindHolders], string(short.LeaseID))
 	})
+	lock, err := e.Inspect(t.Context(), "t")
+	if err != nil || len(lock.Holders) != 1 || len(lock.Queue) != 0 || lock.QueueLength != 0 {
+		t.Errorf("inspect: %+v, %v; want one lease and no place", lock, err)
+	}
 	wantIs(t, "extend", extend(t, e, short, time.Minute), driver.ErrLost)
 	wantIs(t, "release", e.Release(t.Context(), driver.ReleaseRequest{Name: "t", LeaseID: short.LeaseID}), driver.ErrLost)
+}
+
+// TestLeaseEndsDuringScript: a request that takes long, here because it clears
+// much away, hands the lock over to a group whose last lease ends meanwhile.
+func TestLeaseEndsDuringScript(t *testing.T) {
+	server := testsvc.Redis(t)
+	e, admin := open(t, server.URL), plain(t, server)
+	holder := permits("t", 2, time.Minute)
+	drivertest.Granted(t, e, holder)
+	short := permits("t", 1, 200*time.Millisecond)
+	drivertest.Granted(t, e, short)
+	waiter := queued(t, e, permits("t", 2, time.Minute), time.Minute, 1)
+	do(t, admin, "EVAL", "for i = 1, 40000 do redis.call('ZADD', KEYS[1], 1, 'x' .. i) end", "1", companionKeys("t")[kindHolders])
+	drivertest.Release(t, e, holder)
+	if err := extend(t, e, waiter, time.Minute); err != nil {
+		t.Errorf("the lease that was handed over: %v", err)
+	}
+	if left := number(t, admin, "PTTL t"); left < 50000 {
+		t.Errorf("the key has %d ms left, want a minute", left)
+	}
 }

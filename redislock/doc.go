@@ -16,16 +16,21 @@
 //	Pholdfast:{T}:fence:N             the last token of N, in decimal    24 h after the token, read as microseconds
 //	Pholdfast:{T}:cancelled:<ID>      nothing: the lease ID is called    after a minute
 //	                                  off
-//	Pholdfast:{T}:holders:N           shared leases, or permits: their   a second after
+//	Pholdfast:{T}:holders:N           shared leases, or permits: their   soon after
 //	                                  ends, in a sorted set              the last of them
-//	Pholdfast:{T}:queue:N             who waits, in order, in a sorted   a second after
+//	Pholdfast:{T}:queue:N             who waits, in order, in a sorted   soon after
 //	                                  set                                the last place
-//	Pholdfast:{T}:waiters:N           the ends of the places, in a       a second after
+//	Pholdfast:{T}:waiters:N           the ends of the places, in a       soon after
 //	                                  sorted set                         the last place
-//	Pholdfast:{T}:detail:N            a hash: what else is known of      a second after
+//	Pholdfast:{T}:detail:N            a hash: what else is known of      soon after
 //	                                  these leases and places            all of them
 //	Pholdfast:{T}:record:N            the lease ID that completed N,     after the
 //	                                  and the record                     retention
+//	Pholdfast:{D}:onetime:D           what has become of the one-time    after TTL and
+//	                                  token with the digest D, and by    Memory
+//	                                  which request
+//	Pholdfast:{D}:payload:D           its payload, as it is              with the TTL, or
+//	                                                                     after RedeemGrace
 //	Pholdfast:{T}:mark:R              token and lease ID that a Guard    24 h after the resource; see below
 //	                                  has seen for the resource R, of
 //	                                  which the key is PR
@@ -68,10 +73,10 @@
 // commands evalsha, eval, exists, get, set, del, pttl, pexpire, time and scan;
 // for queues, shared leases and semaphores also pexpireat, zadd, zrem, zcard,
 // zcount, zscore, zrank, zrange, zrangebyscore, hget, hmget, hset, hdel and
-// hkeys; for records getrange. Without publish or subscribe locks
-// work, and waiting relies on timers. A Guard needs evalsha, eval, type,
-// getrange, get, set, pttl, pexpire and persist, del for Delete, and what its
-// scripts run.
+// hkeys; for records getrange; for one-time tokens nothing more. Without
+// publish or subscribe locks work, and waiting relies on timers. A Guard needs
+// evalsha, eval, type, getrange, get, set, pttl, pexpire and persist, del for
+// Delete, and what its scripts run.
 //
 // # Failover
 //
@@ -87,6 +92,16 @@
 //
 // A clock that goes back keeps a lock closed no longer than its TTL, and a place
 // no longer than its own: who finds an end further away brings it back.
+//
+// # One-time tokens
+//
+// Redis forgets them by itself: a payload when its TTL is over, with the
+// revoke, or RedeemGrace after the redeem, and the rest after Memory. Who can
+// read the keys can read payloads, but no secrets. A failover may take back
+// what happened last, as with leases: a token that was redeemed or revoked is
+// then fresh again, and a new one is unknown. A clock that goes back makes
+// fresh tokens last longer by as much; a token that was once found expired
+// stays so.
 //
 // # Concurrency
 //

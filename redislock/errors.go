@@ -62,7 +62,7 @@ func serverError(text string) error {
 	// The word ERR says nothing, and the client cuts it off.
 	text = strings.TrimPrefix(strings.TrimPrefix(text, "-"), "ERR ")
 	code, rest, _ := strings.Cut(text, " ")
-	if strings.HasPrefix(text, "Error running script") {
+	if strings.HasPrefix(text, "Error running script") || strings.HasPrefix(text, "@user_script") {
 		// Old servers put the script's error behind the place where it arose.
 		for word := range strings.FieldsSeq(rest) {
 			if _, sentinel := refusal(strings.TrimPrefix(word, "-")); sentinel != nil {

@@ -384,6 +384,7 @@ func TestServerErrors(t *testing.T) {
 		"-READONLY You can't write against a read only replica.":                                               driver.ErrUnavailable,
 		"ERR Error running script (call to f_1): @user_script:3: -READONLY You can't write":                    driver.ErrUnavailable,
 		"ERR Error running script (call to f_1): @user_script: 3: WRONGTYPE Operation":                         driver.ErrKindMismatch,
+		"@user_script: 5: -OOM command not allowed when used memory > 'maxmemory'.":                            driver.ErrUnavailable,
 		"ERR The user executing the script can't run this command or subcommand script: 1, on @user_script:3.": driver.ErrPermission,
 		"NOPERM ACL failure in script: User app has no permissions":                                            driver.ErrPermission,
 		"DENIED Redis is running in protected mode":                                                            driver.ErrPermission,

@@ -104,7 +104,7 @@ func (i *inbox) session() (refused bool) {
 	default:
 	}
 	select {
-	case <-broken:
+	case <-broken: //nolint:errcheck // why it broke does not matter
 	case <-i.doubt:
 	case <-i.life.Done():
 	}

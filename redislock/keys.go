@@ -21,6 +21,8 @@ const (
 	kindWaiters   = "waiters"   // rest: the name
 	kindDetail    = "detail"    // rest: the name
 	kindRecord    = "record"    // rest: the name
+	kindOnetime   = "onetime"   // rest: the digest, which is the tag too
+	kindPayload   = "payload"   // rest: the digest, which is the tag too
 )
 
 // keyspace names the keys of one prefix.
@@ -79,6 +81,13 @@ func (k keyspace) state(name string) []string {
 		keys = append(keys, base+kind+":"+name)
 	}
 	return keys
+}
+
+// vault returns the keys that vault.lua wants of a one-time token. They belong
+// to no lock, so the digest is their hash tag, unless the prefix has one.
+func (k keyspace) vault(digest driver.Digest) []string {
+	base := k.prefix + reserved + string(digest) + "}:"
+	return []string{base + kindOnetime + ":" + string(digest), base + kindPayload + ":" + string(digest)}
 }
 
 // leases returns the keys that extend.lua wants of a name.

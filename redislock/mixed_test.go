@@ -47,6 +47,9 @@ func (l *ledger) end(req driver.AcquireRequest) {
 	}
 }
 
+// Longer than a machine may stall.
+const longTTL, longPlace = 30 * time.Second, 15 * time.Second
+
 // TestMixedRun: many clients of several engines take, share, wait, give up and
 // die. No two incompatible ones work at a time, everybody gets a turn, and in
 // the end nothing is left.
@@ -67,23 +70,28 @@ func TestMixedRun(t *testing.T) {
 		}
 	}
 	wg.Wait()
+	e := open(t, server.URL)
 	if l.granted < engines*clients*turns/2 {
 		t.Errorf("%d grants", l.granted)
 	}
-	onlyTokensLeft(t, admin)
+	drivertest.Eventually(t, "what died is noticed by who comes next", func() bool {
+		for _, name := range []string{"rw0", "rw1", "sem"} {
+			wantIs(t, "refresh of no place", refresh(t, e, drivertest.Request(name, longTTL)).Err, driver.ErrLost)
+		}
+		return onlyTokensLeft(t, admin)
+	})
 }
 
 // takeTurn waits for a lock, works, and ends in one of several ways.
 func takeTurn(t *testing.T, e *Engine, l *ledger, client int) {
-	const ttl, waiterTTL = 5 * time.Second, 3 * time.Second
-	req := drivertest.Request(fmt.Sprint("rw", client%2), ttl)
+	req := drivertest.Request(fmt.Sprint("rw", client%2), longTTL)
 	switch client % 4 {
 	case 0:
-		req = permits("sem", 1+rand.IntN(3), ttl)
+		req = permits("sem", 1+rand.IntN(3), longTTL)
 	case 1:
 		req.Mode = driver.Shared
 	}
-	req.Queue, req.WaiterTTL = true, waiterTTL
+	req.Queue, req.WaiterTTL = true, longPlace
 	end := rand.IntN(12)
 	patience := drivertest.Patience
 	if end == 0 { // gives up
@@ -101,6 +109,7 @@ func takeTurn(t *testing.T, e *Engine, l *ledger, client int) {
 	}
 	l.begin(t, req, token)
 	time.Sleep(time.Duration(rand.IntN(500)) * time.Microsecond)
+	l.end(req)
 	release := driver.ReleaseRequest{Name: req.Name, LeaseID: req.LeaseID}
 	switch end {
 	case 1:
@@ -112,7 +121,6 @@ func takeTurn(t *testing.T, e *Engine, l *ledger, client int) {
 			}
 		}
 	}
-	l.end(req)
 	if err := e.Release(t.Context(), release); err != nil {
 		t.Errorf("release: %v", err)
 	}
@@ -143,7 +151,7 @@ func await(ctx context.Context, t *testing.T, e *Engine, req driver.AcquireReque
 		}
 		select {
 		case <-w.C():
-		case <-time.After(min(reply.ExpiresIn+time.Millisecond, req.WaiterTTL/10)):
+		case <-time.After(min(reply.ExpiresIn+time.Millisecond, 40*time.Millisecond)):
 		case <-ctx.Done():
 			return 0
 		}

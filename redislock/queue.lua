@@ -11,7 +11,7 @@
 --     waiters  sorted set: lease ID -> end of the place in ms
 -- and in detail 'w<lease ID>' -> <WaiterTTL in ms> <mode> <limit> <permits>
 -- <MinToken> <once> <clock of the first request in ms> <inbox> <holder as JSON>.
--- The places count only while queue, waiters and detail are all there.
+-- A place counts only while it is in all three.
 --
 -- A message to an inbox is <lease ID> <token>: the lease was handed the lock;
 -- with token 0 it is time to look.
@@ -104,7 +104,7 @@ local function tidy(s)
     forget(s)
   end
   s.places = redis.call('ZCARD', s.queue)
-  if s.places ~= redis.call('ZCARD', s.waiters) or s.places > 0 and s.seen == 0 then
+  if s.places ~= redis.call('ZCARD', s.waiters) then
     redis.call('DEL', s.queue, s.waiters)
     sweep(s, 'w')
     s.places = 0
@@ -116,8 +116,8 @@ local function tidy(s)
   for _, id in ipairs(s.places > 0 and redis.call('ZRANGEBYSCORE', s.waiters, '-inf', num(millis())) or {}) do
     quit(s, id)
   end
-  if s.mine then
-    seal(s)
+  if s.mine and s.lock.left < 0 then
+    seal(s) -- somebody took the expiry away
   end
 end
 

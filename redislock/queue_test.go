@@ -179,7 +179,7 @@ func TestHandOverCost(t *testing.T) {
 	drivertest.Granted(t, e, drivertest.Request("u", 10*time.Millisecond))
 	next := queued(t, e, drivertest.Request("u", time.Minute), time.Minute, 1)
 	drivertest.Eventually(t, "the lock expires", func() bool { return number(t, admin, "EXISTS u") == 0 })
-	cost("who asks is told by the reply", func() { handed(t, e, next) }, 1, 0)
+	cost("who finds out is told too", func() { handed(t, e, next) }, 1, 1)
 }
 
 // TestUncontendedQueueCost: to ask for a place costs nothing where none is

@@ -11,7 +11,7 @@ local function refresh(first, id, ttl)
   if s.lock and s.lock.err then
     return s.lock.err
   end
-  settle(s, id)
+  settle(s)
   local h = lease(s, id)
   if h then
     local err = prolong(s, id, h, ttl)

@@ -35,8 +35,8 @@ func (e *Engine) acquireReplicated(ctx context.Context, req driver.AcquireReques
 	wait := conn.B().Wait().Numreplicas(int64(req.Replicas)).Timeout(waitFor(ctx, req.TTL).Milliseconds()).Build()
 	answer, err := e.ask(ctx, func() rueidis.RedisResult { return conn.Do(ctx, wait) })
 	if err != nil {
-		// The lease is granted: not one of the definite errors.
-		return nil, 0, fmt.Errorf("granted, but how many replicas know of it cannot be told: %s", err)
+		// Not wrapped: the lease is granted, and err may say that nothing was done.
+		return nil, 0, fmt.Errorf("granted, but how many replicas know of it cannot be told: %s", err) //nolint:errorlint // see above
 	}
 	n, ok := answer.(int64)
 	if !ok {

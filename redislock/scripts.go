@@ -38,6 +38,16 @@ var (
 	recallLua string
 	//go:embed inspect.lua
 	inspectLua string
+	//go:embed vault.lua
+	vaultLua string
+	//go:embed vault_deposit.lua
+	depositLua string
+	//go:embed vault_redeem.lua
+	redeemLua string
+	//go:embed vault_peek.lua
+	peekLua string
+	//go:embed vault_revoke.lua
+	revokeLua string
 )
 
 // scripts are the engine's operations on the store; each is one atomic step
@@ -46,6 +56,8 @@ var (
 // anything.
 type scripts struct {
 	acquire, acquireAll, extend, refresh, release, downgrade, complete, recall, inspect *rueidis.Lua
+
+	deposit, redeem, peek, revoke *rueidis.Lua // one-time tokens
 
 	acquireText string // of acquire
 }
@@ -66,5 +78,9 @@ func newScripts() scripts {
 		complete:    load(valueLua, stateLua, queueLua, serveLua, finishLua, completeLua),
 		recall:      load(recallLua),
 		inspect:     load(inspectLua),
+		deposit:     load(vaultLua, depositLua),
+		redeem:      load(vaultLua, redeemLua),
+		peek:        load(vaultLua, peekLua),
+		revoke:      load(vaultLua, revokeLua),
 	}
 }

@@ -56,9 +56,10 @@ local function grant(s, r, token, ttl, ends)
 end
 
 -- serve hands the lock to the first of the queue, and to the next, as long as
--- they fit. INVARIANT I7: nobody is skipped. The lease ID own is not told,
--- because the reply does it. If no token can be drawn, s.failed says why.
-local function serve(s, own)
+-- they fit. INVARIANT I7: nobody is skipped. Each is told, also who sent this
+-- request: an inbox that hears nothing is taken for dead. If no token can be
+-- drawn, s.failed says why.
+local function serve(s)
   while s.places > 0 do
     local id = redis.call('ZRANGE', s.queue, 0, 0)[1]
     local p = place(s, id)
@@ -77,17 +78,15 @@ local function serve(s, own)
       end
       quit(s, id) -- first, because it needs no memory; see keep
       grant(s, p, token, p.ttl, p.ends)
-      if id ~= own then
-        tell(p.inbox, id, token)
-      end
+      tell(p.inbox, id, token)
     end
   end
 end
 
 -- settle is tidy, and hands the lock over if that made room.
-local function settle(s, own)
+local function settle(s)
   tidy(s)
-  serve(s, own)
+  serve(s)
   done(s)
 end
 

@@ -21,7 +21,7 @@
 
 -- Companions outlive what they hold by so many ms, so that they go away by
 -- themselves (INVARIANT I11) and are seldom found in part.
-local SLACK = 1000
+local SLACK = 5000
 
 -- micros returns the server's clock. TIME moves on during a script on some
 -- servers: read it once.
@@ -52,14 +52,19 @@ local function keep(ends, ...)
   end
 end
 
+-- writeGroup makes the lock's key that of a group whose last lease ends at
+-- ends.
+local function writeGroup(s, ends)
+  redis.call('SET', s.key, '*' .. s.lock.group .. ' ' .. num(s.lock.limit), 'PXAT', ends)
+end
+
 -- seal makes the lock's key end with the last lease.
 local function seal(s)
   local last = redis.call('ZRANGE', s.holders, -1, -1, 'WITHSCORES')[2]
-  local left = tonumber(last) - millis()
-  -- The key counts from the script's start, so it may seem to have more left.
-  if s.lock.left < left or s.lock.left > left + 1 then
-    redis.call('PEXPIREAT', s.key, last)
-    s.lock.left = left
+  -- Time goes on during a script: to set an end that has just passed deletes
+  -- the key, and then a later lease must bring it back.
+  if redis.call('PEXPIREAT', s.key, last) == 0 then
+    writeGroup(s, last)
   end
 end
 
@@ -84,8 +89,8 @@ end
 
 -- found makes a free name that of a group.
 local function found(s, group, limit, ends)
-  redis.call('SET', s.key, '*' .. group .. ' ' .. num(limit), 'PXAT', num(ends))
-  s.lock, s.mine, s.used = { left = ends - millis(), group = group, limit = limit }, true, 0
+  s.lock, s.mine, s.used = { group = group, limit = limit }, true, 0
+  writeGroup(s, num(ends))
 end
 
 -- forget ends the group: its leases, and its key if that still is its own.
@@ -154,5 +159,8 @@ local function rewind(s)
     shorten(s, s.waiters, 'w')
     s.seen = millis()
     redis.call('HSET', s.detail, 'seen', num(s.seen))
+    if s.mine then
+      seal(s)
+    end
   end
 end

@@ -11,7 +11,8 @@
 // have such a clock; on other systems Open fails with driver.ErrUnsupported.
 //
 // Two things are read from this host's wall clock. Fencing tokens are, and
-// grow even if it goes back. Records of work done once must outlive a reboot:
+// grow even if it goes back. Records of work done once, and one-time tokens,
+// must outlive a reboot:
 // in the boot that wrote one the boot-time clock ends it, and after a reboot
 // the wall clock does. So a step of the wall clock matters to a record only if
 // there was a reboot since: one that is wrong by an hour then ends the record
@@ -42,7 +43,18 @@
 // back the latest commits; that is harmless to exclusion, because a reboot
 // ends all leases, and to tokens, because they follow the wall clock: a token
 // is greater than a lost one as long as the clock after the power cut is not
-// behind the clock before it. A record is flushed before Complete returns.
+// behind the clock before it. A record is flushed before Complete returns, and
+// what happens to a one-time token before its request is answered, so that no
+// payload is handed out twice.
+//
+// # One-time tokens
+//
+// They last as records do, see Time. They go with Prune, which somebody must
+// call: package onetime does. A payload is stored as it is, for whoever can
+// read the file; the database does not know the secrets. A payload that is
+// deleted is overwritten in the database file (PRAGMA secure_delete). A copy can
+// stay in the write-ahead log until that is written over, or until the last
+// engine is closed, and then in what the file system has freed.
 //
 // # Versions
 //

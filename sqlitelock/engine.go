@@ -46,6 +46,7 @@ var (
 	_ driver.Downgrader = (*Engine)(nil)
 	_ driver.Gatherer   = (*Engine)(nil)
 	_ driver.Recorder   = (*Engine)(nil)
+	_ driver.Vault      = (*Engine)(nil)
 	_ driver.Lister     = (*Engine)(nil)
 )
 

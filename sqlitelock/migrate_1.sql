@@ -51,6 +51,21 @@ CREATE TABLE record (
 
 CREATE INDEX record_by_wall_expiry ON record (wall_expiry);
 
+CREATE TABLE onetime (
+	digest   TEXT    NOT NULL PRIMARY KEY,
+	lease_id TEXT    NOT NULL, -- of the request that deposited it
+	state    INTEGER NOT NULL, -- 1 fresh, or expired; 2 redeemed; 3 revoked
+	taker    TEXT    NOT NULL, -- lease ID of the request that redeemed it
+	payload  BLOB,             -- NULL once nobody can be handed it any more
+	boot_id  TEXT    NOT NULL,
+	booted   INTEGER NOT NULL, -- the wall clock less the boot-time clock
+	due      INTEGER NOT NULL, -- until when the payload is handed out; without one, forget
+	forget   INTEGER NOT NULL
+) STRICT;
+
+CREATE INDEX onetime_by_due ON onetime (boot_id, due - booted);
+CREATE INDEX onetime_by_wall_due ON onetime (due, boot_id);
+
 INSERT INTO lease (name, lease_id, token, mode, permit_limit, permits, holder, boot_id, expiry, released)
 	SELECT name, lease_id, token, 0, 0, 0, holder, boot_id, expiry, released FROM lease_1;
 DROP TABLE lease_1;

@@ -38,6 +38,7 @@ type readStatements struct {
 	prepared
 	look, news, recall              *sql.Stmt
 	leases, places, lastToken, page *sql.Stmt
+	vault                           *sql.Stmt
 }
 
 // writeStatements are prepared on the one connection that writes.
@@ -53,6 +54,8 @@ type writeStatements struct {
 	purgePlaces                      *sql.Stmt
 	recall, completedBy, complete    *sql.Stmt
 	forget                           *sql.Stmt
+	vault, deposit, redeem, revoke   *sql.Stmt
+	prune, empty, more               *sql.Stmt
 	sweepLeases, sweepPlaces         *sql.Stmt
 	sweepCancelled, sweepRecords     *sql.Stmt
 	sweepTokens                      *sql.Stmt
@@ -68,6 +71,7 @@ func (s *readStatements) prepare(on preparer) error {
 		&s.places:    placesSQL,
 		&s.lastToken: lastTokenSQL,
 		&s.page:      pageSQL,
+		&s.vault:     vaultSQL,
 	})
 }
 
@@ -99,6 +103,13 @@ func (s *writeStatements) prepare(on preparer) error {
 		&s.completedBy:    completedBySQL,
 		&s.complete:       completeSQL,
 		&s.forget:         forgetSQL,
+		&s.vault:          vaultSQL,
+		&s.deposit:        depositSQL,
+		&s.redeem:         redeemSQL,
+		&s.revoke:         revokeSQL,
+		&s.prune:          pruneSQL,
+		&s.empty:          emptySQL,
+		&s.more:           moreSQL,
 		&s.sweepLeases:    sweepLeasesSQL,
 		&s.sweepPlaces:    sweepPlacesSQL,
 		&s.sweepCancelled: sweepCancelledSQL,

@@ -190,6 +190,7 @@ func TestWhoNoticesHandsOver(t *testing.T) {
 			h := newHost("boot")
 			e := openOn(t, h)
 			ringer := h.open(t, e.path)
+			drivertest.Cycle(t, ringer, "x") // its sweep is not due after this
 			drivertest.Granted(t, e, drivertest.Request("t", time.Minute))
 			dead, head, next := inQueue(drivertest.Request("t", time.Hour), time.Minute), inQueue(drivertest.Request("t", time.Hour), time.Hour),
 				inQueue(drivertest.Request("t", time.Hour), time.Hour)

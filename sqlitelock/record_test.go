@@ -162,6 +162,7 @@ func TestCompleteEndsTheLease(t *testing.T) {
 	}
 	first, firstWatch := askOnce()
 	next, after := queued(t, waiter, "t")
+	queued(t, waiter, "t") // stays between them
 	last, lastWatch := askOnce()
 	complete(t, e, req, "42", time.Hour)
 	drivertest.HandedOver(t, after)
@@ -170,8 +171,8 @@ func TestCompleteEndsTheLease(t *testing.T) {
 	for _, once := range []driver.AcquireRequest{first, last} {
 		wantIs(t, "refresh", refresh(t, waiter, once).Err, driver.ErrLost)
 	}
-	if lock, err := e.Inspect(t.Context(), "t"); err != nil || lock.QueueLength != 0 {
-		t.Errorf("inspect: %+v, %v; want no queue", lock, err)
+	if lock, err := e.Inspect(t.Context(), "t"); err != nil || lock.QueueLength != 1 {
+		t.Errorf("inspect: %+v, %v; want one place", lock, err)
 	}
 	wantIs(t, "extend", e.Extend(t.Context(), []driver.ExtendRequest{{Name: "t", LeaseID: req.LeaseID, TTL: time.Hour}})[0], driver.ErrLost)
 	wantIs(t, "complete by another", e.Complete(t.Context(), driver.CompleteRequest{

@@ -25,7 +25,8 @@ const (
 )
 
 // settings of the connection that writes. How long it waits is patient's.
-const settings = `PRAGMA busy_timeout = 0; PRAGMA synchronous = NORMAL; PRAGMA trusted_schema = OFF`
+// What is deleted is overwritten, because payloads may be secret.
+const settings = `PRAGMA busy_timeout = 0; PRAGMA synchronous = NORMAL; PRAGMA trusted_schema = OFF; PRAGMA secure_delete = ON`
 
 // identitySQL is one statement, so that it does not see half of what another
 // process creates.

@@ -1,7 +1,8 @@
 -- Schema version 2 of a holdfast lock database (PRAGMA user_version).
 --
 -- Instants are nanoseconds of the host's boot-time clock and mean something
--- only together with boot_id: a row of another boot is over, except a record.
+-- only together with boot_id: a row of another boot is over, except a record
+-- or a one-time token.
 -- A mode is 0 exclusive, 1 shared, 2 semaphore; the limit and the permits of
 -- the others are 0.
 
@@ -62,6 +63,24 @@ CREATE TABLE record (
 ) STRICT;
 
 CREATE INDEX record_by_wall_expiry ON record (wall_expiry);
+
+-- One-time tokens. They have to outlive a reboot: in the boot of boot_id the
+-- boot-time clock decides, in others the wall clock. Instants are microseconds
+-- since 1970: of the wall clock, or of the boot-time clock plus booted.
+CREATE TABLE onetime (
+	digest   TEXT    NOT NULL PRIMARY KEY,
+	lease_id TEXT    NOT NULL, -- of the request that deposited it
+	state    INTEGER NOT NULL, -- 1 fresh, or expired; 2 redeemed; 3 revoked
+	taker    TEXT    NOT NULL, -- lease ID of the request that redeemed it
+	payload  BLOB,             -- NULL once nobody can be handed it any more
+	boot_id  TEXT    NOT NULL,
+	booted   INTEGER NOT NULL, -- the wall clock less the boot-time clock
+	due      INTEGER NOT NULL, -- until when the payload is handed out; without one, forget
+	forget   INTEGER NOT NULL
+) STRICT;
+
+CREATE INDEX onetime_by_due ON onetime (boot_id, due - booted);
+CREATE INDEX onetime_by_wall_due ON onetime (due, boot_id);
 
 -- The last fencing token of each name: it outlives the lease. A token is in
 -- microseconds of the wall clock, which is why its age can be read from it.

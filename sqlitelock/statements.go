@@ -130,6 +130,50 @@ const (
 		WHERE name = ?1 AND CASE WHEN boot_id = ?2 THEN expiry > ?3 ELSE wall_expiry > ?4 END`
 )
 
+// One-time tokens. ?1 digest, ?2 boot ID, ?3 and ?4 now in microseconds of the
+// boot-time clock and of the wall clock. clock is now as the row counts.
+const (
+	// vaultSQL: what is known of a token, and until it is due. A state of 4
+	// says that the TTL ended first. A row past forget is not there.
+	vaultSQL = `SELECT lease_id, CASE WHEN state = 1 AND NOT live THEN 4 ELSE state END, taker,
+			due - clock, live, CASE WHEN live THEN payload END
+		FROM (SELECT *, payload IS NOT NULL AND due > clock AS live
+			FROM (SELECT *, CASE WHEN boot_id = ?2 THEN booted + ?3 ELSE ?4 END AS clock
+				FROM onetime WHERE digest = ?1)
+			WHERE forget > clock)`
+
+	// depositSQL: ?5 ID of the deposit, ?6 payload, ?7 TTL and ?8 Memory in
+	// microseconds. A row that it replaces is past forget.
+	depositSQL = `INSERT OR REPLACE INTO onetime (digest, lease_id, state, taker, payload, boot_id, booted, due, forget)
+		VALUES (?1, ?5, 1, '', ?6, ?2, ?4 - ?3, ?4 + ?7, ?4 + ?7 + ?8)`
+
+	// redeemSQL: ?5 ID of the redeem, ?6 RedeemGrace in microseconds.
+	redeemSQL = `UPDATE onetime SET state = 2, taker = ?5,
+			due = min(forget, CASE WHEN boot_id = ?2 THEN booted + ?3 ELSE ?4 END + ?6)
+		WHERE digest = ?1`
+
+	// revokeSQL: ?1 digest.
+	revokeSQL = `UPDATE onetime SET state = 3, payload = NULL, due = forget WHERE digest = ?1`
+)
+
+// The pruning of one-time tokens: ?1 boot ID, ?2 and ?3 as ?3 and ?4 above, ?4
+// number of rows. Rows of this boot are found by the one index, those of others
+// by the other; the plus keeps SQLite from a third way.
+const (
+	dueSQL = `(SELECT rowid AS id, forget <= booted + ?2 AS is_over
+				FROM onetime WHERE boot_id = ?1 AND due - booted <= ?2
+			UNION ALL SELECT rowid, forget <= ?3
+				FROM onetime WHERE due <= ?3 AND +boot_id <> ?1
+			LIMIT ?4)`
+
+	pruneSQL = `DELETE FROM onetime WHERE rowid IN (SELECT id FROM ` + dueSQL + ` WHERE is_over)`
+
+	emptySQL = `UPDATE onetime SET payload = NULL, due = forget
+		WHERE rowid IN (SELECT id FROM ` + dueSQL + ` WHERE NOT is_over)`
+
+	moreSQL = `SELECT 1 FROM ` + dueSQL
+)
+
 // What is shown to people.
 const (
 	// leasesSQL: ?1 name, ?2 boot ID. In the order of the grants.

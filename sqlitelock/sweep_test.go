@@ -100,6 +100,22 @@ func TestSweep(t *testing.T) {
 	check("in the end", 0, 0, 0, 0, 1)
 }
 
+// TestSweepTakesSingleLeases: the lease of a name that is over goes, and the
+// one beside it stays.
+func TestSweepTakesSingleLeases(t *testing.T) {
+	h := newHost("boot")
+	e := openOn(t, h)
+	short, long := of(drivertest.Request("t", time.Minute), driver.Shared, 0, 0), of(drivertest.Request("t", time.Hour), driver.Shared, 0, 0)
+	drivertest.Granted(t, e, short)
+	drivertest.Granted(t, e, long)
+	h.pass(time.Minute, 0)
+	work(t, e, 2)
+	if n := number(t, plain(t, e.path), leases); n != 1 {
+		t.Errorf("%d leases, want 1", n)
+	}
+	extend(t, e, long)
+}
+
 // TestSweepCountsPlaces: a file in which nobody is granted anything is swept
 // as well.
 func TestSweepCountsPlaces(t *testing.T) {

@@ -330,6 +330,24 @@ func TestNewsGivesWay(t *testing.T) {
 	}
 }
 
+// TestNewsAfterTheCommit: nobody is told of what was not carried out.
+func TestNewsAfterTheCommit(t *testing.T) {
+	e := openNew(t)
+	held := drivertest.Request("t", time.Minute)
+	drivertest.Granted(t, e, held)
+	_, w := queued(t, e, "t")
+	onCommit(t, e, func() int32 { return 1 })
+	if err := e.Release(t.Context(), driver.ReleaseRequest{Name: "t", LeaseID: held.LeaseID}); err == nil {
+		t.Error("a failed commit released the lock")
+	}
+	if !silent(w) {
+		t.Error("news of a failed commit")
+	}
+	onCommit(t, e, nil)
+	drivertest.Release(t, e, held)
+	drivertest.HandedOver(t, w)
+}
+
 // TestUnreadableNews: when a look fails, the waiter is told to look itself.
 func TestUnreadableNews(t *testing.T) {
 	h := newHost("boot")

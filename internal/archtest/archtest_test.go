@@ -19,29 +19,30 @@ const root = "github.com/holdfast-locks/holdfast"
 // command and the examples know engines. A package that is not listed fails
 // the test.
 var mayImport = map[string][]string{
-	".":                   {"driver"},
-	"driver":              {},
-	"enginetest":          {"driver"},
-	"fence":               {".", "driver"},
-	"memlock":             {"driver"},
-	"oncehttp":            {".", "driver"},
-	"onetime":             {".", "driver"},
-	"quorumlock":          {"driver"},
-	"redislock":           {"driver", "fence"},
-	"sqlitelock":          {"driver"},
-	"systest":             {},
-	"systest/fencetest":   {},
-	"systest/model":       {},
-	"internal/archtest":   {},
-	"internal/drivertest": {"driver"},
-	"internal/faultproxy": {},
-	"internal/testsvc":    {},
+	".":                     {"driver"},
+	"driver":                {},
+	"enginetest":            {"driver"},
+	"fence":                 {".", "driver"},
+	"memlock":               {"driver"},
+	"oncehttp":              {".", "driver"},
+	"onetime":               {".", "driver"},
+	"quorumlock":            {"driver"},
+	"quorumlock/membertest": {"driver"},
+	"redislock":             {"driver", "fence"},
+	"sqlitelock":            {"driver"},
+	"systest":               {},
+	"systest/fencetest":     {},
+	"systest/model":         {},
+	"internal/archtest":     {},
+	"internal/drivertest":   {"driver"},
+	"internal/faultproxy":   {},
+	"internal/testsvc":      {},
 
 	"examples":       {},
 	"examples/seats": {".", "driver", "fence", "redislock", "sqlitelock"},
 
 	"cmd/holdfast":                    {"cmd/holdfast/internal/cli"},
-	"cmd/holdfast/internal/cli":       {".", "driver", "cmd/holdfast/internal/exit", "cmd/holdfast/internal/outbox", "cmd/holdfast/internal/runner", "cmd/holdfast/internal/store", "cmd/holdfast/internal/supervise"},
+	"cmd/holdfast/internal/cli":       {".", "driver", "onetime", "cmd/holdfast/internal/exit", "cmd/holdfast/internal/outbox", "cmd/holdfast/internal/runner", "cmd/holdfast/internal/store", "cmd/holdfast/internal/supervise"},
 	"cmd/holdfast/internal/exit":      {"."},
 	"cmd/holdfast/internal/runner":    {".", "cmd/holdfast/internal/exit", "cmd/holdfast/internal/outbox", "cmd/holdfast/internal/supervise"},
 	"cmd/holdfast/internal/outbox":    {},
@@ -51,7 +52,7 @@ var mayImport = map[string][]string{
 
 // rootModule lists the packages that use the standard library only, because
 // whoever imports the library gets them.
-var rootModule = []string{".", "driver", "enginetest", "fence", "memlock", "oncehttp", "onetime", "quorumlock", "internal/archtest", "internal/drivertest", "internal/faultproxy", "internal/testsvc"}
+var rootModule = []string{".", "driver", "enginetest", "fence", "memlock", "oncehttp", "onetime", "quorumlock", "quorumlock/membertest", "internal/archtest", "internal/drivertest", "internal/faultproxy", "internal/testsvc"}
 
 // A pkg is what go list says of a package.
 type pkg struct {

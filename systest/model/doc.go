@@ -18,8 +18,8 @@
 // lock is held with a token that a majority accepted. If too few could accept,
 // a second round proposes a greater token to all, and nodes that accepted the
 // first replace it. An extension counts nodes that have the lock with this very
-// token; when it has a majority, nodes that lost the lock are repaired, if their
-// counter is not above the token. A release frees the lock and lifts the counter above the token, on
-// all nodes. A node that lost its memory neither accepts nor repairs until
-// every lease that it may have forgotten is over.
+// token; when it has a majority, nodes that lack the lock are repaired, if
+// their counter is not above the token. A release frees the lock and lifts the
+// counter above the token, on all nodes. A node that lost its memory neither
+// accepts nor repairs until every lease that it may have forgotten is over.
 package model

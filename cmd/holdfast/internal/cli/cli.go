@@ -85,8 +85,8 @@ Stores (--store, or HOLDFAST_STORE in the environment):
 	root.Version = currentVersion().String()
 	root.SetVersionTemplate("{{.Version}}\n")
 	root.PersistentFlags().StringVar(&a.storeURL, "store", "", "`URL` of the store (default: $HOLDFAST_STORE, or a file of yours)")
-	root.AddCommand(wardenCommand(), a.runCommand(), a.checkCommand(), a.showCommand(), a.listCommand(),
-		a.breakCommand(), a.versionCommand())
+	root.AddCommand(wardenCommand(), a.runCommand(), a.onceCommand(), a.tokenCommand(), a.checkCommand(), a.showCommand(), a.listCommand(),
+		a.breakCommand(), a.versionCommand(), a.doctorCommand())
 	return root
 }
 

@@ -96,7 +96,7 @@ func (a *app) run(cmd *cobra.Command, f *runFlags, args []string) error {
 	if err != nil {
 		return err
 	}
-	if job.Path, err = runner.LookPath(job.Args[0]); err != nil {
+	if job.Path, err = runner.LookPath("run", job.Args[0]); err != nil {
 		return err
 	}
 	if f.statusFD != 0 || cmd.Flags().Changed("status-fd") {
@@ -200,7 +200,7 @@ func (f *runFlags) acquisition(cmd *cobra.Command, j *runner.Job) error {
 	}
 	var err error
 	if j.Opts.Labels, err = parseLabels(f.labels); err != nil {
-		return err
+		return usage("run: %w", err)
 	}
 	j.Try = f.noWait
 	if changed("wait") {
@@ -284,7 +284,7 @@ func parseLabels(given []string) (map[string]string, error) {
 	for _, s := range given {
 		key, value, ok := strings.Cut(s, "=")
 		if !ok || key == "" {
-			return nil, usage("run: --label %q: want KEY=VALUE", s)
+			return nil, fmt.Errorf("--label %q: want KEY=VALUE", s)
 		}
 		labels[key] = value
 	}

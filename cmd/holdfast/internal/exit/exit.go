@@ -10,9 +10,11 @@ import (
 
 const (
 	OK            = 0
-	Not           = 1   // check, break: nobody holds the lock
+	Not           = 1   // check, break: nobody holds the lock; once status, token: there is none to be had
 	Usage         = 64  // wrong arguments
 	Unavailable   = 69  // the store cannot be reached or refuses to serve
+	TooLong       = 73  // once: the command's output is too long to be recorded
+	Output        = 74  // what was asked for cannot be written to standard output
 	Busy          = 75  // somebody else has the lock
 	NotPermitted  = 77  // the store refuses our credentials or rights
 	Config        = 78  // the store cannot do what was asked for, or does not exist
@@ -57,11 +59,11 @@ func FromStore(err error) error { return With(StatusOf(err), err) }
 // StatusOf is the status for an error of the client or the engine.
 func StatusOf(err error) int {
 	switch {
-	case errors.Is(err, holdfast.ErrHeld):
+	case errors.Is(err, holdfast.ErrHeld), errors.Is(err, holdfast.ErrInProgress):
 		return Busy
 	case errors.Is(err, holdfast.ErrPermission):
 		return NotPermitted
-	case errors.Is(err, holdfast.ErrUnsupported), errors.Is(err, holdfast.ErrKindMismatch):
+	case errors.Is(err, holdfast.ErrUnsupported), errors.Is(err, holdfast.ErrKindMismatch), errors.Is(err, holdfast.ErrFingerprint):
 		return Config
 	case errors.Is(err, holdfast.ErrInvalid):
 		return Usage

@@ -43,11 +43,12 @@ func environment(env []string, j Job, lease *holdfast.Lease) []string {
 }
 
 // LookPath finds a command's file as a shell would, or returns an *exit.Error:
-// a command that cannot run must not take a lock first.
-func LookPath(name string) (string, error) {
+// a command that cannot run must not take a lock first. The error begins with
+// verb, the command of ours that wants it.
+func LookPath(verb, name string) (string, error) {
 	path, err := exec.LookPath(name)
 	if err != nil {
-		return "", exit.With(execStatus(err), fmt.Errorf("run: %w", err))
+		return "", exit.With(execStatus(err), fmt.Errorf("%s: %w", verb, err))
 	}
 	return path, nil
 }

@@ -29,6 +29,7 @@ const (
 
 // A Job is a command to run under a lock.
 type Job struct {
+	verb   string // what this is called in messages
 	Client *holdfast.Client
 	Name   string
 	Try    bool // do not wait for the lock
@@ -48,6 +49,7 @@ type Job struct {
 // Run runs the job and returns nil if the command ended with status 0, or an
 // *exit.Error with the status to exit with.
 func Run(ctx context.Context, j Job) error {
+	j.verb = "run"
 	signals := make(chan os.Signal, 16)
 	supervise.Catch(signals)
 	lease, err := j.acquire(ctx, signals)

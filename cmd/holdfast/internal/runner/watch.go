@@ -142,12 +142,12 @@ func (w *watch) lostVerdict() error {
 	// for clock drift, and by the time that the acquire took.
 	slack := w.margin() + w.KillAfter + TTL(w.Opts)/20 + 100*time.Millisecond
 	if errors.Is(cause, holdfast.ErrMaxHold) || !w.maxEnd.IsZero() && cause == nil && time.Until(w.maxEnd) < slack {
-		return exit.With(exit.MaxHold, fmt.Errorf("run %q: --max-hold %s is over; the command was stopped", w.Name, w.Opts.MaxHold))
+		return exit.With(exit.MaxHold, fmt.Errorf("%s %q: --max-hold %s is over; the command was stopped", w.verb, w.Name, w.Opts.MaxHold))
 	}
 	if cause == nil {
 		cause = errors.New("the store does not answer, and the lease is about to end")
 	}
-	return exit.With(exit.Lost, fmt.Errorf("run %q: %w; the command was stopped", w.Name, cause))
+	return exit.With(exit.Lost, fmt.Errorf("%s %q: %w; the command was stopped", w.verb, w.Name, cause))
 }
 
 // stop ends the group, before the deadline if that is still ahead.
@@ -159,7 +159,7 @@ func (w *watch) stop(verdict error) {
 	w.Status.lost(w.lease, verdict)
 	switch {
 	case w.ignores(verdict):
-		w.Warn("run %q: the lock is lost, and the command runs on without it", w.Name)
+		w.Warn("%s %q: the lock is lost, and the command runs on without it", w.verb, w.Name)
 	case w.OnLost == Kill:
 		w.killIn(0)
 	default:
@@ -210,7 +210,7 @@ func (w *watch) suspend() {
 
 func (w *watch) signal(sig syscall.Signal) {
 	if err := w.group.Signal(sig); err != nil {
-		w.Warn("run %q: signal %v to the command: %v", w.Name, sig, err)
+		w.Warn("%s %q: signal %v to the command: %v", w.verb, w.Name, sig, err)
 	}
 }
 
@@ -233,7 +233,7 @@ func (w *watch) end(ctx context.Context) error {
 	case w.verdict != nil:
 		return w.verdict
 	case lost:
-		return exit.With(exit.Lost, fmt.Errorf("run %q: the lock was lost while the command ran, which ended with status %d", w.Name, status))
+		return exit.With(exit.Lost, fmt.Errorf("%s %q: the lock was lost while the command ran, which ended with status %d", w.verb, w.Name, status))
 	}
 	if status == 0 {
 		return nil

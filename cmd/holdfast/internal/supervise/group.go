@@ -25,11 +25,13 @@ import (
 
 // A Command is what to run. Path is the file, Args begins with the name of
 // the command, Env is the whole environment. The command gets this process's
-// standard input, output and error.
+// standard input, error and, unless Stdout is another file, output.
 type Command struct {
 	Path string
 	Args []string
 	Env  []string
+
+	Stdout *os.File // nil: this process's
 
 	// Signals gets SIGTSTP, once the command runs; see Group.Suspend.
 	Signals chan<- os.Signal
@@ -86,11 +88,16 @@ func (g *Group) run(c Command, started chan<- error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 
+	stdout := uintptr(unix.Stdout)
+	if c.Stdout != nil {
+		stdout = c.Stdout.Fd()
+	}
 	pid, err := syscall.ForkExec(c.Path, c.Args, &syscall.ProcAttr{
 		Env:   c.Env,
-		Files: []uintptr{0, 1, 2},
+		Files: []uintptr{0, stdout, 2},
 		Sys:   sysProcAttr(),
 	})
+	runtime.KeepAlive(c.Stdout)
 	if err != nil {
 		started <- err
 		return

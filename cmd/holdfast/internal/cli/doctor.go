@@ -1,0 +1,151 @@
+//go:build unix
+
+package cli
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/exit"
+	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/store"
+	"github.com/holdfast-locks/holdfast/driver"
+)
+
+const (
+	doctorTimeout = 30 * time.Second // of all checks
+	openTimeout   = 10 * time.Second // of the connection before them
+)
+
+func (a *app) doctorCommand() *cobra.Command {
+	var ttl time.Duration
+	cmd := &cobra.Command{
+		Use:   "doctor",
+		Short: "Check whether the store is fit for locks",
+		Long: `Doctor looks at the store's settings, clocks, replicas and rights, and tries all
+kinds of requests on a lock of a random name.
+
+The exit status is 0 if all is well, 1 if there are warnings, 69 if the store
+cannot be reached or does not serve, 77 if it does not permit what locks need,
+78 if it cannot do that, or the URL is wrong.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if ttl < 10*time.Millisecond || ttl > 30*24*time.Hour {
+				return usage("doctor: --ttl %s: want 10ms to 720h", ttl)
+			}
+			return a.doctor(cmd.Context(), ttl)
+		},
+	}
+	cmd.Flags().DurationVar(&ttl, "ttl", 30*time.Second, "`DURATION` of the leases that the store is to be fit for")
+	a.addJSONFlag(cmd)
+	return cmd
+}
+
+func (a *app) doctor(ctx context.Context, ttl time.Duration) error {
+	url, err := a.store()
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, doctorTimeout)
+	defer cancel()
+	opening, opened := context.WithTimeout(ctx, openTimeout)
+	engine, err := store.Open(opening, url)
+	opened()
+	if err != nil {
+		return exit.With(openStatus(err), fmt.Errorf("open store: %w", err))
+	}
+	defer engine.Close()
+	diagnoser, ok := engine.(driver.Diagnoser)
+	if !ok {
+		return exit.With(exit.Config, fmt.Errorf("doctor: there is nothing to check in the store %s", store.Public(url)))
+	}
+	diagnosis, err := diagnoser.Diagnose(ctx, driver.DiagnoseRequest{TTL: ttl, URL: url})
+	if err != nil {
+		return exit.With(openStatus(err), fmt.Errorf("doctor: %w", err))
+	}
+	if a.json {
+		err = printJSON(a.stdout, doctorViewOf(diagnosis, url, ttl))
+	} else {
+		err = printDiagnosis(a.stdout, diagnosis)
+	}
+	if err != nil {
+		return err
+	}
+	if status := doctorStatus(diagnosis); status != exit.OK {
+		return &exit.Error{Status: status}
+	}
+	return nil
+}
+
+// doctorStatus is that of the first failure, or says whether there are
+// warnings.
+func doctorStatus(d driver.Diagnosis) int {
+	for _, f := range d.Findings {
+		if f.Level == driver.Fail {
+			return openStatus(f.Err)
+		}
+	}
+	if d.Worst() == driver.Warn {
+		return exit.Not
+	}
+	return exit.OK
+}
+
+// printDiagnosis prints one line for each check.
+func printDiagnosis(w io.Writer, d driver.Diagnosis) error {
+	var table bytes.Buffer
+	t := tabwriter.NewWriter(&table, 0, 0, 2, ' ', 0)
+	for _, f := range d.Findings {
+		what := strings.ReplaceAll(f.Key, "_", " ")
+		if f.Server != "" {
+			what += " " + f.Server
+		}
+		fmt.Fprintf(t, "%s\t%s\t%s\n", f.Level, plain(what), plain(f.Text))
+	}
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	_, err := w.Write(table.Bytes())
+	return err
+}
+
+// A doctorView is a diagnosis as JSON.
+type doctorView struct {
+	Store    string        `json:"store"`
+	TTLMS    int64         `json:"ttl_ms"`
+	Level    string        `json:"level"` // the worst
+	Findings []findingView `json:"findings"`
+}
+
+type findingView struct {
+	Key      string             `json:"key"`
+	Level    string             `json:"level"`
+	Server   string             `json:"server"` // empty for the store as a whole
+	Text     string             `json:"text"`
+	Measures map[string]float64 `json:"measures"` // by names that end in _ms
+	Counts   map[string]int64   `json:"counts"`
+}
+
+func doctorViewOf(d driver.Diagnosis, url string, ttl time.Duration) doctorView {
+	v := doctorView{Store: store.Public(url), TTLMS: ttl.Milliseconds(), Level: d.Worst().String(), Findings: []findingView{}}
+	for _, f := range d.Findings {
+		view := findingView{
+			Key: f.Key, Level: f.Level.String(), Server: f.Server, Text: f.Text,
+			Measures: map[string]float64{}, Counts: map[string]int64{},
+		}
+		for name, d := range f.Measures {
+			view.Measures[name+"_ms"] = float64(d.Nanoseconds()) / 1e6
+		}
+		for name, n := range f.Counts {
+			view.Counts[name] = n
+		}
+		v.Findings = append(v.Findings, view)
+	}
+	return v
+}

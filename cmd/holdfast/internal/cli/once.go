@@ -1,0 +1,283 @@
+//go:build unix
+
+package cli
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/exit"
+	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/runner"
+	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/store"
+	"github.com/holdfast-locks/holdfast/driver"
+)
+
+// onceFlags are the flags of once as they were given.
+type onceFlags struct {
+	await       bool
+	wait        string
+	retention   time.Duration
+	replay      bool
+	ttl         time.Duration
+	killAfter   time.Duration
+	fingerprint string
+	maxOutput   int
+	reason      string
+	labels      []string
+	quiet       bool
+	verbose     bool
+}
+
+func (a *app) onceCommand() *cobra.Command {
+	var f onceFlags
+	cmd := &cobra.Command{
+		Use:   "once KEY [flags] -- COMMAND [ARGUMENT...] | once status KEY | once forget KEY",
+		Short: "Run a command unless it was done already, and keep its output",
+		Long: `Once runs COMMAND if nobody has run it under this KEY yet, and keeps what it
+writes to standard output. If it was done already nothing is run, and the exit
+status is 0. A command that fails leaves the KEY free for the next caller.
+
+once status KEY tells by its status: 0 done, 75 in progress, 1 neither.
+once forget KEY deletes what was recorded.
+
+The "--" before COMMAND is required: what stands before it is always a KEY,
+also "status" and "forget". A KEY that begins with "-" goes after a "--" too:
+holdfast once -- -KEY -- COMMAND.
+
+The exit status is the command's own, or 128 + n if signal n ended it, or
+  0   it was done already               77   the store refuses our rights
+  64  wrong arguments                   78   the store cannot do this, or KEY was
+  69  the store cannot be reached            used with another --fingerprint
+  73  the output is too long to keep    79   the lease was lost; the command was stopped
+  74  standard output cannot be written 126  the command cannot be executed
+  75  somebody else is running it       127  the command does not exist`,
+		Example: `  holdfast once --retention 48h report-2026-11-21 -- ./report.sh
+  holdfast once charge-42 --wait --replay -- ./charge.sh 42
+  holdfast once status charge-42`,
+		Args: cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.onceOrLook(cmd, &f, args)
+		},
+	}
+	flags := cmd.Flags()
+	flags.SortFlags = false
+	flags.BoolVar(&f.await, "wait", false, "wait while somebody else runs it, as long as it takes")
+	flags.StringVarP(&f.wait, "wait-for", "w", "", "wait at most `SECONDS` or a duration such as 1m30s")
+	flags.DurationVar(&f.retention, "retention", 24*time.Hour, "how long it counts as done")
+	flags.BoolVar(&f.replay, "replay", false, "if it was done already, print what it wrote then")
+	flags.DurationVar(&f.ttl, "ttl", 30*time.Second, "how long the key of a dead host stays taken")
+	flags.DurationVar(&f.killAfter, "kill-after", 0, "time between TERM and KILL (default: a quarter of the TTL, 5s at most)")
+	flags.StringVar(&f.fingerprint, "fingerprint", "", "`TEXT` that tells this work from other work under the same key")
+	flags.IntVar(&f.maxOutput, "max-output", 1<<20, "longest standard output in `BYTES`; up to 16 MiB")
+	flags.StringVar(&f.reason, "reason", "", "`TEXT` shown to others while it runs")
+	flags.StringArrayVar(&f.labels, "label", nil, "`KEY=VALUE` shown to others; may be repeated")
+	flags.BoolVarP(&f.quiet, "quiet", "q", false, "no messages about the key")
+	flags.BoolVarP(&f.verbose, "verbose", "v", false, "tell what happens to the key")
+	a.addJSONFlag(cmd)
+	return cmd
+}
+
+// onceOrLook decides what the words ask for: with a "--" and a command behind
+// it they are a key to run it under, whatever the key's name; without, they
+// are "status KEY" or "forget KEY".
+func (a *app) onceOrLook(cmd *cobra.Command, f *onceFlags, args []string) error {
+	words, command, given := splitAtDash(args, cmd.ArgsLenAtDash())
+	switch {
+	case given:
+		return a.once(cmd, f, words, command)
+	case len(words) > 0 && words[0] == "status":
+		return a.look(cmd, words, a.onceStatus)
+	case len(words) > 0 && words[0] == "forget":
+		return a.look(cmd, words, a.onceForget)
+	case len(words) == 0:
+		return usage("once: no key given")
+	}
+	return usage(`once: no command given: want KEY -- COMMAND, status KEY or forget KEY`)
+}
+
+// splitAtDash returns what stands before and after the "--". One that comes
+// first only ends the flags; the next one counts.
+func splitAtDash(args []string, dash int) (words, command []string, given bool) {
+	if dash == 0 {
+		dash = slices.Index(args, "--")
+		if dash >= 0 {
+			return args[:dash], args[dash+1:], true
+		}
+	}
+	if dash < 0 {
+		return args, nil, false
+	}
+	return args[:dash], args[dash:], true
+}
+
+func (a *app) once(cmd *cobra.Command, f *onceFlags, words, command []string) error {
+	job, err := f.job(cmd, words, command)
+	if err != nil {
+		return err
+	}
+	if job.Path, err = runner.LookPath("once", job.Args[0]); err != nil {
+		return err
+	}
+	job.Warn = func(format string, arguments ...any) {
+		if !f.quiet {
+			a.say(format, arguments...)
+		}
+	}
+	err = a.withClient(cmd.Context(), a.observer(&runFlags{verbose: f.verbose}, nil), func(c *holdfast.Client, url string) error {
+		job.Client, job.Store = c, store.Public(url)
+		result, err := runner.Once(cmd.Context(), job)
+		if err != nil || !result.Replayed {
+			return err
+		}
+		if f.verbose {
+			a.say("once %q: it was done already, under fencing token %d", job.Name, result.Token)
+		}
+		if !f.replay {
+			return nil
+		}
+		_, err = a.stdout.Write(result.Value)
+		return exit.With(exit.Output, err)
+	})
+	if exit.StatusOf(err) == exit.Busy && f.quiet {
+		return &exit.Error{Status: exit.Busy}
+	}
+	return err
+}
+
+// job checks the arguments of once. A wrong one is a usage error, and nothing
+// has happened yet.
+func (f *onceFlags) job(cmd *cobra.Command, words, command []string) (j runner.OnceJob, err error) {
+	changed := cmd.Flags().Changed
+	switch {
+	case len(words) == 0:
+		return j, usage("once: no key given")
+	case len(words) > 1:
+		return j, usage("once: %q: want one KEY before the --; --wait takes no time, see -w", words[1])
+	case len(command) == 0 || command[0] == "":
+		return j, usage("once: no command given")
+	case f.retention < holdfast.MinTTL || f.retention > holdfast.MaxRetention:
+		return j, usage("once: --retention %s: want %s to %s", f.retention, holdfast.MinTTL, holdfast.MaxRetention)
+	case f.maxOutput < 1 || f.maxOutput > holdfast.MaxOnceResult:
+		return j, usage("once: --max-output %d: want 1 to %d", f.maxOutput, holdfast.MaxOnceResult)
+	case f.ttl < runner.MinTTL:
+		return j, usage("once: --ttl %s: want at least %s, or there is no time to stop the command when the lease is lost", f.ttl, runner.MinTTL)
+	case changed("kill-after") && (f.killAfter < 0 || f.killAfter > f.ttl/2):
+		return j, usage("once: --kill-after %s: want 0 to half of the TTL, %s", f.killAfter, f.ttl/2)
+	case changed("json"):
+		return j, usage("once: --json is for status and forget")
+	}
+	j = runner.OnceJob{Retention: f.retention, Fingerprint: f.fingerprint, MaxOutput: f.maxOutput, Await: f.await}
+	j.Name, j.Args, j.KillAfter = words[0], command, f.killAfter
+	if !changed("kill-after") {
+		j.KillAfter = min(5*time.Second, f.ttl/4)
+	}
+	j.Opts = holdfast.AcquireOptions{TTL: f.ttl, Reason: f.reason}
+	if j.Opts.Labels, err = parseLabels(f.labels); err == nil && changed("wait-for") {
+		j.Opts.Wait, err = parseWait(f.wait)
+		j.Await = j.Opts.Wait > 0
+	}
+	if err == nil {
+		err = driver.CheckName(j.Name)
+	}
+	if err == nil {
+		err = j.Opts.Check()
+	}
+	if err != nil {
+		return j, usage("once: %w", err)
+	}
+	if f.await && changed("wait-for") {
+		return j, usage("once: --wait and -w exclude one another")
+	}
+	return j, nil
+}
+
+// look calls f for the key after the first word.
+func (a *app) look(cmd *cobra.Command, words []string, f func(context.Context, *holdfast.Client, string) error) (err error) {
+	if len(words) != 2 {
+		return usage("once %s: want one KEY; to run a command under the key %q, put -- before it", words[0], words[0])
+	}
+	cmd.Flags().Visit(func(flag *pflag.Flag) {
+		if flag.Name != "json" && flag.Name != "store" {
+			err = usage("once %s: --%s is for running a command", words[0], flag.Name)
+		}
+	})
+	if err != nil {
+		return err
+	}
+	if err := driver.CheckName(words[1]); err != nil {
+		return usage("once %s: %w", words[0], err)
+	}
+	return a.withClient(cmd.Context(), nil, func(c *holdfast.Client, _ string) error {
+		return f(cmd.Context(), c, words[1])
+	})
+}
+
+// A onceView is the answer of once status as JSON.
+type onceView struct {
+	Key             string      `json:"key"`
+	State           string      `json:"state"`                   // done, in_progress, unknown
+	ExpiresInMS     *int64      `json:"expires_in_ms"`           // of the result or the lease; null: none or never
+	FencingToken    uint64      `json:"fencing_token,omitempty"` // of the run that it was done in
+	FencingTokenStr string      `json:"fencing_token_str,omitempty"`
+	OutputLength    *int        `json:"output_length,omitempty"` // bytes, if done
+	Holder          *personView `json:"holder,omitempty"`        // if in progress
+}
+
+// onceStatus tells what has become of a key.
+func (a *app) onceStatus(ctx context.Context, c *holdfast.Client, key string) error {
+	s, err := c.Status(ctx, key)
+	if err != nil {
+		return exit.FromStore(err)
+	}
+	view := onceView{Key: key, State: "unknown"}
+	text, status := "unknown: nobody does it, and nobody has done it lately", exit.Not
+	switch s.State {
+	case holdfast.OnceDone:
+		length := len(s.Result.Value)
+		view.State, view.ExpiresInMS, view.OutputLength = "done", milliseconds(s.ExpiresIn), &length
+		view.FencingToken, view.FencingTokenStr = s.Result.Token, number(s.Result.Token)
+		text, status = fmt.Sprintf("done, and counts as done for another %s", short(s.ExpiresIn)), exit.OK
+	case holdfast.OnceInProgress:
+		holder := personOf(s.Holder)
+		view.State, view.ExpiresInMS, view.Holder = "in_progress", milliseconds(s.ExpiresIn), &holder
+		text, status = "in progress by "+plain(s.Holder.String()), exit.Busy
+	}
+	if a.json {
+		err = printJSON(a.stdout, view)
+	} else {
+		_, err = fmt.Fprintf(a.stdout, "%s is %s\n", plain(key), text)
+	}
+	switch {
+	case err != nil:
+		return exit.With(exit.Output, err)
+	case status != exit.OK:
+		return &exit.Error{Status: status}
+	}
+	return nil
+}
+
+// onceForget deletes what was recorded of a key.
+func (a *app) onceForget(ctx context.Context, c *holdfast.Client, key string) error {
+	found, err := c.Forget(ctx, key)
+	if err != nil {
+		return exit.FromStore(err)
+	}
+	switch {
+	case a.json:
+		err = printJSON(a.stdout, struct {
+			Key       string `json:"key"`
+			Forgotten bool   `json:"forgotten"`
+		}{key, found})
+	case found:
+		_, err = fmt.Fprintf(a.stdout, "%s is forgotten\n", plain(key))
+	default:
+		_, err = fmt.Fprintf(a.stdout, "%s was not done\n", plain(key))
+	}
+	return exit.With(exit.Output, err)
+}

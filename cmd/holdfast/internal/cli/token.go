@@ -1,0 +1,265 @@
+//go:build unix
+
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/spf13/cobra"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/exit"
+	"github.com/holdfast-locks/holdfast/onetime"
+)
+
+// maxSecretInput is more than a secret and the white space around it may have.
+const maxSecretInput = 4096
+
+// tokenFlags are the flags of the commands of token as they were given.
+type tokenFlags struct {
+	collection string
+	ttl        time.Duration
+	memory     time.Duration
+	payload    string
+}
+
+func (a *app) tokenCommand() *cobra.Command {
+	var f tokenFlags
+	cmd := &cobra.Command{
+		Use:   "token",
+		Short: "Issue and redeem one-time tokens",
+		Long: `A one-time token is a secret whose payload is handed out once, however many
+redeem it at the same time. Secrets are read from standard input, because others
+can see the arguments of a program.
+
+The exit status is 0, or
+  1   the token is unknown, has expired, was revoked or was redeemed already
+  64  wrong arguments, or what was given is no token
+  69  the store cannot be reached; after redeem, look whether it says that the
+      outcome is unknown
+  74  standard output cannot be written
+  77  the store refuses our rights
+  78  the store cannot do this`,
+		Example: `  holdfast token issue --ttl 15m --payload 'user 42' >secret
+  holdfast token redeem - <secret`,
+		Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			return usage("token: want issue, redeem, revoke or prune")
+		},
+	}
+	cmd.PersistentFlags().StringVar(&f.collection, "collection", "onetime", "`NAME` of the collection: a token is unknown in every other")
+	cmd.AddCommand(a.tokenIssueCommand(&f), a.tokenRedeemCommand(&f), a.tokenRevokeCommand(&f), a.tokenPruneCommand(&f))
+	return cmd
+}
+
+func (a *app) tokenIssueCommand(f *tokenFlags) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "issue [--payload TEXT | -]",
+		Short: "Store a payload, or what is on standard input, and print the secret that redeems it",
+		Args:  cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			payload := []byte(f.payload)
+			switch {
+			case len(args) == 1 && (args[0] != "-" || cmd.Flags().Changed("payload")):
+				return usage("token issue: want --payload TEXT, or - and the payload on standard input")
+			case cmd.Flags().Changed("memory") && f.memory <= 0:
+				return usage("token issue: --memory %s: want more than 0", f.memory)
+			case len(args) == 1:
+				var err error
+				if payload, err = readInput(cmd, onetime.MaxPayload); err != nil {
+					return usage("token issue: payload: %w", err)
+				}
+			}
+			return a.withTokens(cmd, f, func(ctx context.Context, s *onetime.Service) error {
+				return a.issueToken(ctx, s, payload, f.ttl)
+			})
+		},
+	}
+	cmd.Flags().DurationVar(&f.ttl, "ttl", 15*time.Minute, "how long the token can be redeemed")
+	cmd.Flags().DurationVar(&f.memory, "memory", 24*time.Hour, "how long after that it is told apart from an unknown one; at least 1m")
+	cmd.Flags().StringVar(&f.payload, "payload", "", "`TEXT` that is handed out; others can see it in the arguments")
+	a.addJSONFlag(cmd)
+	return cmd
+}
+
+func (a *app) issueToken(ctx context.Context, s *onetime.Service, payload []byte, ttl time.Duration) error {
+	secret, err := s.Issue(ctx, payload, ttl)
+	if err != nil {
+		return a.tokenError(err)
+	}
+	if a.json {
+		id, _ := s.ID(secret) // it was just made
+		err = printJSON(a.stdout, struct {
+			Secret string `json:"secret"`
+			ID     string `json:"id"`
+			TTLMS  int64  `json:"ttl_ms"`
+		}{secret, id, ttl.Milliseconds()})
+	} else {
+		_, err = fmt.Fprintln(a.stdout, secret)
+	}
+	if err != nil {
+		// Nobody has it. If this fails it goes away with its time.
+		_ = s.Revoke(ctx, secret)
+	}
+	return exit.With(exit.Output, err)
+}
+
+func (a *app) tokenRedeemCommand(f *tokenFlags) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "redeem -",
+		Short: "Print the payload of the token whose secret is on standard input, once",
+		Args:  cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.withSecret(cmd, f, args, a.redeemToken)
+		},
+	}
+	a.addJSONFlag(cmd)
+	return cmd
+}
+
+func (a *app) redeemToken(ctx context.Context, s *onetime.Service, secret string) error {
+	payload, err := s.Redeem(ctx, secret)
+	if err != nil {
+		return a.tokenError(err)
+	}
+	if a.json {
+		view := struct {
+			Payload       *string `json:"payload"` // null if it is not UTF-8
+			PayloadBase64 []byte  `json:"payload_base64"`
+		}{nil, append([]byte{}, payload...)}
+		if text := string(payload); utf8.ValidString(text) {
+			view.Payload = &text
+		}
+		err = printJSON(a.stdout, view)
+	} else {
+		_, err = a.stdout.Write(payload)
+	}
+	if err != nil {
+		err = fmt.Errorf("token redeem: it is redeemed, but its payload cannot be written: %w", err)
+	}
+	return exit.With(exit.Output, err)
+}
+
+func (a *app) tokenRevokeCommand(f *tokenFlags) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "revoke -",
+		Short: "Make sure that nobody redeems the token whose secret is on standard input",
+		Args:  cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.withSecret(cmd, f, args, func(ctx context.Context, s *onetime.Service, secret string) error {
+				return a.tokenError(s.Revoke(ctx, secret))
+			})
+		},
+	}
+	a.addJSONFlag(cmd)
+	return cmd
+}
+
+func (a *app) tokenPruneCommand(f *tokenFlags) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "prune",
+		Short: "Delete the tokens that are over, of every collection, where the store does not by itself",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return a.withTokens(cmd, f, func(ctx context.Context, s *onetime.Service) error {
+				n, err := s.Prune(ctx)
+				if err != nil {
+					return a.tokenError(err)
+				}
+				if a.json {
+					err = printJSON(a.stdout, struct {
+						Pruned int `json:"pruned"`
+					}{n})
+				} else {
+					_, err = fmt.Fprintf(a.stdout, "%d pruned\n", n)
+				}
+				return exit.With(exit.Output, err)
+			})
+		},
+	}
+	a.addJSONFlag(cmd)
+	return cmd
+}
+
+// withTokens opens the collection and calls f.
+func (a *app) withTokens(cmd *cobra.Command, f *tokenFlags, use func(context.Context, *onetime.Service) error) error {
+	if f.collection == "" {
+		return usage("token: --collection: it is empty")
+	}
+	return a.withClient(cmd.Context(), nil, func(c *holdfast.Client, _ string) error {
+		s, err := onetime.New(c, &onetime.Options{Name: f.collection, Memory: f.memory})
+		if err != nil {
+			return a.tokenError(err)
+		}
+		defer s.Close(cmd.Context()) // cannot fail: the context does not end
+		return use(cmd.Context(), s)
+	})
+}
+
+// withSecret is withTokens with the secret from standard input.
+func (a *app) withSecret(cmd *cobra.Command, f *tokenFlags, args []string, use func(context.Context, *onetime.Service, string) error) error {
+	if len(args) != 1 || args[0] != "-" {
+		return usage("token %s: want - and the secret on standard input; an argument can be seen by others", cmd.Name())
+	}
+	data, err := readInput(cmd, maxSecretInput)
+	if err != nil {
+		return usage("token %s: secret: %w", cmd.Name(), err)
+	}
+	return a.withTokens(cmd, f, func(ctx context.Context, s *onetime.Service) error {
+		return use(ctx, s, strings.TrimSpace(string(data)))
+	})
+}
+
+// readInput reads all of standard input, up to limit bytes.
+func readInput(cmd *cobra.Command, limit int) ([]byte, error) {
+	data, err := io.ReadAll(io.LimitReader(cmd.InOrStdin(), int64(limit)+1))
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("standard input: %w", err)
+	case len(data) > limit:
+		return nil, fmt.Errorf("standard input has more than %d bytes", limit)
+	}
+	return data, nil
+}
+
+// refusals are what may be wrong with a token, by the code that --json prints.
+var refusals = []struct {
+	err    error
+	code   string
+	status int
+}{
+	{onetime.ErrUnknown, "unknown", exit.Not},
+	{onetime.ErrExpired, "expired", exit.Not},
+	{onetime.ErrRevoked, "revoked", exit.Not},
+	{onetime.ErrRedeemed, "redeemed", exit.Not},
+	{onetime.ErrMalformed, "malformed", exit.Usage},
+	{holdfast.ErrOutcomeUnknown, "outcome_unknown", exit.Unavailable},
+}
+
+// tokenError gives err its status and, with --json, prints its code.
+func (a *app) tokenError(err error) error {
+	if err == nil {
+		return nil
+	}
+	status := exit.StatusOf(err)
+	for _, r := range refusals {
+		if !errors.Is(err, r.err) {
+			continue
+		}
+		status = r.status
+		if a.json {
+			// The status and the message tell the same if this fails.
+			_ = printJSON(a.stdout, struct {
+				Error string `json:"error"`
+			}{r.code})
+		}
+		break
+	}
+	return exit.With(status, errors.New("token "+strings.TrimPrefix(err.Error(), "onetime: ")))
+}

@@ -1,0 +1,207 @@
+//go:build unix
+
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/exit"
+	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/supervise"
+)
+
+// A OnceJob is a command to run unless it was done already. The job's Name is
+// the key; its Mode, Try, OnLost and Busy must be zero, and MaxHold too.
+type OnceJob struct {
+	Job
+	Await       bool // wait while somebody else works, for Opts.Wait if that is not 0
+	Retention   time.Duration
+	Fingerprint string
+	MaxOutput   int // bytes
+}
+
+// A once is one run of a OnceJob.
+type once struct {
+	OnceJob
+	signals chan os.Signal
+	working chan struct{} // tells that the work takes over the signals
+
+	// The work sets these; they are valid when it is over.
+	ran    bool // the command was started
+	status int  // of the command
+	output *capture
+}
+
+// Once runs the job and returns what the command wrote to standard output, or
+// what it wrote when it was done before: the result is Replayed then, and
+// nothing has run. What a command writes is also passed on while it runs.
+//
+// The error is an *exit.Error with the status to exit with, and nothing is
+// recorded; with exit.Unavailable it may be, if the command ran.
+func Once(ctx context.Context, j OnceJob) (holdfast.OnceResult, error) {
+	j.verb = "once"
+	// A reader of standard output that goes away ends neither us nor, through
+	// us, the command.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
+	o := &once{OnceJob: j, signals: make(chan os.Signal, 16), working: make(chan struct{})}
+	supervise.Catch(o.signals)
+	result, ended, err := o.await(ctx)
+	if o.output != nil && ended == 0 {
+		ended = o.flush()
+	}
+	switch {
+	case err == nil && ended != 0 && !result.Replayed:
+		return result, exit.With(exit.Signal(int(ended)), fmt.Errorf(
+			"once %q: it is done and recorded; ended by a signal while standard output did not take all of it", j.Name))
+	case err != nil && ended != 0 && !o.ran:
+		return result, exit.With(exit.Signal(int(ended)), errors.New("once: ended by a signal before the command was started"))
+	}
+	return result, o.verdict(err)
+}
+
+// await waits for the end of it all. Until the work begins, a signal that asks
+// to end ends the wait; await returns it.
+func (o *once) await(ctx context.Context) (result holdfast.OnceResult, ended syscall.Signal, err error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	done := make(chan struct{})
+	go func() { // ends with ctx or with the command; it is always awaited
+		defer close(done)
+		result, err = o.take(ctx)
+	}()
+	signals, working := o.signals, o.working
+	for {
+		select {
+		case s := <-signals:
+			if sig := s.(syscall.Signal); supervise.Ends(sig) && ended == 0 {
+				ended = sig
+				cancel()
+			}
+		case <-working:
+			signals = nil
+		case <-done:
+			return result, ended, err
+		}
+	}
+}
+
+// take calls Once until the command has run, or need not.
+func (o *once) take(ctx context.Context) (holdfast.OnceResult, error) {
+	began := time.Now()
+	opts := &holdfast.OnceOptions{
+		TTL: o.Opts.TTL, Retention: o.Retention, Await: o.Await, Wait: o.Opts.Wait, Fingerprint: o.Fingerprint,
+		MaxResult: o.MaxOutput, Reason: o.Opts.Reason, Labels: o.Opts.Labels,
+	}
+	for {
+		result, err := o.Client.Once(ctx, o.Name, opts, o.work)
+		if o.ran || !o.Await || !errors.Is(err, holdfast.ErrLost) {
+			return result, err
+		}
+		// Nothing has run under it: to wait again does no harm.
+		if o.Opts.Wait > 0 {
+			opts.Wait = max(o.Opts.Wait-time.Since(began), time.Millisecond)
+		}
+	}
+}
+
+// work runs the command under a lease and returns its output.
+func (o *once) work(ctx context.Context, lease *holdfast.Lease) ([]byte, error) {
+	if err := o.begin(ctx, lease); err != nil {
+		return nil, err
+	}
+	verdict, err := o.run(lease)
+	switch {
+	case err != nil:
+		return nil, exit.With(execStatus(err), fmt.Errorf("once %s: %w", o.Args[0], err))
+	case verdict != nil:
+		o.output.end()
+		return nil, verdict
+	}
+	output, tooLong := o.output.end()
+	switch {
+	case o.status != 0:
+		return nil, &exit.Error{Status: o.status}
+	case tooLong:
+		return nil, exit.With(exit.TooLong, fmt.Errorf("once %q: the command has succeeded, but wrote more than %d bytes to standard output: "+
+			"nothing is recorded, and the next caller runs it again; raise --max-output, or write to a file", o.Name, o.MaxOutput))
+	}
+	return output, nil
+}
+
+// begin returns when the lease has its whole TTL and the signals are for the
+// command.
+func (o *once) begin(ctx context.Context, lease *holdfast.Lease) error {
+	if o.Await {
+		if err := o.confirm(ctx, lease); err != nil {
+			return err
+		}
+	}
+	o.working <- struct{}{}
+	if ctx.Err() != nil { // by a signal, or the lease is lost
+		return context.Cause(ctx)
+	}
+	return nil
+}
+
+// run runs the command until nothing of it is left. The verdict says why it
+// was stopped; err that it did not start.
+func (o *once) run(lease *holdfast.Lease) (verdict, err error) {
+	output, stdout, err := newCapture(os.Stdout, o.MaxOutput)
+	if err != nil {
+		return nil, err
+	}
+	group, err := supervise.Start(supervise.Command{
+		Path: o.Path, Args: o.Args, Env: environment(os.Environ(), o.Job, lease), Signals: o.signals, Stdout: stdout,
+	})
+	_ = stdout.Close() // of a pipe, and the command has its own
+	if err != nil {
+		output.end()
+		return nil, err
+	}
+	o.ran, o.output = true, output
+	w := newWatch(o.Job, lease, group, o.signals)
+	w.loop()
+	group.Close()
+	o.status = group.Status()
+	return w.verdict, nil
+}
+
+// flush waits until standard output has taken everything, or until a signal
+// that asks to end. The work is over by then, and recorded if it will be.
+func (o *once) flush() (ended syscall.Signal) {
+	for {
+		select {
+		case <-o.output.done:
+			if err := o.output.failure(); err != nil {
+				o.Warn("once %q: not everything was passed on: %v", o.Name, err)
+			}
+			return 0
+		case s := <-o.signals:
+			if sig := s.(syscall.Signal); supervise.Ends(sig) {
+				return sig
+			}
+		}
+	}
+}
+
+// verdict translates the error of Client.Once.
+func (o *once) verdict(err error) error {
+	var own *exit.Error
+	isOwn, isLost := errors.As(err, &own), errors.Is(err, holdfast.ErrLost)
+	switch {
+	case isOwn && (own.Status == exit.Lost || !isLost):
+		return own
+	case isLost && o.ran: // INVARIANT I4: the store has refused the record
+		return exit.With(exit.Lost, fmt.Errorf("once %q: the lease was lost while the command ran, which ended with status %d; "+
+			"nothing is recorded", o.Name, o.status))
+	case err != nil && o.ran:
+		return exit.FromStore(fmt.Errorf("%w; the command has succeeded", err))
+	}
+	return exit.FromStore(err)
+}

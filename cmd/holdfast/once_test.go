@@ -1,0 +1,234 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// lines returns how many lines a file has that may not be there yet.
+func lines(t *testing.T, file string) int {
+	t.Helper()
+	if _, err := os.Stat(file); os.IsNotExist(err) {
+		return 0
+	}
+	return strings.Count(read(t, file), "\n")
+}
+
+// replayed returns what a key has recorded.
+func replayed(t *testing.T, store, key string) string {
+	t.Helper()
+	status, stdout, stderr := run(t, store, "once", key, "--replay", "--", "echo", "it has run again")
+	if status != 0 {
+		t.Errorf("once %s --replay: status %d\n%s", key, status, stderr)
+	}
+	return stdout
+}
+
+// TestOnceRace has many processes come at once. The command runs once, and
+// those who wait get its output.
+func TestOnceRace(t *testing.T) {
+	const processes = 64
+	t.Parallel()
+	eachStore(t, func(t *testing.T, store string) {
+		for _, wait := range []bool{false, true} {
+			runs := filepath.Join(t.TempDir(), "runs")
+			key := fmt.Sprintf("job/%t", wait)
+			args := []string{"once", key}
+			if wait {
+				args = append(args, "--wait", "--replay")
+			}
+			args = append(args, "--", "sh", "-c", "echo run >>"+runs+"; sleep 0.3; echo result of $$; printf 'no newline \\000'")
+			var started []*process
+			for range processes {
+				started = append(started, start(t, store, args...))
+			}
+			statuses, outputs := map[int]int{}, map[string]int{}
+			for _, p := range started {
+				statuses[p.wait()]++
+				outputs[read(t, p.stdout)]++
+			}
+			result := replayed(t, store, key)
+			t.Logf("%d processes, --wait --replay: %t: %d runs, statuses %v, outputs by text %v", processes, wait, lines(t, runs), statuses, outputs)
+			if n := lines(t, runs); n != 1 {
+				t.Errorf("it ran %d times", n)
+			}
+			if !strings.HasPrefix(result, "result of ") || !strings.HasSuffix(result, "no newline \x00") {
+				t.Errorf("the result is %q", result)
+			}
+			switch {
+			case wait && (statuses[0] != processes || outputs[result] != processes):
+				t.Errorf("%d ended with 0 and %d got the output, of %d", statuses[0], outputs[result], processes)
+			case !wait && (statuses[0] == 0 || statuses[0]+statuses[75] != processes || outputs[result] != 1 || outputs[""] != processes-1):
+				t.Error("want one that runs it, and the others to leave with 0 or 75 and no output")
+			}
+		}
+	})
+}
+
+// TestOnceFails has the command fail three times while several wait. Each
+// failure is told to its own caller, and the next of those who wait runs it.
+func TestOnceFails(t *testing.T) {
+	const processes, failures = 10, 3
+	t.Parallel()
+	eachStore(t, func(t *testing.T, store string) {
+		runs := filepath.Join(t.TempDir(), "runs")
+		script := fmt.Sprintf(`echo run >>%s; sleep 0.1; echo half; test $(wc -l <%[1]s) -gt %d || exit 7; echo whole`, runs, failures)
+		var started []*process
+		for range processes {
+			started = append(started, start(t, store, "once", "job", "--wait", "--replay", "--", "sh", "-c", script))
+		}
+		statuses, whole := map[int]int{}, 0
+		for _, p := range started {
+			statuses[p.wait()]++
+			if read(t, p.stdout) == "half\nwhole\n" {
+				whole++
+			}
+		}
+		t.Logf("%d processes, %d failures: %d runs, statuses %v, %d whole outputs", processes, failures, lines(t, runs), statuses, whole)
+		if n := lines(t, runs); n != failures+1 || statuses[7] != failures || statuses[0] != processes-failures || whole != statuses[0] {
+			t.Errorf("it ran %d times, statuses %v, %d whole outputs", n, statuses, whole)
+		}
+	})
+}
+
+// TestOnceRunnerIsKilled kills holdfast in the middle. What it ran ends, and
+// the next caller runs it when the lease is over, not when the retention is.
+func TestOnceRunnerIsKilled(t *testing.T) {
+	t.Parallel()
+	eachStore(t, func(t *testing.T, store string) {
+		const ttl, slack = 2 * time.Second, 3 * time.Second
+		dir := t.TempDir()
+		first, second := filepath.Join(dir, "first"), filepath.Join(dir, "second")
+		p := start(t, store, "once", "job", "--ttl", ttl.String(), "--retention", "1h", "--", "workload", "-depth", "1", first)
+		pids := awaitMarks(t, first, 2)
+		wantRun(t, 75, store, "once", "status", "job")
+		p.signal(syscall.SIGKILL)
+		killed := time.Now()
+		p.want(128 + int(syscall.SIGKILL))
+		next := start(t, store, "once", "job", "--wait", "--", "workload", "-for", "50ms", second)
+		next.want(0)
+		wantGone(t, pids)
+		wantAfter(t, second, last(t, first))
+		began := readMarks(t, second)[0].at
+		t.Logf("ttl %s, retention 1h: the next ran it %s after the runner was killed", ttl, began.Sub(killed).Round(time.Millisecond))
+		if took := began.Sub(killed); took > ttl+slack {
+			t.Errorf("the next ran it after %s", took)
+		}
+		wantRun(t, 0, store, "once", "status", "job")
+	})
+}
+
+// TestOnceZombie stops holdfast while its command goes on to its end, until
+// the lease is over and another has done the work. What it has at last is
+// refused.
+func TestOnceZombie(t *testing.T) {
+	t.Parallel()
+	eachStore(t, func(t *testing.T, store string) {
+		const ttl = 5 * time.Second
+		dir := t.TempDir()
+		started, proceed, ended := filepath.Join(dir, "started"), filepath.Join(dir, "proceed"), filepath.Join(dir, "ended")
+		zombie := start(t, store, "once", "job", "--ttl", ttl.String(), "--", "sh", "-c",
+			"touch "+started+"; until test -e "+proceed+"; do sleep 0.02; done; echo first; touch "+ended)
+		awaitFile(t, started)
+		pause(t, store, zombie)
+		touch(t, proceed)
+		awaitFile(t, ended)
+		second := start(t, store, "once", "job", "--wait", "--", "echo", "second")
+		second.want(0)
+		zombie.signal(syscall.SIGCONT)
+		zombie.want(79)
+		result := replayed(t, store, "job")
+		t.Logf("the zombie's command had succeeded; its status is %d, the result is %q\n%s", zombie.wait(), result, read(t, zombie.stderr))
+		if result != "second\n" {
+			t.Errorf("the result is %q", result)
+		}
+		if message := read(t, zombie.stderr); !strings.Contains(message, `holdfast: once "job": `) || !strings.Contains(message, "lost") {
+			t.Errorf("the message is %q", message)
+		}
+	})
+}
+
+// TestOnceIsLost breaks the lease of a command that goes on and on.
+func TestOnceIsLost(t *testing.T) {
+	t.Parallel()
+	eachStore(t, func(t *testing.T, store string) {
+		file := filepath.Join(t.TempDir(), "marks")
+		p := start(t, store, "once", "job", "--ttl", "2s", "--kill-after", "100ms", "--", "workload", "-deaf", "-depth", "1", file)
+		pids := awaitMarks(t, file, 2)
+		wantRun(t, 0, store, "break", "job", "--reason", "by a test")
+		p.want(79)
+		wantGone(t, pids)
+		wantRun(t, 1, store, "once", "status", "job")
+	})
+}
+
+// TestOnceSignals ends holdfast once while it waits and while its command
+// runs.
+func TestOnceSignals(t *testing.T) {
+	t.Parallel()
+	eachStore(t, func(t *testing.T, store string) {
+		file := filepath.Join(t.TempDir(), "marks")
+		worker := start(t, store, "once", "job", "--kill-after", "300ms", "--", "sh", "-c", "workload -deaf "+file+" & workload "+file+" & wait")
+		pids := awaitMarks(t, file, 2)
+		waiter := start(t, store, "once", "job", "--wait", "-v", "--", "touch", file+"2")
+		waiter.awaitStderr("waiting")
+		waiter.signal(syscall.SIGTERM)
+		waiter.want(128 + int(syscall.SIGTERM))
+		worker.signal(syscall.SIGTERM)
+		worker.want(128 + int(syscall.SIGTERM))
+		wantGone(t, pids)
+		wantRun(t, 1, store, "once", "status", "job")
+		if _, err := os.Stat(file + "2"); err == nil {
+			t.Error("the command of the waiter ran")
+		}
+	})
+}
+
+// TestOnceReaders checks that the work is recorded whole and at once, though
+// nobody reads standard output, or the reader goes away.
+func TestOnceReaders(t *testing.T) {
+	const want = 588895 // bytes
+	t.Parallel()
+	for _, stays := range []bool{true, false} {
+		t.Run(fmt.Sprintf("stays=%t", stays), func(t *testing.T) {
+			store := sqlite(t)
+			r, w, err := os.Pipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() { _ = r.Close() }()
+			cmd := exec.Command("holdfast", "once", "--store", store, "job", "--", "seq", "100000")
+			cmd.Stdout = w
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			_ = w.Close() // the process has its own
+			if !stays {
+				_ = r.Close()
+			}
+			eventually(t, "the work is recorded", func() bool {
+				status, _, _ := run(t, store, "once", "status", "job")
+				return status == 0
+			})
+			if stays { // it still has most of it to pass on
+				if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+					t.Fatal(err)
+				}
+			}
+			_ = cmd.Wait() // its status is read from ProcessState
+			ws := cmd.ProcessState.Sys().(syscall.WaitStatus)
+			if stays && ws.ExitStatus() != 143 || !stays && ws.ExitStatus() != 0 {
+				t.Errorf("wait status %#x", ws)
+			}
+			if result := replayed(t, store, "job"); len(result) != want || !strings.HasSuffix(result, "\n100000\n") {
+				t.Errorf("%d bytes are recorded, want %d", len(result), want)
+			}
+		})
+	}
+}

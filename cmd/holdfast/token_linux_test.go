@@ -1,0 +1,90 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// feed runs holdfast with text on its standard input, and returns the status
+// and both outputs. Any goroutine may call it.
+func feed(store, text string, args ...string) (status int, stdout, stderr string) {
+	var out, messages bytes.Buffer
+	cmd := exec.Command("holdfast", args...)
+	cmd.Env = append(os.Environ(), "HOLDFAST_STORE="+store)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(text), &out, &messages
+	_ = cmd.Run() // its status is read from ProcessState
+	if cmd.ProcessState == nil {
+		return -1, "", "holdfast did not start"
+	}
+	return cmd.ProcessState.ExitCode(), out.String(), messages.String()
+}
+
+// TestTokenRace has many processes redeem one token. One gets the payload, and
+// the others are told why they do not.
+func TestTokenRace(t *testing.T) {
+	const processes, payload = 20, "user 42\x00 and so on\n"
+	t.Parallel()
+	eachStore(t, func(t *testing.T, store string) {
+		status, secret, stderr := feed(store, payload, "token", "issue", "-")
+		if status != 0 {
+			t.Fatalf("issue: status %d: %s", status, stderr)
+		}
+		type answer struct {
+			status         int
+			stdout, stderr string
+		}
+		answers := make([]answer, processes)
+		var all sync.WaitGroup
+		for i := range answers {
+			all.Go(func() {
+				a := &answers[i]
+				a.status, a.stdout, a.stderr = feed(store, secret, "token", "redeem", "-")
+			})
+		}
+		all.Wait()
+		payloads, refused := 0, 0
+		for _, a := range answers {
+			switch {
+			case a.status == 0 && a.stdout == payload:
+				payloads++
+			case a.status == 1 && a.stdout == "" && strings.Contains(a.stderr, "token was redeemed already"):
+				refused++
+			default:
+				t.Errorf("%+v", a)
+			}
+		}
+		t.Logf("%d processes: %d got the payload, %d were told that it is redeemed", processes, payloads, refused)
+		if payloads != 1 || refused != processes-1 {
+			t.Errorf("%d payloads, %d refusals", payloads, refused)
+		}
+	})
+}
+
+// TestTokenIsNotTold checks that a payload which cannot be written is an error
+// of its own, and so is a secret.
+func TestTokenIsNotTold(t *testing.T) {
+	t.Parallel()
+	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = full.Close() }()
+	store := sqlite(t)
+	_, secret, _ := feed(store, "", "token", "issue", "--payload", "x")
+	cmd := exec.Command("holdfast", "--store", store, "token", "redeem", "-")
+	cmd.Stdin, cmd.Stdout = strings.NewReader(secret), full
+	_ = cmd.Run() // its status is read from ProcessState
+	if status := cmd.ProcessState.ExitCode(); status != 74 {
+		t.Errorf("redeem: status %d, want 74", status)
+	}
+	cmd = exec.Command("holdfast", "--store", store, "token", "issue")
+	cmd.Stdout = full
+	_ = cmd.Run()
+	if status := cmd.ProcessState.ExitCode(); status != 74 {
+		t.Errorf("issue: status %d, want 74", status)
+	}
+}

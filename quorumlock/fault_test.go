@@ -1,0 +1,353 @@
+package quorumlock_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/quorumlock"
+)
+
+// TestSurvivesMinority: with a minority of the members gone, in whatever way,
+// locks are taken, extended and released, and the token goes up.
+func TestSurvivesMinority(t *testing.T) {
+	for _, n := range []int{3, 5} {
+		for _, state := range []linkState{down, silent, deaf} {
+			bubble(t, n, func(r *rig) {
+				var last uint64
+				for gone := range n {
+					for i, l := range r.links { // another minority each time
+						l.set(up)
+						if (i+gone)%n < n/2 {
+							l.set(state)
+						}
+					}
+					h := r.take("a")
+					if h.token <= last {
+						r.Errorf("%d members, state %d: token %d after %d", n, state, h.token, last)
+					}
+					last = h.token
+					if err := r.extend(h); err != nil {
+						r.Errorf("Extend: %v", err)
+					}
+					r.mustRelease(h)
+				}
+				for _, l := range r.links {
+					l.set(up)
+				}
+				settle(5 * time.Second)
+				r.free("a")
+			})
+		}
+	}
+}
+
+// TestNoQuorum: without a majority nothing is granted, the error says so within
+// the time limit, and nothing stays behind once the members are back.
+func TestNoQuorum(t *testing.T) {
+	for what, state := range map[string]linkState{"down": down, "silent": silent, "deaf": deaf, "holding": holding} {
+		t.Run(what, func(t *testing.T) {
+			bubble(t, 3, func(r *rig) {
+				r.links[1].set(state)
+				r.links[2].set(state)
+				start := time.Now()
+				err := r.fails(ask("a"), quorumlock.ErrNoQuorum)
+				if took := time.Since(start); took > ttl/10 {
+					r.Errorf("ErrNoQuorum after %s, want %s", took, ttl/10)
+				}
+				if !errors.Is(err, driver.ErrUnavailable) {
+					r.Errorf("error %v, want one that wraps ErrUnavailable", err)
+				}
+				settle(0)
+				if lock, err := r.stores[0].Inspect(r.Context(), "a"); err != nil || len(lock.Holders) != 0 {
+					r.Errorf("member 1 still has %+v, %v", lock.Holders, err)
+				}
+				if err := r.Release(r.Context(), driver.ReleaseRequest{Name: "b", LeaseID: driver.NewLeaseID()}); err == nil || isLost(err) {
+					r.Errorf("Release without a majority: %v", err)
+				}
+				if _, err := r.Inspect(r.Context(), "a"); !errors.Is(err, quorumlock.ErrNoQuorum) {
+					r.Errorf("Inspect without a majority: %v, want ErrNoQuorum", err)
+				}
+				r.links[1].deliver()
+				r.links[2].deliver()
+				settle(3 * time.Second)
+				r.free("a")
+				r.take("a")
+			})
+		})
+	}
+}
+
+func isLost(err error) bool { return errors.Is(err, driver.ErrLost) }
+
+// TestLateProposalIsRefused: a proposal that is still on its way when the
+// attempt is over, and arrives after its withdrawal, is not accepted.
+func TestLateProposalIsRefused(t *testing.T) {
+	bubble(t, 3, func(r *rig) {
+		for _, l := range r.links {
+			l.set(holding)
+		}
+		r.fails(ask("a"), quorumlock.ErrNoQuorum)
+		for _, l := range r.links {
+			l.set(up) // the proposals are still held up
+		}
+		settle(3 * time.Second) // the withdrawals arrive
+		for _, l := range r.links {
+			l.deliver()
+		}
+		settle(0)
+		r.free("a")
+	})
+}
+
+// TestEndedContextLeavesNothing: whatever the moment at which the caller's
+// context ends, nothing stays behind, and a later attempt of the same lease ID
+// is not hurt by the clean-up.
+func TestEndedContextLeavesNothing(t *testing.T) {
+	for ms := range 35 {
+		for _, again := range []bool{false, true} {
+			bubble(t, 3, func(r *rig) {
+				for i, l := range r.links {
+					l.slow(time.Duration(10+5*i) * time.Millisecond)
+				}
+				ctx, cancel := context.WithTimeout(r.Context(), time.Duration(ms)*time.Millisecond+time.Microsecond)
+				defer cancel()
+				req := ask("a")
+				reply, err := r.Acquire(ctx, req)
+				switch {
+				case err == nil && reply.Outcome == driver.Granted:
+					r.mustRelease(held{AcquireRequest: req})
+				case !errors.Is(err, context.DeadlineExceeded):
+					r.Fatalf("after %d ms: %+v, %v", ms, reply, err)
+				case again:
+					h := r.grant(req)
+					settle(time.Second)
+					if got := r.holders(h); !slices.Equal(got, []uint64{h.token, h.token, h.token}) {
+						r.Errorf("after %d ms: members have %v, want %d", ms, got, h.token)
+					}
+					r.mustRelease(h)
+				}
+				settle(time.Second)
+				r.free("a")
+			})
+		}
+	}
+}
+
+// TestTooLate: a grant that comes when the lease may be over already is none.
+func TestTooLate(t *testing.T) {
+	bubble(t, 3, func(r *rig) {
+		for _, l := range r.links {
+			l.slow(45 * time.Millisecond)
+		}
+		req := ask("a")
+		req.TTL = 45 * time.Millisecond
+		r.fails(req, driver.ErrUnavailable)
+		req = ask("a")
+		req.TTL = 60 * time.Millisecond
+		h := r.grant(req)
+		h.TTL = 40 * time.Millisecond
+		if err := r.extend(h); err == nil || isLost(err) {
+			r.Errorf("Extend that was answered after its TTL: %v, want an unknown outcome", err)
+		}
+	})
+}
+
+// TestExtendWithoutMajority: the outcome is unknown, unless nothing was done.
+func TestExtendWithoutMajority(t *testing.T) {
+	for what, state := range map[string]linkState{"down": down, "silent": silent, "deaf": deaf} {
+		bubble(t, 3, func(r *rig) {
+			h := r.take("a")
+			r.links[0].set(state)
+			r.links[1].set(state)
+			start := time.Now()
+			err := r.extend(h)
+			if err == nil || isLost(err) || errors.Is(err, driver.ErrUnavailable) {
+				r.Errorf("%s: Extend: %v, want an unknown outcome: one member did it", what, err)
+			}
+			if took := time.Since(start); took > ttl/10 {
+				r.Errorf("%s: Extend took %s, want %s", what, took, ttl/10)
+			}
+			r.links[2].set(down)
+			if err := r.extend(h); errors.Is(err, quorumlock.ErrNoQuorum) != (state == down) {
+				r.Errorf("%s: Extend that no member carried out: %v", what, err)
+			}
+			for _, l := range r.links {
+				l.set(up)
+			}
+			if err := r.extend(h); err != nil {
+				r.Errorf("Extend when the members are back: %v", err)
+			}
+		})
+	}
+}
+
+// TestReleaseIsFinished: a member that could not be reached is told about the
+// release when it is back, and one that was told twice is no worse for it.
+func TestReleaseIsFinished(t *testing.T) {
+	for _, state := range []linkState{down, silent, deaf} {
+		bubble(t, 3, func(r *rig) {
+			h := r.take("a")
+			settle(0)
+			r.links[2].set(state)
+			r.mustRelease(h)
+			settle(5 * time.Second)
+			next := r.take("a")
+			r.links[2].set(up)
+			settle(2 * time.Second)
+			if got := r.holders(h); got[2] == h.token {
+				r.Errorf("state %d: member 3 still has the lease after the release", state)
+			}
+			if err := r.extend(next); err != nil {
+				r.Error(err)
+			}
+			settle(time.Second)
+			if got := r.holders(next); !slices.Equal(got, []uint64{next.token, next.token, next.token}) {
+				r.Errorf("state %d: members have %v, want %d", state, got, next.token)
+			}
+		})
+	}
+}
+
+// TestReleaseWithoutMajority: the outcome is unknown, and repeating it settles
+// it.
+func TestReleaseWithoutMajority(t *testing.T) {
+	bubble(t, 3, func(r *rig) {
+		h := r.take("a")
+		settle(0)
+		r.links[0].set(silent)
+		r.links[1].set(silent)
+		if err := r.release(h); err == nil || isLost(err) || errors.Is(err, driver.ErrUnavailable) {
+			r.Errorf("Release by one member: %v, want an unknown outcome", err)
+		}
+		r.links[0].set(up)
+		r.links[1].set(up)
+		if err := r.release(h); err != nil && !isLost(err) {
+			r.Errorf("repeated Release: %v", err)
+		}
+		settle(3 * time.Second)
+		r.free("a")
+	})
+}
+
+// TestKeepForIsNotProlonged: a member that learns late of a release with
+// KeepFor closes the name for the rest of the time only.
+func TestKeepForIsNotProlonged(t *testing.T) {
+	bubble(t, 3, func(r *rig) {
+		h := r.take("a")
+		settle(0)
+		r.links[2].set(down)
+		start := time.Now()
+		err := r.Release(r.Context(), driver.ReleaseRequest{Name: "a", LeaseID: h.LeaseID, KeepFor: 8 * time.Second})
+		if err != nil {
+			r.Fatal(err)
+		}
+		time.Sleep(3 * time.Second)
+		r.links[2].set(up)
+		settle(2 * time.Second)
+		lock, err := r.stores[2].Inspect(r.Context(), "a")
+		if err != nil || len(lock.Holders) != 1 || !lock.Holders[0].Released {
+			r.Fatalf("member 3 has %+v, %v; want it closed", lock.Holders, err)
+		}
+		if end := time.Since(start) + lock.Holders[0].ExpiresIn; end != 8*time.Second {
+			r.Errorf("member 3 closes the name for %s, want 8s", end)
+		}
+		for time.Since(start) < 8*time.Second {
+			r.outcome(ask("a"), driver.Held)
+			time.Sleep(time.Second)
+		}
+		r.take("a")
+	})
+}
+
+// TestPermanentErrorsShow: if the members give the same reason, it is the
+// quorum's; if only some do, there is no quorum.
+func TestPermanentErrorsShow(t *testing.T) {
+	bubble(t, 3, func(r *rig) {
+		for i := range 2 {
+			shared := driver.AcquireRequest{Name: "a", LeaseID: driver.NewLeaseID(), TTL: time.Minute, Mode: driver.Semaphore, Limit: 2, Permits: 1}
+			if reply, err := r.stores[i].Acquire(r.Context(), shared); err != nil || reply.Outcome != driver.Granted {
+				r.Fatalf("%+v, %v", reply, err)
+			}
+			if i == 0 {
+				r.mustRelease(r.take("a"))
+				settle(time.Second)
+			}
+		}
+		err := r.fails(ask("a"), driver.ErrKindMismatch)
+		if errors.Is(err, driver.ErrUnavailable) {
+			r.Errorf("error %v, want a kind mismatch only", err)
+		}
+		settle(time.Second)
+	})
+}
+
+// TestDeadMemberCostsBoundedMemory: what a dead member is to be told is merged
+// by lease, and forgotten.
+func TestDeadMemberCostsBoundedMemory(t *testing.T) {
+	bubble(t, 3, func(r *rig) {
+		r.links[2].set(silent)
+		r.take("a")
+		waiter := ask("a")
+		for range 50 {
+			r.outcome(waiter, driver.Held)
+			settle(100 * time.Millisecond)
+		}
+		for i := range 50 {
+			r.mustRelease(r.take(fmt.Sprint("name ", i)))
+		}
+		settle(5 * time.Second)
+		if _, _, waiting := r.Remembered(); waiting > 60 {
+			r.Errorf("%d withdrawals wait for the dead member, want one for each lease", waiting)
+		}
+		settle(10 * time.Minute)
+		r.mustRelease(r.take("b"))
+		settle(0)
+		leases, counters, waiting := r.Remembered()
+		if leases > 1 || counters > 1 || waiting > 1 {
+			r.Errorf("%d leases, %d counters, %d withdrawals are remembered after all is over", leases, counters, waiting)
+		}
+	})
+}
+
+// TestCloseIsSoon: Close waits for a silent member no longer than a moment.
+func TestCloseIsSoon(t *testing.T) {
+	bubble(t, 3, func(r *rig) {
+		h := r.take("a")
+		settle(0)
+		r.links[2].set(silent)
+		r.mustRelease(h)
+		start := time.Now()
+		if err := r.Close(); err != nil {
+			r.Error(err)
+		}
+		if took := time.Since(start); took > 250*time.Millisecond {
+			r.Errorf("Close took %s", took)
+		}
+		r.fails(ask("a"), driver.ErrClosed)
+	})
+}
+
+// TestCloseCleansUp: what an attempt leaves at members that answer is gone when
+// Close returns.
+func TestCloseCleansUp(t *testing.T) {
+	bubble(t, 3, func(r *rig) {
+		other := r.another()
+		other.links[0].set(down)
+		h := other.take("a") // on members 2 and 3
+		for _, l := range r.links {
+			l.slow(20 * time.Millisecond)
+		}
+		r.outcome(ask("a"), driver.Held)
+		if err := r.Close(); err != nil {
+			r.Error(err)
+		}
+		if got := r.holders(h); got[0] != 0 {
+			r.Errorf("member 1 has %d after Close", got[0])
+		}
+	})
+}

@@ -1,0 +1,173 @@
+package quorumlock_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/driver"
+)
+
+// A link is one client's way to a member. What was sent over it arrives, even
+// if the sender has given up meanwhile, as on a network.
+type link struct {
+	driver.Member
+
+	mu     sync.Mutex // guards the rest
+	state  linkState
+	rtt    func() time.Duration // nil: none
+	counts map[string]int       // requests, by method
+	held   []chan struct{}      // requests that wait for deliver
+}
+
+type linkState int
+
+const (
+	up      linkState = iota
+	down              // requests are refused at once
+	silent            // requests are never delivered
+	deaf              // requests are delivered, replies are not
+	holding           // requests are delivered when the test says so; senders do not wait
+)
+
+var errRefused = fmt.Errorf("%w: connection refused", driver.ErrUnavailable)
+
+func (l *link) set(s linkState) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.state = s
+}
+
+// slow makes each round trip take d.
+func (l *link) slow(d time.Duration) { l.vary(func() time.Duration { return d }) }
+
+func (l *link) vary(rtt func() time.Duration) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.rtt = rtt
+}
+
+// count returns how many requests of a method were sent since the last count.
+func (l *link) count(method string) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	n := l.counts[method]
+	l.counts[method] = 0
+	return n
+}
+
+// deliver lets the requests arrive that were held up, and makes the link up.
+func (l *link) deliver() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.state = up
+	for _, gate := range l.held {
+		close(gate)
+	}
+	l.held = nil
+}
+
+// enter notes a request and returns how the link is now.
+func (l *link) enter(method string) (s linkState, rtt time.Duration, gate chan struct{}) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.counts == nil {
+		l.counts = map[string]int{}
+	}
+	l.counts[method]++
+	if l.rtt != nil {
+		rtt = l.rtt()
+	}
+	if l.state == holding {
+		gate = make(chan struct{})
+		l.held = append(l.held, gate)
+	}
+	return l.state, rtt, gate
+}
+
+// over sends a request over l.
+func over[T any](ctx context.Context, l *link, method string, request func(context.Context) T, failed func(error) T) T {
+	state, rtt, gate := l.enter(method)
+	switch state {
+	case down:
+		return failed(errRefused)
+	case silent:
+		<-ctx.Done()
+		return failed(ctx.Err())
+	}
+	answer := make(chan T, 1)
+	go func() {
+		if gate != nil {
+			<-gate
+		}
+		time.Sleep(rtt / 2)
+		reply := request(context.WithoutCancel(ctx))
+		time.Sleep(rtt - rtt/2)
+		if state != deaf {
+			answer <- reply
+		}
+	}()
+	select {
+	case reply := <-answer:
+		return reply
+	case <-ctx.Done():
+		return failed(ctx.Err())
+	}
+}
+
+type reply[T any] struct {
+	value T
+	err   error
+}
+
+func fails[T any](err error) reply[T] { return reply[T]{err: err} }
+
+func (l *link) Propose(ctx context.Context, req driver.ProposeRequest) (driver.ProposeReply, error) {
+	r := over(ctx, l, "Propose", func(ctx context.Context) (r reply[driver.ProposeReply]) {
+		r.value, r.err = l.Member.Propose(ctx, req)
+		return r
+	}, fails)
+	return r.value, r.err
+}
+
+func (l *link) Withdraw(ctx context.Context, req driver.WithdrawRequest) (uint64, error) {
+	r := over(ctx, l, "Withdraw", func(ctx context.Context) (r reply[uint64]) {
+		r.value, r.err = l.Member.Withdraw(ctx, req)
+		return r
+	}, fails)
+	return r.value, r.err
+}
+
+func (l *link) Inspect(ctx context.Context, name string) (driver.Lock, error) {
+	r := over(ctx, l, "Inspect", func(ctx context.Context) (r reply[driver.Lock]) {
+		r.value, r.err = l.Member.Inspect(ctx, name)
+		return r
+	}, fails)
+	return r.value, r.err
+}
+
+func (l *link) Renew(ctx context.Context, reqs []driver.RenewRequest) []driver.RenewReply {
+	return over(ctx, l, "Renew", func(ctx context.Context) []driver.RenewReply {
+		return l.Member.Renew(ctx, reqs)
+	}, func(err error) []driver.RenewReply {
+		replies := make([]driver.RenewReply, len(reqs))
+		for i := range replies {
+			replies[i].Err = err
+		}
+		return replies
+	})
+}
+
+// linked returns a link to each member.
+func linked[M driver.Member](stores []M) []*link {
+	var links []*link
+	for _, s := range stores {
+		links = append(links, &link{Member: s})
+	}
+	return links
+}
+
+// Close: the members are the test's.
+func (l *link) Close() error { return errors.New("a link was closed") }

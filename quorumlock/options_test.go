@@ -1,0 +1,120 @@
+package quorumlock_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/memlock"
+	"github.com/holdfast-locks/holdfast/quorumlock"
+)
+
+func TestNewRefuses(t *testing.T) {
+	some := members(stores(t, 5))
+	tests := []struct {
+		name    string
+		members []driver.Member
+		opts    *quorumlock.Options
+		says    string
+	}{
+		{"none", nil, nil, "0 members"},
+		{"one", some[:1], nil, "at least 3"},
+		{"two", some[:2], nil, "at least 3"},
+		{"four", some[:4], nil, "even number"},
+		{"nil", []driver.Member{some[0], nil, some[2]}, nil, "member 2"},
+		{"the same twice", []driver.Member{some[0], some[1], some[0]}, nil, "member 3"},
+		{"MaxTTL too short", some[:3], &quorumlock.Options{MaxTTL: time.Millisecond}, "MaxTTL 1ms"},
+		{"MaxTTL too long", some[:3], &quorumlock.Options{MaxTTL: 31 * 24 * time.Hour}, "MaxTTL 744h"},
+		{"negative Timeout", some[:3], &quorumlock.Options{Timeout: -1}, "Timeout"},
+	}
+	for _, test := range tests {
+		_, err := quorumlock.New(test.members, test.opts)
+		if !errors.Is(err, driver.ErrInvalid) || !strings.Contains(err.Error(), test.says) {
+			t.Errorf("%s: error %v, want ErrInvalid that says %q", test.name, err, test.says)
+		}
+	}
+	for _, n := range []int{3, 5} {
+		e, err := quorumlock.New(some[:n], nil)
+		if err != nil {
+			t.Errorf("%d members: %v", n, err)
+		} else if err := e.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestMaxTTL: what would outlast the quarantine is refused.
+func TestMaxTTL(t *testing.T) {
+	bubble(t, 3, func(r *rig) {
+		long := ask("a")
+		long.TTL = 5*time.Minute + time.Millisecond
+		r.fails(long, driver.ErrInvalid)
+		long.TTL = 5 * time.Minute
+		h := r.grant(long)
+		h.TTL++
+		if err := r.extend(h); !errors.Is(err, driver.ErrInvalid) {
+			r.Errorf("Extend by more than MaxTTL: %v, want ErrInvalid", err)
+		}
+		err := r.Release(r.Context(), driver.ReleaseRequest{Name: "a", LeaseID: h.LeaseID, KeepFor: 6 * time.Minute})
+		if !errors.Is(err, driver.ErrInvalid) {
+			r.Errorf("Release with KeepFor longer than MaxTTL: %v, want ErrInvalid", err)
+		}
+		r.mustRelease(h)
+	})
+}
+
+// TestCloseMembers: Close closes the members if it is asked to, and only then.
+func TestCloseMembers(t *testing.T) {
+	for _, closes := range []bool{false, true} {
+		some := stores(t, 3)
+		e, err := quorumlock.New(members(some), &quorumlock.Options{CloseMembers: closes})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 2 {
+			if err := e.Close(); err != nil {
+				t.Error(err)
+			}
+		}
+		for i, m := range some {
+			if _, err := m.Inspect(t.Context(), "a"); errors.Is(err, driver.ErrClosed) != closes {
+				t.Errorf("CloseMembers %t: member %d says %v", closes, i+1, err)
+			}
+		}
+	}
+}
+
+// TestAdmit: new members grant nothing for the quarantine, unless they are
+// admitted.
+func TestAdmit(t *testing.T) {
+	newMembers := func() []*memlock.Member {
+		return []*memlock.Member{memlock.NewMember(), memlock.NewMember(), memlock.NewMember()}
+	}
+	virtual(t, func(t *testing.T) {
+		r := newRig(t, newMembers())
+		err := r.fails(ask("a"), quorumlock.ErrNoQuorum)
+		if !errors.Is(err, driver.ErrUnavailable) || !strings.Contains(err.Error(), "Admit") {
+			t.Errorf("error %q, want ErrUnavailable that says what to do", err)
+		}
+		time.Sleep(5 * time.Minute)
+		r.fails(ask("a"), quorumlock.ErrNoQuorum)
+		time.Sleep(10 * time.Second)
+		r.take("a")
+
+		r = newRig(t, newMembers())
+		if err := r.Admit(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		r.take("a")
+
+		dead := newMembers()
+		if err := dead[1].Close(); err != nil {
+			t.Fatal(err)
+		}
+		if err := newRig(t, dead).Admit(t.Context()); !errors.Is(err, driver.ErrClosed) || !strings.Contains(err.Error(), "member 2") {
+			t.Errorf("Admit with a closed member: %v", err)
+		}
+	})
+}

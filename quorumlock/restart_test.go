@@ -1,0 +1,293 @@
+package quorumlock_test
+
+import (
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/quorumlock"
+)
+
+// quarantine is a little longer than that of the default MaxTTL.
+const quarantine = 5*time.Minute + 10*time.Second
+
+// TestEmptyRestart: a member that forgot a lease does not help to give it to
+// somebody else. Without the quarantine, the second client would hold the lock
+// on members 1 and 3.
+func TestEmptyRestart(t *testing.T) {
+	bubble(t, 3, func(r *rig) {
+		other := r.another()
+		r.links[2].set(down)
+		h := r.take("a") // on members 1 and 2
+		settle(0)
+		r.stores[0].Restart()
+		other.links[1].set(down)
+		other.fails(ask("a"), quorumlock.ErrNoQuorum)
+		if err := r.extend(h); err == nil {
+			r.Error("Extend with one member of three that has the lease")
+		}
+		r.links[2].set(up)
+		for start := time.Now(); time.Since(start) < quarantine-20*time.Second; settle(ttl / 3) {
+			if reply, err := other.Acquire(r.Context(), ask("a")); !errors.Is(err, quorumlock.ErrNoQuorum) {
+				r.Fatalf("after %s of the quarantine: %+v, %v", time.Since(start), reply, err)
+			}
+		}
+		settle(20 * time.Second)
+		if next := other.take("a"); next.token <= h.token {
+			r.Errorf("token %d after %d was forgotten", next.token, h.token)
+		}
+	})
+}
+
+// TestTokensGrowOverLoss: the members lose all they know, one after the other,
+// and the tokens grow all the same.
+func TestTokensGrowOverLoss(t *testing.T) {
+	bubble(t, 3, func(r *rig) {
+		var last uint64
+		grow := func() {
+			r.Helper()
+			for range 3 {
+				h := r.take("a")
+				if h.token <= last {
+					r.Errorf("token %d after %d", h.token, last)
+				}
+				last = h.token
+				r.mustRelease(h)
+				settle(0) // also at the third member
+			}
+		}
+		for range 3 {
+			for _, s := range r.stores {
+				grow()
+				s.Restart()
+				grow()
+				settle(quarantine)
+			}
+			for _, s := range r.stores {
+				s.Restart()
+			}
+			r.fails(ask("a"), quorumlock.ErrNoQuorum)
+			settle(quarantine)
+		}
+	})
+}
+
+// TestRepair: a lease that is kept alive survives that all members lose it, one
+// after the other, each after the one before was repaired.
+func TestRepair(t *testing.T) {
+	bubble(t, 3, func(r *rig) {
+		h := r.take("a")
+		alive := func(d time.Duration) {
+			r.Helper()
+			for start := time.Now(); time.Since(start) < d; settle(ttl / 3) {
+				if err := r.extend(h); err != nil {
+					r.Fatal(err)
+				}
+			}
+		}
+		for i, s := range r.stores {
+			alive(time.Minute)
+			s.Restart()
+			alive(quarantine - 20*time.Second)
+			if got := r.holders(h); got[i] != 0 {
+				r.Errorf("member %d has the lease although it is in quarantine", i+1)
+			}
+			alive(30 * time.Second)
+			if got := r.holders(h); !slices.Equal(got, []uint64{h.token, h.token, h.token}) {
+				r.Errorf("members have %v after member %d was repaired, want %d", got, i+1, h.token)
+			}
+		}
+		if lock, err := r.stores[0].Inspect(r.Context(), "a"); err != nil || lock.Holders[0].Holder.Host != "web-3" {
+			r.Errorf("a repaired lease is %+v, %v", lock.Holders, err)
+		}
+		r.mustRelease(h)
+	})
+}
+
+// TestRepairsUnreached: a member that could not be reached at first is given
+// the lease later, by whichever engine extends it.
+func TestRepairsUnreached(t *testing.T) {
+	bubble(t, 3, func(r *rig) {
+		r.links[1].set(down)
+		h := r.take("a")
+		other := r.another()
+		if err := other.extend(h); err != nil { // it learns the token
+			r.Fatal(err)
+		}
+		if err := other.extend(h); err != nil {
+			r.Fatal(err)
+		}
+		settle(0)
+		if got := r.holders(h); !slices.Equal(got, []uint64{h.token, h.token, h.token}) {
+			r.Errorf("members have %v, want %d", got, h.token)
+		}
+	})
+}
+
+// TestLossOfMajority: a lease that a majority has lost is lost, and what is
+// left of it is taken away.
+func TestLossOfMajority(t *testing.T) {
+	bubble(t, 3, func(r *rig) {
+		h := r.take("a")
+		settle(0)
+		r.stores[0].Restart()
+		r.stores[1].Restart()
+		if err := r.extend(h); !isLost(err) {
+			r.Errorf("Extend: %v, want ErrLost", err)
+		}
+		settle(time.Second)
+		r.free("a")
+		if err := r.release(h); !isLost(err) {
+			r.Errorf("Release: %v, want ErrLost", err)
+		}
+	})
+}
+
+// TestStaleHolderIsNotRepaired: when another had the lock in between, an
+// extension of the first does not bring it back, whichever members forgot
+// what.
+func TestStaleHolderIsNotRepaired(t *testing.T) {
+	bubble(t, 3, func(r *rig) {
+		stale := r.take("a")
+		settle(ttl)
+		other := r.another()
+		other.links[0].set(down)
+		next := other.take("a") // on members 2 and 3
+		for range 3 {
+			if err := r.extend(stale); !isLost(err) {
+				r.Errorf("Extend by an earlier holder: %v", err)
+			}
+			settle(time.Second)
+		}
+		if got := r.holders(next); got[1] != next.token || got[2] != next.token {
+			r.Errorf("members have %v", got)
+		}
+		other.mustRelease(next)
+		if err := r.extend(stale); !isLost(err) {
+			r.Errorf("Extend by an earlier holder: %v", err)
+		}
+		settle(time.Second)
+		r.free("a")
+	})
+}
+
+// TestRepeatByAnotherEngine: the same request by an engine that knows nothing
+// of the first finds its lease.
+func TestRepeatByAnotherEngine(t *testing.T) {
+	bubble(t, 3, func(r *rig) {
+		r.links[2].set(down)
+		h := r.take("a") // on members 1 and 2
+		settle(time.Second)
+		other := r.another()
+		other.links[0].slow(10 * time.Millisecond)
+		other.links[1].slow(20 * time.Millisecond)
+		other.links[2].slow(time.Millisecond) // it would accept a token of its own first
+		if again := other.grant(h.AcquireRequest); again.token != h.token {
+			r.Errorf("token of the repeat %d, want %d", again.token, h.token)
+		}
+		settle(time.Second)
+		if got := r.holders(h); !slices.Equal(got, []uint64{h.token, h.token, 0}) {
+			r.Errorf("members have %v, want nothing of a second token", got)
+		}
+		r.mustRelease(h)
+		settle(time.Second)
+		r.free("a")
+	})
+}
+
+// TestAmbiguousRepeat: if the members that answer cannot tell whether the first
+// request was granted, a repeat must not make a second token of it.
+func TestAmbiguousRepeat(t *testing.T) {
+	bubble(t, 3, func(r *rig) {
+		r.links[2].set(down)
+		h := r.take("a") // on members 1 and 2
+		settle(time.Second)
+		other := r.another()
+		other.links[0].set(down)
+		other.fails(h.AcquireRequest, quorumlock.ErrNoQuorum)
+		settle(time.Second)
+		if got := r.holders(h); !slices.Equal(got, []uint64{h.token, h.token, 0}) {
+			r.Errorf("members have %v, want the first lease and nothing else", got)
+		}
+		if err := r.extend(h); err != nil {
+			r.Errorf("Extend: %v", err)
+		}
+	})
+}
+
+// TestRepeatOfHalfALease: where it is certain that the first request was not
+// granted, a repeat takes over what it left behind, with a new token.
+func TestRepeatOfHalfALease(t *testing.T) {
+	bubble(t, 3, func(r *rig) {
+		req := ask("a")
+		token := uint64(time.Now().UnixMicro())
+		half, err := r.stores[0].Propose(r.Context(), driver.ProposeRequest{
+			Name: "a", LeaseID: req.LeaseID, TTL: time.Minute, Token: token, Lead: time.Second,
+		})
+		if err != nil || half.Vote != driver.VoteAccepted {
+			r.Fatalf("%+v, %v", half, err)
+		}
+		settle(time.Second)
+		h := r.grant(req)
+		if h.token <= token {
+			r.Errorf("token %d, want more than %d", h.token, token)
+		}
+		if err := r.extend(h); err != nil {
+			r.Error(err)
+		}
+		settle(time.Second)
+		if got := r.holders(h); !slices.Equal(got, []uint64{h.token, h.token, h.token}) {
+			r.Errorf("members have %v, want %d", got, h.token)
+		}
+	})
+}
+
+// TestReleaseByAnotherEngine: what it did not know, it makes up for: no member
+// repairs the lease afterwards.
+func TestReleaseByAnotherEngine(t *testing.T) {
+	bubble(t, 3, func(r *rig) {
+		r.links[2].set(down)
+		h := r.take("a") // on members 1 and 2
+		settle(0)
+		r.another().mustRelease(h)
+		settle(time.Second)
+		reply := r.stores[2].Renew(r.Context(), []driver.RenewRequest{{
+			Name: "a", LeaseID: h.LeaseID, TTL: ttl, Repair: true, Token: h.token,
+		}})[0]
+		if !isLost(reply.Err) {
+			r.Errorf("a late repair after the release: %+v", reply)
+		}
+		if err := r.extend(h); !isLost(err) {
+			r.Errorf("Extend after the release: %v", err)
+		}
+		r.free("a")
+	})
+}
+
+// TestMemberWithWrongClock: a member whose clock is far off is left behind, and the
+// tokens do not follow it.
+func TestMemberWithWrongClock(t *testing.T) {
+	for _, off := range []time.Duration{-48 * time.Hour, 48 * time.Hour} {
+		bubble(t, 3, func(r *rig) {
+			r.links[0].Member = wrongClock{r.stores[0], off}
+			var last uint64
+			for range 3 {
+				for range 3 {
+					h := r.take("a")
+					if ahead := int64(h.token) - time.Now().UnixMicro(); ahead < -1e6 || ahead > 1e6 || h.token <= last {
+						r.Errorf("token %d after %d, %d us ahead of the right clocks", h.token, last, ahead)
+					}
+					last = h.token
+					if err := r.extend(h); err != nil {
+						r.Error(err)
+					}
+					r.mustRelease(h)
+					settle(0) // also at the third member, whose vote is needed
+				}
+				settle(time.Minute)
+			}
+		})
+	}
+}

@@ -1,0 +1,156 @@
+package quorumlock_test
+
+import (
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/memlock"
+	"github.com/holdfast-locks/holdfast/quorumlock"
+)
+
+// A rig is an engine in virtual time, with links that the test controls.
+type rig struct {
+	*testing.T
+	*quorumlock.Engine
+	stores []*memlock.Member
+	links  []*link
+}
+
+// bubble runs f in virtual time on an engine of n members with the default
+// options.
+func bubble(t *testing.T, n int, f func(r *rig)) {
+	t.Helper()
+	virtual(t, func(t *testing.T) { f(newRig(t, stores(t, n))) })
+}
+
+// virtual runs f in virtual time.
+func virtual(t *testing.T, f func(t *testing.T)) {
+	t.Helper()
+	synctest.Test(t, f)
+}
+
+// newRig returns another engine on the same members.
+func newRig(t *testing.T, stores []*memlock.Member) *rig {
+	t.Helper()
+	return newRigWith(t, stores, 0)
+}
+
+func newRigWith(t *testing.T, stores []*memlock.Member, maxTTL time.Duration) *rig {
+	t.Helper()
+	r := &rig{T: t, stores: stores, links: linked(stores)}
+	e, err := quorumlock.New(members(r.links), &quorumlock.Options{MaxTTL: maxTTL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Engine = e
+	t.Cleanup(func() {
+		if err := e.Close(); err != nil {
+			t.Errorf("Close: %v", err)
+		}
+		for _, l := range r.links {
+			l.deliver()
+		}
+		settle(10 * time.Second) // for what is still under way on the links
+	})
+	return r
+}
+
+func (r *rig) another() *rig { return newRig(r.T, r.stores) }
+
+// ttl is that of leases in tests that do not need another. A tenth of it is
+// the time limit of a member.
+const ttl = 10 * time.Second
+
+func ask(name string) driver.AcquireRequest {
+	return driver.AcquireRequest{Name: name, LeaseID: driver.NewLeaseID(), TTL: ttl, Holder: driver.Holder{Host: "web-3"}}
+}
+
+// outcome makes an attempt that must have the given outcome.
+func (r *rig) outcome(req driver.AcquireRequest, want driver.Outcome) driver.AcquireReply {
+	r.Helper()
+	reply, err := r.Acquire(r.Context(), req)
+	if err != nil || reply.Outcome != want {
+		r.Fatalf("Acquire: %+v, %v; want outcome %d", reply, err, want)
+	}
+	return reply
+}
+
+// A held is a lease that was granted.
+type held struct {
+	driver.AcquireRequest
+	token uint64
+}
+
+func (r *rig) grant(req driver.AcquireRequest) held {
+	r.Helper()
+	return held{req, r.outcome(req, driver.Granted).Token}
+}
+
+func (r *rig) take(name string) held {
+	r.Helper()
+	return r.grant(ask(name))
+}
+
+// fails makes an attempt that must fail with an error that wraps want.
+func (r *rig) fails(req driver.AcquireRequest, want error) error {
+	r.Helper()
+	reply, err := r.Acquire(r.Context(), req)
+	if !errors.Is(err, want) {
+		r.Fatalf("Acquire: %+v, %v; want %v", reply, err, want)
+	}
+	return err
+}
+
+func (r *rig) extend(h held) error {
+	return r.Extend(r.Context(), []driver.ExtendRequest{{Name: h.Name, LeaseID: h.LeaseID, TTL: h.TTL}})[0]
+}
+
+func (r *rig) release(h held) error {
+	return r.Release(r.Context(), driver.ReleaseRequest{Name: h.Name, LeaseID: h.LeaseID})
+}
+
+func (r *rig) mustRelease(h held) {
+	r.Helper()
+	if err := r.release(h); err != nil {
+		r.Fatalf("Release: %v", err)
+	}
+}
+
+// holders returns whose lease each member has: h's token, 0 if none, and 1 for
+// any other.
+func (r *rig) holders(h held) []uint64 {
+	r.Helper()
+	has := make([]uint64, len(r.stores))
+	for i, s := range r.stores {
+		lock, err := s.Inspect(r.Context(), h.Name)
+		if err != nil {
+			r.Fatal(err)
+		}
+		for _, holder := range lock.Holders {
+			if has[i] = 1; holder.LeaseID == h.LeaseID && !holder.Released {
+				has[i] = holder.Token
+			}
+		}
+	}
+	return has
+}
+
+// free fails unless no member has a lease of name.
+func (r *rig) free(name string) {
+	r.Helper()
+	for i, s := range r.stores {
+		lock, err := s.Inspect(r.Context(), name)
+		if err != nil || len(lock.Holders) != 0 {
+			r.Errorf("member %d has %+v, %v; want nothing", i+1, lock.Holders, err)
+		}
+	}
+}
+
+// settle lets everything happen that happens within d.
+func settle(d time.Duration) {
+	time.Sleep(d)
+	synctest.Wait()
+}

@@ -1,0 +1,29 @@
+package quorumlock_test
+
+import (
+	"context"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/memlock"
+)
+
+// A wrongClock is a member that judges proposals by a clock that is off.
+type wrongClock struct {
+	*memlock.Member
+	off time.Duration
+}
+
+func (w wrongClock) Propose(ctx context.Context, req driver.ProposeRequest) (driver.ProposeReply, error) {
+	clock := time.Now().Add(w.off)
+	ahead := time.UnixMicro(int64(req.Token)).Sub(clock)
+	// The store's own clock is right: let it decide all but the clock's part.
+	lead := req.Lead
+	req.Lead = 1 << 62
+	if ahead < -driver.MaxProposalLag || ahead > lead {
+		req.Token = 2 // it is refused for certain, unless it is refused for another reason
+	}
+	reply, err := w.Member.Propose(ctx, req)
+	reply.Clock = uint64(clock.UnixMicro())
+	return reply, err
+}

@@ -1,0 +1,301 @@
+package redislock
+
+import (
+	"fmt"
+	"maps"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/internal/drivertest"
+	"github.com/holdfast-locks/holdfast/internal/testsvc"
+)
+
+// persistent makes a server keep what it has.
+var persistent = []string{"--appendonly", "yes"}
+
+func diagnose(t *testing.T, url string) driver.Diagnosis {
+	t.Helper()
+	d, err := open(t, url).Diagnose(t.Context(), driver.DiagnoseRequest{TTL: 30 * time.Second, URL: url})
+	if err != nil {
+		t.Fatalf("diagnose: %v", err)
+	}
+	return d
+}
+
+// wantFinding fails t unless the first finding of a key has the level and all
+// texts, and returns it.
+func wantFinding(t *testing.T, d driver.Diagnosis, key string, level driver.Level, texts ...string) driver.Finding {
+	t.Helper()
+	for _, f := range d.Findings {
+		if f.Key != key {
+			continue
+		}
+		for _, text := range texts {
+			if !strings.Contains(f.Text, text) {
+				t.Errorf("%s: %q is not in %q", key, text, f.Text)
+			}
+		}
+		if f.Level != level {
+			t.Errorf("%s is %s, want %s: %s", key, f.Level, level, f.Text)
+		}
+		if (f.Err != nil) != (f.Level == driver.Fail) {
+			t.Errorf("%s is %s with the error %v", key, f.Level, f.Err)
+		}
+		return f
+	}
+	t.Fatalf("no finding %s in %+v", key, d.Findings)
+	return driver.Finding{}
+}
+
+// wantOnly fails t unless exactly the checks of keys have found something.
+func wantOnly(t *testing.T, d driver.Diagnosis, keys ...string) {
+	t.Helper()
+	want, got := map[string]bool{}, map[string]bool{}
+	for _, key := range keys {
+		want[key] = true
+	}
+	for _, f := range d.Findings {
+		if f.Level != driver.OK {
+			got[f.Key] = true
+		}
+	}
+	if !maps.Equal(got, want) {
+		t.Errorf("not well: %v, want %v: %+v", got, want, d.Findings)
+	}
+}
+
+func TestDiagnoseGood(t *testing.T) {
+	server := testsvc.Redis(t, persistent...)
+	e, admin := open(t, server.URL), plain(t, server)
+	drivertest.Granted(t, e, drivertest.Request("held", time.Minute))
+	drivertest.Queued(t, e, "held", time.Minute)
+	drivertest.Cycle(t, e, "free")
+	before := dump(t, admin)
+	d := diagnose(t, server.URL)
+	wantOnly(t, d)
+	if after := dump(t, admin); !maps.Equal(before, after) {
+		t.Errorf("the store was %v and is %v", before, after)
+	}
+	for _, key := range []string{"server", "memory", "persistence", "replicas", "clock", "round_trip", "rights", "messages", "locks", "tokens"} {
+		wantFinding(t, d, key, driver.OK)
+	}
+	keys := wantFinding(t, d, "keys", driver.OK)
+	if c := keys.Counts; c["last_tokens"] != 2 || c["held"] != 1 || c["queued"] != 1 {
+		t.Errorf("counts %v, want two last tokens, one held and one queued", c)
+	}
+	wantFinding(t, d, "server", driver.OK, "master")
+	wantFinding(t, d, "rights", driver.OK, `"default"`)
+}
+
+func TestDiagnoseSettings(t *testing.T) {
+	server := testsvc.Redis(t, "--maxmemory", "100mb", "--maxmemory-policy", "allkeys-lru")
+	admin := plain(t, server)
+	d := diagnose(t, server.URL)
+	wantOnly(t, d, "memory", "persistence")
+	wantFinding(t, d, "memory", driver.Warn, "maxmemory-policy allkeys-lru", "set maxmemory-policy noeviction")
+	wantFinding(t, d, "persistence", driver.Warn, "none", "restart", "appendonly yes")
+
+	do(t, admin, "CONFIG SET maxmemory-policy noeviction")
+	do(t, admin, "CONFIG SET save", "3600 1")
+	do(t, admin, "CONFIG SET min-replicas-to-write 0")
+	d = diagnose(t, server.URL)
+	wantOnly(t, d)
+	wantFinding(t, d, "memory", driver.OK, "of 100 MiB")
+	wantFinding(t, d, "persistence", driver.OK, "save 3600 1")
+	wantFinding(t, d, "replicas", driver.OK, "none", "min-replicas-to-write 0")
+
+	do(t, admin, "CONFIG SET maxmemory 0")
+	do(t, admin, "CONFIG SET maxmemory-policy allkeys-lru")
+	wantFinding(t, diagnose(t, server.URL), "memory", driver.OK, "nothing is evicted")
+}
+
+func TestDiagnoseTokensAhead(t *testing.T) {
+	server := testsvc.Redis(t, persistent...)
+	admin := plain(t, server)
+	for name, lead := range map[string]time.Duration{"ahead": time.Hour, "behind": -time.Hour} {
+		do(t, admin, "SET", keyspace{}.fence(name), fmt.Sprint(time.Now().Add(lead).UnixMicro()))
+	}
+	d := diagnose(t, server.URL)
+	wantOnly(t, d, "tokens")
+	f := wantFinding(t, d, "tokens", driver.Warn, `"ahead"`, "clock")
+	if lead := f.Measures["lead"]; lead < 59*time.Minute || lead > time.Hour {
+		t.Errorf("lead %s, want an hour", lead)
+	}
+}
+
+// TestDiagnoseSample: a large store is not looked at as a whole.
+func TestDiagnoseSample(t *testing.T) {
+	server := testsvc.Redis(t, persistent...)
+	admin := plain(t, server)
+	do(t, admin, "EVAL", `for i = 1, 20000 do redis.call('SET', 'holdfast:{n' .. i .. '}:fence:n' .. i, '1') end`, "0")
+	do(t, admin, "CONFIG RESETSTAT")
+	f := wantFinding(t, diagnose(t, server.URL), "keys", driver.OK, "in a sample")
+	if n := f.Counts["last_tokens"]; n < lookNames || n > 2*lookNames {
+		t.Errorf("%d names, want about %d", n, lookNames)
+	}
+	if scans := commandStats(t, admin)["scan"]; scans > lookKeys/scanStep+1 {
+		t.Errorf("%d scans", scans)
+	}
+}
+
+func TestDiagnoseRights(t *testing.T) {
+	server := testsvc.Redis(t, persistent...)
+	admin := plain(t, server)
+	url := strings.Replace(server.URL, "redis://", "redis://guest:pw@", 1)
+	for _, c := range []struct {
+		rights string
+		not    []string // keys of findings that are not well
+		key    string
+		level  driver.Level
+		texts  []string
+	}{
+		{"~* &* +@all -publish", []string{"messages"}, "messages", driver.Warn, []string{`"guest"`, "may not run publish", "+publish"}},
+		{"~* &* +@all -subscribe", []string{"messages"}, "messages", driver.Warn, []string{"may not run subscribe"}},
+		{"~* resetchannels +@all", []string{"messages"}, "messages", driver.Warn, []string{"channels", "&holdfast:inbox:*"}},
+		{"~* &* +@all -evalsha", []string{"rights", "locks", "keys"}, "rights", driver.Fail, []string{"may not run evalsha: give it +evalsha"}},
+		{"~* &* +@all -zadd -pttl", []string{"rights", "locks"}, "rights", driver.Fail, []string{"may not run pttl, zadd: give it +pttl +zadd"}},
+		{"~* &* +@all -set -hset", []string{"rights", "locks"}, "rights", driver.Fail, []string{"may not run set, hset:"}},
+		{"~* &* +@all -set", []string{"rights", "locks"}, "rights", driver.Fail, []string{"may not run set:"}},
+		{"~* &* +@all -info -config", []string{"server"}, "server", driver.Warn, []string{"not allowed to look"}},
+		{"~* &* +@all -config", nil, "replicas", driver.OK, []string{"not allowed to look at min-replicas-to-write"}},
+		{"~* &* +@all -acl", nil, "rights", driver.OK, []string{"this user may"}},
+		{"~other* &* +@all", []string{"rights", "locks", "keys"}, "rights", driver.Fail, []string{"keys such as", "~*", "prefix"}},
+		{"~* &* +@all -scan", []string{"rights", "keys"}, "keys", driver.Warn, []string{"not allowed to look"}},
+		{"~* &* +@all -time", []string{"rights", "locks", "clock", "keys"}, "clock", driver.Warn, []string{"not allowed to look"}},
+	} {
+		t.Run(c.rights, func(t *testing.T) {
+			do(t, admin, "ACL SETUSER guest reset on >pw "+c.rights)
+			drivertest.Cycle(t, open(t, server.URL), "known")
+			before := dump(t, admin)
+			d := diagnose(t, url)
+			wantOnly(t, d, c.not...)
+			wantFinding(t, d, c.key, c.level, c.texts...)
+			if c.level == driver.Fail {
+				wantIs(t, "the finding", wantFinding(t, d, c.key, c.level).Err, driver.ErrPermission)
+			}
+			if after := dump(t, admin); len(before) != len(after) {
+				t.Errorf("the store was %v and is %v", before, after)
+			}
+		})
+	}
+}
+
+// TestDiagnoseReplica: a replica cannot grant locks.
+func TestDiagnoseReplica(t *testing.T) {
+	server := testsvc.Redis(t, persistent...)
+	do(t, plain(t, server), "REPLICAOF 127.0.0.1 1")
+	d := diagnose(t, server.URL)
+	wantIs(t, "locks", wantFinding(t, d, "locks", driver.Fail, "read-only replica").Err, driver.ErrUnavailable)
+	wantFinding(t, d, "server", driver.OK, "replica")
+}
+
+func TestDiagnoseGone(t *testing.T) {
+	server := testsvc.Redis(t)
+	e := open(t, server.URL)
+	server.Kill()
+	_, err := e.Diagnose(t.Context(), driver.DiagnoseRequest{TTL: time.Second})
+	wantIs(t, "diagnose without a server", err, driver.ErrUnavailable)
+	server.Restart()
+	silent := open(t, server.URL)
+	server.Stop()
+	began := time.Now()
+	_, err = silent.Diagnose(t.Context(), driver.DiagnoseRequest{TTL: time.Second})
+	wantIs(t, "diagnose with a silent server", err, driver.ErrUnavailable)
+	if took := time.Since(began); took > 2*lookTimeout {
+		t.Errorf("it took %s", took)
+	}
+	_ = silent.Close()
+	_, err = silent.Diagnose(t.Context(), driver.DiagnoseRequest{TTL: time.Second})
+	wantIs(t, "diagnose after Close", err, driver.ErrClosed)
+}
+
+func TestDiagnoseSentinel(t *testing.T) {
+	g := testsvc.Sentinel(t, persistent...)
+	d := diagnose(t, g.URL)
+	wantOnly(t, d)
+	wantFinding(t, d, "sentinels", driver.OK, "3 of 3 name the master "+g.Servers[0].Addr)
+	wantFinding(t, d, "clocks", driver.OK)
+	if n := wantFinding(t, d, "replicas", driver.OK).Counts["replicas"]; n != 2 {
+		t.Errorf("%d replicas, want 2", n)
+	}
+	if n := count(d, "server"); n != 3 {
+		t.Errorf("%d servers, want 3", n)
+	}
+	if n := count(d, "round_trip"); n != 1 {
+		t.Errorf("%d round trips, want that of the master", n)
+	}
+
+	g.Sentinels[1].Kill()
+	g.Sentinels[2].Kill()
+	e := open(t, g.URL)
+	drivertest.Eventually(t, "the quorum is lost", func() bool {
+		_, err := g.Sentinels[0].Do("SENTINEL", "CKQUORUM", testsvc.MasterName)
+		return err != nil
+	})
+	d, err := e.Diagnose(t.Context(), driver.DiagnoseRequest{TTL: time.Second, URL: g.URL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantOnly(t, d, "sentinel")
+	wantFinding(t, d, "sentinel", driver.Warn, "enough others")
+	wantFinding(t, d, "sentinels", driver.OK, "1 of 3")
+}
+
+func count(d driver.Diagnosis, key string) (n int) {
+	for _, f := range d.Findings {
+		if f.Key == key {
+			n++
+		}
+	}
+	return n
+}
+
+func TestDiagnoseCluster(t *testing.T) {
+	c := testsvc.RedisCluster(t, persistent...)
+	e := open(t, c.URL)
+	drivertest.Cycle(t, e, "a")
+	drivertest.Eventually(t, "the client knows all nodes", func() bool { return len(e.client.Nodes()) == 6 })
+	d, err := e.Diagnose(t.Context(), driver.DiagnoseRequest{TTL: 30 * time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantOnly(t, d)
+	wantFinding(t, d, "slots", driver.OK, "16384")
+	wantFinding(t, d, "masters", driver.OK, "3, each with a replica")
+	wantFinding(t, d, "clocks", driver.OK)
+	if n := wantFinding(t, d, "keys", driver.OK).Counts["last_tokens"]; n != 1 {
+		t.Errorf("%d last tokens, want 1", n)
+	}
+	if n := count(d, "server"); n != 6 {
+		t.Errorf("%d servers, want 6", n)
+	}
+
+	c.Replicas[1].Kill()
+	drivertest.Eventually(t, "the replica is known to be gone", func() bool {
+		nodes, err := c.Masters[0].Do("CLUSTER", "NODES")
+		return err == nil && parseNodes(nodes)[c.Masters[1].Addr] == 0
+	})
+	wantFinding(t, diagnose(t, c.URL), "masters", driver.Warn, c.Masters[1].Addr, "without a replica")
+}
+
+// TestDiagnoseSlots: a cluster that does not serve all names.
+func TestDiagnoseSlots(t *testing.T) {
+	server := cluster(t)
+	do(t, plain(t, server), "CONFIG SET cluster-require-full-coverage no")
+	do(t, plain(t, server), "CLUSTER DELSLOTS 5")
+	e := New(clusterClient(t, server), nil)
+	defer func() { _ = e.Close() }()
+	d, err := e.Diagnose(t.Context(), driver.DiagnoseRequest{TTL: time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantIs(t, "slots", wantFinding(t, d, "slots", driver.Fail, "16383 of 16384").Err, driver.ErrUnavailable)
+}
+
+// TestDiagnoseTLS: the servers of a URL are reached the same way.
+func TestDiagnoseTLS(t *testing.T) {
+	server, files := testsvc.RedisTLS(t, persistent...)
+	wantOnly(t, diagnose(t, server.URL+"?tls_ca="+files.CA+"&tls_cert="+files.Cert+"&tls_key="+files.Key))
+}

@@ -1,0 +1,419 @@
+package redislock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/internal/testsvc"
+	"github.com/holdfast-locks/holdfast/onetime"
+)
+
+// digest of a token that no other test has.
+const digest = driver.Digest("0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef")
+
+// deposit stores a token, and returns the request.
+func deposit(t testing.TB, e *Engine, ttl, memory time.Duration) driver.DepositRequest {
+	t.Helper()
+	req := driver.DepositRequest{Digest: digest, By: driver.NewLeaseID(), Payload: []byte("payload"), TTL: ttl, Memory: memory}
+	if err := e.Deposit(t.Context(), req); err != nil {
+		t.Fatal(err)
+	}
+	return req
+}
+
+// redeem redeems the token, which must be answered with this state, and with
+// the payload if it is granted.
+func redeem(t testing.TB, e *Engine, by driver.LeaseID, want driver.VaultState, granted bool) {
+	t.Helper()
+	reply, err := e.Redeem(t.Context(), driver.RedeemRequest{Digest: digest, By: by})
+	if err != nil || reply.State != want || reply.Granted != granted || granted != (string(reply.Payload) == "payload") {
+		t.Fatalf("redeem: %s, granted %t, %v; want %s, %t", reply.State, reply.Granted, err, want, granted)
+	}
+}
+
+// lasts fails t unless the key has between low and high left.
+func lasts(t testing.TB, admin rueidis.Client, key string, low, high time.Duration) {
+	t.Helper()
+	if left := time.Duration(number(t, admin, "PTTL", key)) * time.Millisecond; left < low || left > high {
+		t.Errorf("%s lasts %s, want %s to %s", key, left, low, high)
+	}
+}
+
+// TestVaultKeys: a token has two keys, each of which goes away by itself, and
+// the payload as soon as nobody can be handed it. INVARIANT I11.
+func TestVaultKeys(t *testing.T) {
+	server := testsvc.Redis(t)
+	e, admin := open(t, server.URL+"?prefix=p:"), plain(t, server)
+	keys := e.keys.vault(digest)
+	token, payload := keys[0], keys[1]
+	if want := "p:holdfast:{" + string(digest) + "}:onetime:" + string(digest); token != want {
+		t.Errorf("the token's key is %q, want %q", token, want)
+	}
+	deposit(t, e, time.Hour, 24*time.Hour)
+	if n := number(t, admin, "DBSIZE"); n != 2 {
+		t.Errorf("a token has %d keys", n)
+	}
+	lasts(t, admin, payload, 59*time.Minute, time.Hour)
+	lasts(t, admin, token, 25*time.Hour-time.Minute, 25*time.Hour)
+	by := driver.NewLeaseID()
+	for range 2 {
+		redeem(t, e, by, driver.Redeemed, true)
+		redeem(t, e, driver.NewLeaseID(), driver.Redeemed, false)
+		lasts(t, admin, payload, driver.RedeemGrace-20*time.Second, driver.RedeemGrace)
+		lasts(t, admin, token, 25*time.Hour-time.Minute, 25*time.Hour)
+	}
+	// A repeat does not lengthen RedeemGrace.
+	do(t, admin, "PEXPIRE", payload, "9000")
+	redeem(t, e, by, driver.Redeemed, true)
+	lasts(t, admin, payload, 0, 9*time.Second)
+	do(t, admin, "PEXPIRE", payload, "0") // RedeemGrace is over
+	redeem(t, e, by, driver.Redeemed, false)
+
+	do(t, admin, "FLUSHALL")
+	deposit(t, e, time.Hour, 24*time.Hour)
+	if reply, err := e.Revoke(t.Context(), digest); err != nil || reply.State != driver.Fresh {
+		t.Errorf("revoke: %+v, %v", reply, err)
+	}
+	if n := number(t, admin, "EXISTS", payload); n != 0 {
+		t.Error("the payload outlives the revoke")
+	}
+	lasts(t, admin, token, 25*time.Hour-time.Minute, 25*time.Hour)
+
+	// The payload of a redeemed token does not outlive what is known of it.
+	do(t, admin, "FLUSHALL")
+	deposit(t, e, 10*time.Second, 10*time.Second)
+	redeem(t, e, by, driver.Redeemed, true)
+	lasts(t, admin, payload, time.Second, 20*time.Second)
+	if p, k := number(t, admin, "PEXPIRETIME", payload), number(t, admin, "PEXPIRETIME", token); p > k+1 {
+		t.Errorf("the payload lasts %d ms longer than its token", p-k)
+	}
+}
+
+// TestVaultGoesAway by itself: after RedeemGrace and Memory there is no key.
+func TestVaultGoesAway(t *testing.T) {
+	server := testsvc.Redis(t)
+	e, admin := open(t, server.URL), plain(t, server)
+	deposit(t, e, 300*time.Millisecond, 300*time.Millisecond)
+	redeem(t, e, driver.NewLeaseID(), driver.Redeemed, true)
+	time.Sleep(time.Second)
+	if keys := dump(t, admin); len(keys) != 0 {
+		t.Errorf("there still are %v", keys)
+	}
+	redeem(t, e, driver.NewLeaseID(), driver.Unknown, false)
+}
+
+// TestVaultSlots: both keys of a token are in one slot, whatever the prefix.
+func TestVaultSlots(t *testing.T) {
+	for _, prefix := range []string{"", "p:", "{tag}:"} {
+		k, err := newKeyspace(prefix)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if keys := k.vault(digest); slot(keys[0]) != slot(keys[1]) || keys[0] == keys[1] {
+			t.Errorf("prefix %q: the keys %q are in the slots %d and %d", prefix, keys, slot(keys[0]), slot(keys[1]))
+		}
+	}
+}
+
+// TestVaultExpiredStaysExpired: the payload's end decides, so that a clock that
+// goes back makes no token fresh again.
+func TestVaultExpiredStaysExpired(t *testing.T) {
+	server := testsvc.Redis(t)
+	e, admin := open(t, server.URL), plain(t, server)
+	req := deposit(t, e, 10*time.Millisecond, time.Minute)
+	token := e.keys.vault(digest)[0]
+	time.Sleep(50 * time.Millisecond)
+	redeem(t, e, driver.NewLeaseID(), driver.Expired, false)
+	do(t, admin, "PEXPIRE", token, "3600000") // as if the clock had gone back
+	before := dump(t, admin)
+	if err := e.Deposit(t.Context(), req); err != nil {
+		t.Errorf("a repeat: %v", err)
+	}
+	redeem(t, e, driver.NewLeaseID(), driver.Expired, false)
+	if reply, err := e.Revoke(t.Context(), digest); err != nil || reply.State != driver.Expired {
+		t.Errorf("revoke: %+v, %v", reply, err)
+	}
+	if after := dump(t, admin); !maps.Equal(before, after) {
+		t.Errorf("the store was %v and is %v", before, after)
+	}
+}
+
+// TestVaultOnFullServer: a token is stored whole or not at all, and the tokens
+// that there are can be redeemed and revoked.
+func TestVaultOnFullServer(t *testing.T) {
+	server := testsvc.Redis(t)
+	e, admin := open(t, server.URL), plain(t, server)
+	by := driver.NewLeaseID()
+	for _, end := range []func(){
+		func() { redeem(t, e, by, driver.Redeemed, true); redeem(t, e, by, driver.Redeemed, true) },
+		func() {
+			if reply, err := e.Revoke(t.Context(), digest); err != nil || reply.State != driver.Fresh {
+				t.Errorf("revoke: %+v, %v", reply, err)
+			}
+			redeem(t, e, by, driver.Revoked, false)
+		},
+	} {
+		do(t, admin, "CONFIG SET maxmemory 0")
+		do(t, admin, "FLUSHALL")
+		deposit(t, e, time.Minute, time.Minute)
+		do(t, admin, "CONFIG SET maxmemory 1")
+		before := dump(t, admin)
+		err := e.Deposit(t.Context(), driver.DepositRequest{
+			Digest: digest[1:] + "0", By: by, Payload: []byte("other"), TTL: time.Minute, Memory: time.Minute,
+		})
+		wantIs(t, "deposit", err, driver.ErrUnavailable)
+		if after := dump(t, admin); !maps.Equal(before, after) {
+			t.Errorf("the store was %v and is %v", before, after)
+		}
+		end()
+	}
+}
+
+// TestForeignVault: what another program left under the keys of a token is an
+// error, and changes nothing.
+func TestForeignVault(t *testing.T) {
+	server := testsvc.Redis(t)
+	e, admin := open(t, server.URL), plain(t, server)
+	keys := e.keys.vault(digest)
+	for what, spoil := range map[string]func(){
+		"text":          func() { do(t, admin, "SET", keys[0], "fresh and fruity") },
+		"nothing":       func() { do(t, admin, "SET", keys[0], "") },
+		"another state": func() { do(t, admin, "SET", keys[0], "stale "+string(digest[:32])) },
+		"a list":        func() { do(t, admin, "LPUSH", keys[0], "x") },
+		"a list beside": func() {
+			deposit(t, e, time.Minute, time.Minute)
+			do(t, admin, "DEL", keys[1])
+			do(t, admin, "LPUSH", keys[1], "x")
+		},
+	} {
+		do(t, admin, "FLUSHALL")
+		spoil()
+		before := dump(t, admin)
+		for op, call := range map[string]func() error{
+			"deposit": func() error {
+				return e.Deposit(t.Context(), driver.DepositRequest{Digest: digest, By: driver.NewLeaseID(), TTL: time.Minute, Memory: time.Minute})
+			},
+			"redeem": func() error {
+				_, err := e.Redeem(t.Context(), driver.RedeemRequest{Digest: digest, By: driver.NewLeaseID()})
+				return err
+			},
+			"peek":   func() error { _, err := e.Peek(t.Context(), digest); return err },
+			"revoke": func() error { _, err := e.Revoke(t.Context(), digest); return err },
+		} {
+			wantIs(t, op+" over "+what, call(), driver.ErrKindMismatch)
+		}
+		if after := dump(t, admin); !maps.Equal(before, after) {
+			t.Errorf("%s: the store was %v and is %v", what, before, after)
+		}
+	}
+}
+
+// TestVaultReplies that make no sense leave the outcome unknown, and do not
+// show in the error: they may hold a payload.
+func TestVaultReplies(t *testing.T) {
+	for _, reply := range []any{
+		nil, int64(1), "payload", []any{}, []any{int64(1)}, []any{int64(5)}, []any{int64(-2)}, []any{"payload"},
+		[]any{int64(1), "payload"}, []any{int64(2), int64(2)}, []any{int64(3), "payload"},
+		[]any{int64(2), int64(1), "payload"}, []any{int64(1), "payload", int64(1)}, []any{int64(1), int64(1), int64(1)},
+	} {
+		for op, parse := range map[string]func(any) (driver.VaultReply, error){"redeem": parseRedeem, "peek": parsePeek} {
+			got, err := parse(reply)
+			if err == nil || got.State != driver.Unknown || got.Payload != nil || strings.Contains(err.Error(), "payload") {
+				t.Errorf("%s: %v became %+v, %v", op, reply, got, err)
+			}
+			for _, certain := range []error{driver.ErrUnavailable, driver.ErrKindMismatch, driver.ErrInvalid} {
+				if errors.Is(err, certain) {
+					t.Errorf("%s: %v became %v, which is certain", op, reply, err)
+				}
+			}
+		}
+	}
+}
+
+// TestVaultCost counts the commands that reach the server.
+func TestVaultCost(t *testing.T) {
+	server := testsvc.Redis(t)
+	e, admin := open(t, server.URL), plain(t, server)
+	once := func() {
+		deposit(t, e, time.Minute, time.Minute)
+		redeem(t, e, driver.NewLeaseID(), driver.Redeemed, true)
+	}
+	once() // from here on the server knows the scripts
+	do(t, admin, "FLUSHALL")
+	do(t, admin, "CONFIG RESETSTAT")
+	once()
+	got := commandStats(t, admin)
+	delete(got, "config|resetstat")
+	delete(got, "ping") // idle connections send it once a second
+	want := map[string]int64{"evalsha": 2, "get": 3, "set": 3, "pexpire": 1, "pttl": 1}
+	if !maps.Equal(got, want) {
+		t.Errorf("deposit and redeem: commands %v, want %v", got, want)
+	}
+}
+
+// newService returns a service of one-time tokens on an engine.
+func newService(t testing.TB, e driver.Engine) *onetime.Service {
+	t.Helper()
+	client, err := holdfast.New(e, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := onetime.New(client, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = s.Close(context.Background())
+		_ = client.Close(context.Background())
+	})
+	return s
+}
+
+// TestSecretIsNotStored: no key and no value contains any of it, whatever
+// becomes of the token.
+func TestSecretIsNotStored(t *testing.T) {
+	server := testsvc.Redis(t)
+	e, admin := open(t, server.URL), plain(t, server)
+	s := newService(t, e)
+	var secrets []string
+	for i := range 3 {
+		secret, err := s.Issue(t.Context(), []byte("reset the password of ada"), time.Minute)
+		if err != nil {
+			t.Fatal(err)
+		}
+		secrets = append(secrets, secret)
+		switch i {
+		case 1:
+			_, err = s.Redeem(t.Context(), secret)
+		case 2:
+			err = s.Revoke(t.Context(), secret)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	keys, err := do(t, admin, "KEYS *").AsStrSlice()
+	if err != nil || len(keys) != 5 {
+		t.Fatalf("keys %q, %v; want two of each token, and one of the revoked", keys, err)
+	}
+	found := false
+	for _, key := range keys {
+		all := key + "\n" + text(t, admin, "GET", key)
+		found = found || strings.Contains(all, "ada")
+		for _, secret := range secrets {
+			for _, part := range []string{secret, secret[5:48], secret[5:13], secret[40:48]} {
+				if strings.Contains(all, part) {
+					t.Errorf("%q contains %q of the secret %q", all, part, secret)
+				}
+			}
+		}
+	}
+	if !found {
+		t.Error("no value contains the payload: the search finds nothing at all")
+	}
+}
+
+// TestRedeemByMany: of 200 who redeem one token at once, one has the payload.
+func TestRedeemByMany(t *testing.T) {
+	server := testsvc.Redis(t)
+	var services []*onetime.Service
+	for range 4 {
+		services = append(services, newService(t, open(t, server.URL)))
+	}
+	secret, err := services[0].Issue(t.Context(), []byte("payload"), time.Minute)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const many = 200
+	var wg sync.WaitGroup
+	var mu sync.Mutex
+	payloads, refused := 0, 0
+	for i := range many {
+		wg.Go(func() {
+			payload, err := services[i%len(services)].Redeem(t.Context(), secret)
+			mu.Lock()
+			defer mu.Unlock()
+			switch {
+			case err == nil && string(payload) == "payload":
+				payloads++
+			case errors.Is(err, onetime.ErrRedeemed):
+				refused++
+			default:
+				t.Errorf("redeem: %q, %v", payload, err)
+			}
+		})
+	}
+	wg.Wait()
+	if payloads != 1 || refused != many-1 {
+		t.Errorf("%d payloads and %d refusals, want 1 and %d", payloads, refused, many-1)
+	}
+}
+
+// A forgetful is an engine whose first reply to each kind of request is lost.
+type forgetful struct {
+	*Engine
+	lost map[string]int
+}
+
+var errLink = errors.New("connection reset")
+
+func (f *forgetful) lose(op string) error {
+	if f.lost[op]++; f.lost[op] == 1 {
+		return fmt.Errorf("%s: %w", op, errLink)
+	}
+	return nil
+}
+
+func (f *forgetful) Deposit(ctx context.Context, req driver.DepositRequest) error {
+	return errors.Join(f.Engine.Deposit(ctx, req), f.lose("deposit"))
+}
+
+func (f *forgetful) Redeem(ctx context.Context, req driver.RedeemRequest) (driver.VaultReply, error) {
+	reply, err := f.Engine.Redeem(ctx, req)
+	return reply, errors.Join(err, f.lose("redeem"))
+}
+
+func (f *forgetful) Revoke(ctx context.Context, digest driver.Digest) (driver.VaultReply, error) {
+	reply, err := f.Engine.Revoke(ctx, digest)
+	return reply, errors.Join(err, f.lose("revoke"))
+}
+
+// TestVaultLostReplies: who asks again is answered as the first time.
+// INVARIANT I6.
+func TestVaultLostReplies(t *testing.T) {
+	server := testsvc.Redis(t)
+	f := &forgetful{open(t, server.URL), map[string]int{}}
+	s := newService(t, f)
+	secret, err := s.Issue(t.Context(), []byte("payload"), time.Minute)
+	if err != nil {
+		t.Fatal(err)
+	}
+	payload, err := s.Redeem(t.Context(), secret)
+	if err != nil || string(payload) != "payload" {
+		t.Errorf("redeem: %q, %v", payload, err)
+	}
+	_, err = s.Redeem(t.Context(), secret)
+	wantIs(t, "another redeem", err, onetime.ErrRedeemed)
+	other, err := s.Issue(t.Context(), []byte("payload"), time.Minute)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Revoke(t.Context(), other); err != nil {
+		t.Errorf("revoke: %v", err)
+	}
+	_, err = s.Redeem(t.Context(), other)
+	wantIs(t, "redeem of a revoked one", err, onetime.ErrRevoked)
+	if f.lost["deposit"] != 3 || f.lost["redeem"] != 4 || f.lost["revoke"] != 2 {
+		t.Errorf("requests %v, want one repeat of each", f.lost)
+	}
+}

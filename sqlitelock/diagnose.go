@@ -1,0 +1,266 @@
+package sqlitelock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/driver"
+)
+
+var _ driver.Diagnoser = (*Engine)(nil)
+
+const (
+	probeTTL  = 10 * time.Second
+	tokenLead = time.Second // by how much tokens may lead the clock
+	perTTL    = 20          // requests that must fit into a TTL
+	probes    = 5           // of which the median counts
+)
+
+// A survey is one run of Diagnose.
+type survey struct {
+	*Engine
+	findings []driver.Finding
+}
+
+// Diagnose implements driver.Diagnoser. Of the random names that it locks the
+// last tokens stay until the sweep.
+func (e *Engine) Diagnose(ctx context.Context, req driver.DiagnoseRequest) (driver.Diagnosis, error) {
+	s := &survey{Engine: e}
+	mode, version, err := s.header(ctx)
+	if err != nil {
+		return driver.Diagnosis{}, err
+	}
+	s.lookAtFileSystem()
+	s.judgeHeader(mode, version)
+	s.lookAtPermissions()
+	s.lookAtSize()
+	s.lookAtClock()
+	s.tryLocks(ctx, req.TTL)
+	s.lookAtNames(ctx)
+	if ctx.Err() != nil {
+		return driver.Diagnosis{}, interrupted(ctx)
+	}
+	return driver.Diagnosis{Findings: s.findings}, nil
+}
+
+func (s *survey) found(level driver.Level, key, format string, args ...any) {
+	s.findings = append(s.findings, driver.Finding{Level: level, Key: key, Text: fmt.Sprintf(format, args...)})
+}
+
+func (s *survey) failed(key string, err error) {
+	if !slices.ContainsFunc([]error{driver.ErrPermission, driver.ErrUnavailable, driver.ErrInvalid, driver.ErrUnsupported},
+		func(known error) bool { return errors.Is(err, known) }) {
+		err = fmt.Errorf("%w: %w", driver.ErrUnavailable, err)
+	}
+	s.findings = append(s.findings, driver.Finding{Level: driver.Fail, Key: key, Text: err.Error(), Err: err})
+}
+
+// header reads what the database says of itself.
+func (s *survey) header(ctx context.Context) (mode string, version int, err error) {
+	err = s.query(ctx, func() error {
+		if err := s.readDB.QueryRowContext(context.Background(), `PRAGMA journal_mode`).Scan(&mode); err != nil {
+			return err
+		}
+		return s.readDB.QueryRowContext(context.Background(), `PRAGMA user_version`).Scan(&version)
+	})
+	return mode, version, err
+}
+
+// judgeHeader reads what header returns. Open has refused what is not ours, so
+// that a difference is of something that happened since.
+func (s *survey) judgeHeader(mode string, version int) {
+	if mode == "wal" {
+		s.found(driver.OK, "journal", "write-ahead log")
+	} else {
+		s.found(driver.Warn, "journal", "mode %s, want wal: another program has changed it: readers and the writer wait for each other", mode)
+	}
+	if version == schemaVersion {
+		s.found(driver.OK, "schema", "version %d", version)
+	} else {
+		s.found(driver.Warn, "schema", "version %d, this program knows %d: use one version of holdfast everywhere", version, schemaVersion)
+	}
+}
+
+// remote are the types of file systems that several hosts share: their locks
+// and their shared memory do not exclude each other.
+var remote = []string{"9p", "afs", "ceph", "cifs", "coda", "fuse.sshfs", "glusterfs", "gfs2", "lustre", "nfs", "nfs4", "ocfs2", "smb2", "smb3", "smbfs"}
+
+func (s *survey) lookAtFileSystem() {
+	kind, err := fileSystem(s.path)
+	if err != nil {
+		s.found(driver.Warn, "file_system", "cannot tell its type: %s: see that it is local to this host", err)
+		return
+	}
+	s.findings = append(s.findings, fileSystemFinding(kind))
+}
+
+func fileSystemFinding(kind string) driver.Finding {
+	switch {
+	case slices.Contains(remote, kind):
+		return driver.Finding{Level: driver.Warn, Key: "file_system", Text: kind +
+			" may be shared with other hosts: the lock file is for the processes of one host: put it on a local disk, or use a server"}
+	case strings.HasPrefix(kind, "fuse"):
+		return driver.Finding{Level: driver.Warn, Key: "file_system", Text: kind +
+			": it cannot be told whether other hosts share it: the lock file is for the processes of one host"}
+	}
+	return driver.Finding{Key: "file_system", Text: kind + ", local to this host"}
+}
+
+// lookAtPermissions warns of files that everybody may write: whoever writes to
+// them can end every lease.
+func (s *survey) lookAtPermissions() {
+	var open []string
+	for _, path := range []string{filepath.Dir(s.path), s.path, s.path + "-wal", s.path + "-shm", s.bell.path} {
+		if path == filepath.Dir(s.path) {
+			if err := mayUse(path); err != nil {
+				s.failed("permissions", pathError(err))
+				return
+			}
+		}
+		info, err := os.Stat(path)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // made when it is needed
+		}
+		if err == nil {
+			err = mayUse(path)
+		}
+		if err != nil {
+			s.failed("permissions", pathError(err))
+			return
+		}
+		if info.Mode().Perm()&0o002 != 0 && info.Mode()&fs.ModeSticky == 0 {
+			open = append(open, fmt.Sprintf("%s (%s)", path, info.Mode()))
+		}
+	}
+	if len(open) > 0 {
+		s.found(driver.Warn, "permissions", "every user of this host may write %s, and so take any lock away: chmod o-w", strings.Join(open, ", "))
+		return
+	}
+	s.found(driver.OK, "permissions", "this user may read and write, others as their group may")
+}
+
+func (s *survey) lookAtSize() {
+	counts := map[string]int64{}
+	for suffix, key := range map[string]string{"": "database_bytes", "-wal": "log_bytes"} {
+		if info, err := os.Stat(s.path + suffix); err == nil {
+			counts[key] = info.Size()
+		}
+	}
+	f := driver.Finding{Key: "size", Counts: counts, Text: fmt.Sprintf("%d KiB, and a log of %d KiB", counts["database_bytes"]>>10, counts["log_bytes"]>>10)}
+	const large = 64 << 20
+	if counts["log_bytes"] > large {
+		f.Level = driver.Warn
+		f.Text += ": something keeps the log from being carried over: see which program has a reading transaction open on the database"
+	}
+	s.findings = append(s.findings, f)
+}
+
+func (s *survey) lookAtClock() {
+	now, err := s.clock.now()
+	if err != nil {
+		s.failed("clock", err)
+		return
+	}
+	s.findings = append(s.findings, driver.Finding{
+		Key: "clock", Measures: map[string]time.Duration{"since_boot": time.Duration(now.boot)},
+		Text: fmt.Sprintf("time since the boot, %s: nobody can set it", time.Duration(now.boot).Round(time.Second)),
+	})
+}
+
+// tryLocks takes, extends and releases a lock of a random name a few times.
+func (s *survey) tryLocks(ctx context.Context, ttl time.Duration) {
+	var took []time.Duration
+	for range probes {
+		began := time.Now()
+		if err := s.tryLock(ctx); err != nil {
+			s.failed("locks", err)
+			return
+		}
+		took = append(took, time.Since(began)/3)
+	}
+	slices.Sort(took)
+	s.found(driver.OK, "locks", "acquire, extend and release do what they should")
+	s.findings = append(s.findings, requestFinding(took[probes/2], ttl))
+}
+
+// requestFinding judges how long a request takes.
+func requestFinding(took, ttl time.Duration) driver.Finding {
+	f := driver.Finding{
+		Key: "request", Measures: map[string]time.Duration{"request": took, "ttl": ttl},
+		Text: fmt.Sprintf("%s each, for a TTL of %s", took.Round(time.Microsecond), ttl),
+	}
+	if took > ttl/perTTL {
+		f.Level = driver.Warn
+		f.Text += fmt.Sprintf(": renewals may come too late: use a TTL of at least %s", (perTTL * took).Round(time.Millisecond))
+	}
+	return f
+}
+
+func (s *survey) tryLock(ctx context.Context) error {
+	name, id := "holdfast-doctor-"+string(driver.NewLeaseID()), driver.NewLeaseID()
+	reply, err := s.Acquire(ctx, driver.AcquireRequest{
+		Name: name, LeaseID: id, TTL: probeTTL, Holder: driver.Holder{Label: "holdfast doctor"},
+	})
+	if err == nil && reply.Outcome != driver.Granted {
+		err = fmt.Errorf("%w: a new name is not free", driver.ErrUnsupported)
+	}
+	if err != nil {
+		return fmt.Errorf("acquire fails: %w", err)
+	}
+	if err := s.Extend(ctx, []driver.ExtendRequest{{Name: name, LeaseID: id, TTL: 2 * probeTTL}})[0]; err != nil {
+		return fmt.Errorf("extend fails: %w", err)
+	}
+	if err := s.Release(ctx, driver.ReleaseRequest{Name: name, LeaseID: id}); err != nil {
+		return fmt.Errorf("release fails: %w", err)
+	}
+	return nil
+}
+
+// lookAtNames counts what the first names in use have, and looks for last tokens that
+// lead the clock.
+func (s *survey) lookAtNames(ctx context.Context) {
+	var locks []driver.Lock
+	err := s.query(ctx, func() (err error) {
+		locks, err = s.page("", "")
+		return err
+	})
+	now, clockErr := s.clock.now()
+	if err = errors.Join(err, clockErr); err != nil {
+		s.failed("names", err)
+		return
+	}
+	var held, queued int64
+	var lead time.Duration
+	leader := ""
+	for _, l := range locks {
+		queued += int64(l.QueueLength)
+		if len(l.Holders) > 0 {
+			held++
+		}
+		if ahead := time.Duration(int64(l.LastToken)-int64(now.micros)) * time.Microsecond; l.LastToken > 0 && ahead > lead {
+			lead, leader = ahead, l.Name
+		}
+	}
+	extent := "in all"
+	if len(locks) == pageNames {
+		extent = "among the first"
+	}
+	s.findings = append(s.findings, driver.Finding{
+		Key: "names", Counts: map[string]int64{"names": int64(len(locks)), "held": held, "queued": queued},
+		Text: fmt.Sprintf("%d names in use, %d held, %d places in queues, %s", len(locks), held, queued, extent),
+	})
+	f := driver.Finding{Key: "tokens", Measures: map[string]time.Duration{"lead": lead}, Text: "none leads this host's clock by much"}
+	if lead > tokenLead {
+		f.Level = driver.Warn
+		f.Text = fmt.Sprintf("the last token of %q leads this host's clock by %s: the clock went back, or a MinToken lifted it: see that the clock is right",
+			leader, lead.Round(time.Second))
+	}
+	s.findings = append(s.findings, f)
+}

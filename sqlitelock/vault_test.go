@@ -1,0 +1,322 @@
+package sqlitelock
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/onetime"
+)
+
+const (
+	digest = driver.Digest("0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef")
+
+	onetimes = `SELECT count(*) FROM onetime`
+	payloads = `SELECT count(payload) FROM onetime`
+)
+
+// deposit stores a token.
+func deposit(t testing.TB, e *Engine, digest driver.Digest, ttl, memory time.Duration) {
+	t.Helper()
+	req := driver.DepositRequest{Digest: digest, By: driver.NewLeaseID(), Payload: []byte("payload"), TTL: ttl, Memory: memory}
+	if err := e.Deposit(t.Context(), req); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// redeem redeems a token, which must be answered with this state, and with the
+// payload if it is granted.
+func redeem(t testing.TB, e *Engine, digest driver.Digest, by driver.LeaseID, want driver.VaultState, granted bool) {
+	t.Helper()
+	reply, err := e.Redeem(t.Context(), driver.RedeemRequest{Digest: digest, By: by})
+	if err != nil || reply.State != want || reply.Granted != granted || granted != (string(reply.Payload) == "payload") {
+		t.Fatalf("redeem: %s, granted %t, %v; want %s, %t", reply.State, reply.Granted, err, want, granted)
+	}
+}
+
+// isState checks what Peek says, and returns for how long.
+func isState(t testing.TB, e *Engine, digest driver.Digest, want driver.VaultState) time.Duration {
+	t.Helper()
+	reply, err := e.Peek(t.Context(), digest)
+	if err != nil || reply.State != want {
+		t.Fatalf("peek: %s, %v; want %s", reply.State, err, want)
+	}
+	return reply.ExpiresIn
+}
+
+// prune prunes everything, and returns how many tokens that deleted.
+func prune(t testing.TB, e *Engine) (deleted int) {
+	t.Helper()
+	for more := true; more; {
+		var n int
+		var err error
+		if n, more, err = e.Prune(t.Context(), 3); err != nil {
+			t.Fatal(err)
+		}
+		deleted += n
+	}
+	return deleted
+}
+
+// TestVaultSurvives closing and opening, and a reboot, with RedeemGrace too.
+func TestVaultSurvives(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "locks.db")
+	h := newHost("one boot")
+	e := h.open(t, path)
+	taken, late := "a"+digest[1:], "b"+digest[1:]
+	for _, d := range []driver.Digest{digest, taken, late} {
+		deposit(t, e, d, 48*time.Hour, 24*time.Hour)
+	}
+	by := driver.NewLeaseID()
+	redeem(t, e, taken, by, driver.Redeemed, true)
+	_ = e.Close()
+
+	wall := h.wall
+	h = newHost("another boot")
+	h.boot, h.wall = time.Second, wall.Add(driver.RedeemGrace-time.Second) // a fast machine
+	e = h.open(t, path)
+	redeem(t, e, taken, by, driver.Redeemed, true)
+	redeem(t, e, late, by, driver.Redeemed, true)
+	if left, want := isState(t, e, digest, driver.Fresh), 48*time.Hour-driver.RedeemGrace+time.Second; left < want-time.Millisecond || left > want+time.Millisecond {
+		t.Errorf("after the reboot %s are left, want %s", left, want)
+	}
+	h.pass(2*time.Second, 2*time.Second)
+	redeem(t, e, taken, by, driver.Redeemed, false)
+	redeem(t, e, late, by, driver.Redeemed, true)
+	if n := prune(t, e); n != 0 || number(t, plain(t, path), payloads) != 2 {
+		t.Errorf("prune deleted %d tokens and left %d payloads, want 0 and 2", n, number(t, plain(t, path), payloads))
+	}
+	h.pass(driver.RedeemGrace, driver.RedeemGrace)
+	redeem(t, e, late, by, driver.Redeemed, false)
+	h.pass(48*time.Hour, 48*time.Hour)
+	isState(t, e, digest, driver.Expired)
+	prune(t, e)
+	if n := number(t, plain(t, path), payloads); n != 0 {
+		t.Errorf("%d payloads are left after the TTL", n)
+	}
+	h.pass(24*time.Hour, 24*time.Hour)
+	isState(t, e, digest, driver.Unknown)
+	if n := prune(t, e); n != 3 || number(t, plain(t, path), onetimes) != 0 {
+		t.Errorf("prune deleted %d tokens, want all 3", n)
+	}
+}
+
+// TestVaultAndWallClock: in the boot that stored it, a step of the wall clock
+// neither ends a token nor keeps it, and Prune agrees.
+func TestVaultAndWallClock(t *testing.T) {
+	h := newHost("boot")
+	e := openOn(t, h)
+	conn := plain(t, e.path)
+	for _, step := range []time.Duration{1000 * time.Hour, -2000 * time.Hour} {
+		deposit(t, e, digest, time.Hour, time.Hour)
+		h.pass(time.Hour-time.Millisecond, step)
+		if left := isState(t, e, digest, driver.Fresh); left != time.Millisecond {
+			t.Errorf("after a step of %s %s are left, want 1ms", step, left)
+		}
+		if n := prune(t, e); n != 0 || number(t, conn, payloads) != 1 {
+			t.Errorf("after a step of %s prune took the payload of a fresh token", step)
+		}
+		h.pass(time.Millisecond, step)
+		redeem(t, e, digest, driver.NewLeaseID(), driver.Expired, false)
+		if n := prune(t, e); n != 0 || number(t, conn, payloads) != 0 {
+			t.Errorf("after a step of %s prune deleted %d tokens and left %d payloads", step, n, number(t, conn, payloads))
+		}
+		h.pass(time.Hour-time.Millisecond, -step)
+		isState(t, e, digest, driver.Expired)
+		h.pass(time.Millisecond, step)
+		isState(t, e, digest, driver.Unknown)
+		if n := prune(t, e); n != 1 {
+			t.Errorf("after a step of %s prune deleted %d tokens, want 1", step, n)
+		}
+	}
+}
+
+// TestPruneIsBounded: one step writes to no more rows than its limit, finds them
+// by index, and gets through whatever is due.
+func TestPruneIsBounded(t *testing.T) {
+	h := newHost("boot")
+	e := openOn(t, h)
+	conn := plain(t, e.path)
+	fill := func(n int, memory time.Duration) {
+		for range n {
+			deposit(t, e, driver.Digest(driver.NewLeaseID()+driver.NewLeaseID()), time.Minute, memory)
+		}
+	}
+	fill(10, time.Hour)
+	fill(10, time.Second)
+	fill(10, time.Hour)
+	h.pass(2*time.Minute, 2*time.Minute)
+	total := 0
+	for more := true; more; {
+		before := number(t, conn, payloads)
+		var n int
+		var err error
+		if n, more, err = e.Prune(t.Context(), 4); err != nil {
+			t.Fatal(err)
+		}
+		total += n
+		if emptied := before - number(t, conn, payloads); n > 4 || emptied > 8 || emptied == 0 && n == 0 {
+			t.Fatalf("a step with limit 4 deleted %d tokens, and %d payloads", n, emptied)
+		}
+	}
+	if total != 10 {
+		t.Errorf("prune deleted %d tokens, want 10", total)
+	}
+	if n, left := number(t, conn, onetimes), number(t, conn, payloads); n != 20 || left != 0 {
+		t.Errorf("%d tokens and %d payloads are left, want 20 and 0", n, left)
+	}
+	for _, query := range []string{pruneSQL, emptySQL, moreSQL} {
+		if plan := strings.Join(planOf(t, e, query), "\n"); strings.Count(plan, "INDEX onetime_by_") != 2 || strings.Contains(plan, "SCAN onetime") {
+			t.Errorf("%s\nis planned as\n%s\nwant the two indexes", query, plan)
+		}
+	}
+}
+
+// planOf returns how SQLite runs a query.
+func planOf(t testing.TB, e *Engine, query string) (plan []string) {
+	t.Helper()
+	rows, err := plain(t, e.path).QueryContext(t.Context(), "EXPLAIN QUERY PLAN "+query, "boot", 1, 1, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var id, parent, unused int
+		var text string
+		if err := rows.Scan(&id, &parent, &unused, &text); err != nil {
+			t.Fatal(err)
+		}
+		plan = append(plan, text)
+	}
+	return plan
+}
+
+// TestVaultIsFlushed to the disk before the answer: what was handed out is not
+// handed out again after a power cut.
+func TestVaultIsFlushed(t *testing.T) {
+	const normal, full = 1, 2
+	e := openNew(t)
+	var levels []int64
+	boot := e.clock.boot // read inside the transaction
+	e.clock.boot = func() (time.Duration, error) {
+		levels = append(levels, number(t, e.conn, `PRAGMA synchronous`))
+		return boot()
+	}
+	deposit(t, e, digest, time.Hour, time.Hour)
+	redeem(t, e, digest, driver.NewLeaseID(), driver.Redeemed, true)
+	if _, err := e.Revoke(t.Context(), digest); err != nil {
+		t.Error(err)
+	}
+	prune(t, e)
+	if !slices.Equal(levels, []int64{full, full, full, normal}) {
+		t.Errorf("deposit, redeem, revoke and prune run with the levels %d", levels)
+	}
+}
+
+// TestPayloadIsOverwritten: when it is deleted, and not only out of sight. The
+// log, which may keep it longer, goes with the last engine.
+func TestPayloadIsOverwritten(t *testing.T) {
+	payload := bytes.Repeat([]byte("very secret "), driver.MaxPayload/12)
+	h := newHost("boot")
+	e := openOn(t, h)
+	holds := func() bool {
+		all, err := os.ReadFile(e.path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return bytes.Contains(all, []byte("very secret"))
+	}
+	for i := range 3 {
+		if err := e.Deposit(t.Context(), driver.DepositRequest{
+			Digest: driver.Digest(fmt.Sprint(i)) + digest[1:], By: driver.NewLeaseID(), Payload: payload, TTL: time.Minute, Memory: time.Hour,
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	must(t, e.conn, `PRAGMA wal_checkpoint(TRUNCATE)`)
+	if !holds() {
+		t.Fatal("the file does not hold the payload: the search finds nothing at all")
+	}
+	if _, err := e.Redeem(t.Context(), driver.RedeemRequest{Digest: "0" + digest[1:], By: driver.NewLeaseID()}); err != nil {
+		t.Error(err)
+	}
+	if reply, err := e.Revoke(t.Context(), "1"+digest[1:]); err != nil || reply.State != driver.Fresh {
+		t.Errorf("revoke: %+v, %v", reply, err)
+	}
+	h.pass(2*time.Minute, 2*time.Minute)
+	prune(t, e)
+	if err := e.Close(); err != nil {
+		t.Error(err)
+	}
+	if holds() {
+		t.Error("the file still holds a payload that was deleted")
+	}
+	if _, err := os.Stat(e.path + "-wal"); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the log is still there: %v", err)
+	}
+}
+
+// newService returns a service of one-time tokens on an engine.
+func newService(t testing.TB, e driver.Engine, opts *onetime.Options) *onetime.Service {
+	t.Helper()
+	client, err := holdfast.New(e, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := onetime.New(client, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = s.Close(context.Background())
+		_ = client.Close(context.Background())
+	})
+	return s
+}
+
+// TestRedeemByMany: of 200 who redeem one token at once, one has the payload.
+// Who is told that the store is unavailable, on a machine that is slower than
+// the time limits of requests, asks again.
+func TestRedeemByMany(t *testing.T) {
+	s := newService(t, openNew(t), &onetime.Options{RequestTimeout: 15 * time.Second})
+	secret, err := s.Issue(t.Context(), []byte("payload"), time.Hour)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const many = 200
+	var wg sync.WaitGroup
+	var mu sync.Mutex
+	payloads, refused := 0, 0
+	for range many {
+		wg.Go(func() {
+			payload, err := s.Redeem(t.Context(), secret)
+			for errors.Is(err, holdfast.ErrUnavailable) && t.Context().Err() == nil {
+				payload, err = s.Redeem(t.Context(), secret)
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			switch {
+			case err == nil && string(payload) == "payload":
+				payloads++
+			case errors.Is(err, onetime.ErrRedeemed):
+				refused++
+			default:
+				t.Errorf("redeem: %q, %v", payload, err)
+			}
+		})
+	}
+	wg.Wait()
+	if payloads != 1 || refused != many-1 {
+		t.Errorf("%d payloads and %d refusals, want 1 and %d", payloads, refused, many-1)
+	}
+}
