@@ -103,6 +103,10 @@ func (a *acquisition) run(ctx context.Context, wait bool) (*Lease, error) {
 		defer cancel()
 	}
 	lease, err := a.attempts(ctx, wait)
+	if err == nil && a.client.isClosed() {
+		_ = lease.Release(ctx) // goes on in the background where it fails
+		err = ErrClosed
+	}
 	if err != nil {
 		a.abandon()
 		a.tellRefused(err)

@@ -54,6 +54,9 @@ func (c *Client) acquireAll(ctx context.Context, names []string, opts *AcquireOp
 	if err == nil {
 		err = g.handOut(ctx, done)
 	}
+	if err == nil && c.isClosed() {
+		err = opError("acquire", g.all[0].req.Name, ErrClosed)
+	}
 	if err != nil {
 		g.giveBack(ctx)
 		return nil, err

@@ -31,13 +31,13 @@ func TestNesting(t *testing.T) {
 		{[]*holdfast.AcquireOptions{shared}, semaphore(3, 1), mismatch, deadlock},
 		{[]*holdfast.AcquireOptions{semaphore(3, 1)}, exclusive, deadlock, deadlock},
 		{[]*holdfast.AcquireOptions{semaphore(3, 1)}, shared, mismatch, deadlock},
-		{[]*holdfast.AcquireOptions{semaphore(3, 1)}, semaphore(3, 1), nil, nil},
-		{[]*holdfast.AcquireOptions{semaphore(3, 1)}, semaphore(3, 2), nil, nil},
+		{[]*holdfast.AcquireOptions{semaphore(3, 1)}, semaphore(3, 1), nil, deadlock},
+		{[]*holdfast.AcquireOptions{semaphore(3, 1)}, semaphore(3, 2), nil, deadlock},
 		{[]*holdfast.AcquireOptions{semaphore(3, 1)}, semaphore(3, 3), holdfast.ErrHeld, deadlock},
 		{[]*holdfast.AcquireOptions{semaphore(3, 3)}, semaphore(3, 0), holdfast.ErrHeld, deadlock},
-		{[]*holdfast.AcquireOptions{semaphore(3, 1), semaphore(3, 1)}, semaphore(3, 1), nil, nil},
+		{[]*holdfast.AcquireOptions{semaphore(3, 1), semaphore(3, 1)}, semaphore(3, 1), nil, deadlock},
 		{[]*holdfast.AcquireOptions{semaphore(3, 1), semaphore(3, 1)}, semaphore(3, 2), holdfast.ErrHeld, deadlock},
-		{[]*holdfast.AcquireOptions{semaphore(3, 1)}, semaphore(5, 1), mismatch, mismatch},
+		{[]*holdfast.AcquireOptions{semaphore(3, 1)}, semaphore(5, 1), mismatch, deadlock},
 	}
 	for _, tt := range tests {
 		var held string

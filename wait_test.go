@@ -2,9 +2,7 @@ package holdfast_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"math/rand/v2"
 	"slices"
 	"sync"
 	"testing"
@@ -199,6 +197,39 @@ func TestCloseEndsWaiters(t *testing.T) {
 	})
 }
 
+// A lease that is granted while Close is under way is given back, not left
+// without its keep-alive.
+func TestCloseMeetsGrant(t *testing.T) {
+	for _, all := range []bool{false, true} {
+		t.Run(fmt.Sprint("several ", all), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				engine := newFaulty()
+				c, err := holdfast.New(engine, nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				engine.set(nil, delay(time.Second))
+				done := make(chan error, 1)
+				go func() {
+					if all {
+						_, err := c.AcquireAll(t.Context(), []string{"a", "b"}, nil)
+						done <- err
+					} else {
+						_, err := c.Acquire(t.Context(), "a", nil)
+						done <- err
+					}
+				}()
+				time.Sleep(500 * time.Millisecond)
+				if err := c.Close(t.Context()); err != nil {
+					t.Error(err)
+				}
+				nothingLeft(t, engine, "a", "b")
+				wantErr(t, <-done, holdfast.ErrClosed)
+			})
+		})
+	}
+}
+
 // An outage while queued costs at most the place: who waited goes on, and is
 // handed the lock at once as before.
 func TestWaiterSurvivesOutage(t *testing.T) {
@@ -284,76 +315,4 @@ func TestPollingWithoutQueue(t *testing.T) {
 		}
 		l.Release(t.Context())
 	})
-}
-
-// Under random faults no two trust an exclusive lock at the same time, the
-// store keeps each lease for as long as it is trusted, and nothing stays.
-// INVARIANTS I1, I3 and I5.
-func TestWaitersUnderFaults(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		engine := newFaulty()
-		engine.set(randomFaults, randomFaults)
-		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Second)
-		defer cancel()
-		held := map[string][]*holdfast.Lease{}
-		var mu sync.Mutex // guards held
-		leases := 0
-		note := func(l *holdfast.Lease) {
-			mu.Lock()
-			defer mu.Unlock()
-			leases++
-			for _, other := range held[l.Name()] {
-				if other.Valid() && l.Valid() && (other.Mode() == holdfast.Exclusive || l.Mode() == holdfast.Exclusive) {
-					t.Errorf("leases %d (%s) and %d (%s) of %q at the same time", other.Token(), other.Mode(), l.Token(), l.Mode(), l.Name())
-				}
-			}
-			held[l.Name()] = append(held[l.Name()], l)
-		}
-		var wg sync.WaitGroup
-		for i := range 12 {
-			c := newClient(t, engine, &holdfast.Options{RequestTimeout: time.Second})
-			wg.Go(func() {
-				for ctx.Err() == nil {
-					ttls := []time.Duration{20 * time.Millisecond, 300 * time.Millisecond, 2 * time.Second, 30 * time.Second}
-					opts := &holdfast.AcquireOptions{
-						TTL: ttls[rand.IntN(4)], Mode: holdfast.Mode(rand.IntN(2)), KeepAlive: holdfast.KeepAlive(rand.IntN(2)),
-					}
-					wait, stop := context.WithTimeout(ctx, rand.N(20*time.Second))
-					l, err := c.Acquire(wait, fmt.Sprint("name ", i%2), opts)
-					stop()
-					switch {
-					case err == nil:
-						note(l)
-						trusted(t, engine, l, 7*time.Millisecond, rand.N(3*time.Second))
-						_ = l.Release(ctx) // may be lost, or unanswered
-					case !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, holdfast.ErrUnavailable):
-						t.Error(err)
-					}
-				}
-			})
-		}
-		wg.Wait()
-		engine.heal()
-		time.Sleep(2 * time.Minute)
-		if leases < 50 {
-			t.Errorf("%d leases, want some hundreds", leases)
-		}
-		for name := range held {
-			nothingLeft(t, engine, name)
-		}
-	})
-}
-
-// randomFaults is a hook that is slow at times, and at times fails or hangs.
-func randomFaults(ctx context.Context, _ string) error {
-	switch n := rand.IntN(100); {
-	case n < 2:
-		<-ctx.Done()
-		return ctx.Err()
-	case n < 6:
-		return errLink
-	case n < 40:
-		time.Sleep(rand.N(40 * time.Millisecond))
-	}
-	return nil
 }

@@ -3,14 +3,19 @@ package onetime
 import (
 	"context"
 	"math/rand/v2"
+	"time"
 
 	"github.com/holdfast-locks/holdfast"
 )
 
+// restFactor is how many times as long as a step took the pruner rests after it,
+// so that those who redeem have most of the time.
+const restFactor = 4
+
 // Prune deletes what is over: tokens after their Memory, and payloads that
 // nobody can be handed any more, of every collection in the store. It returns
 // how many tokens it deleted, also if an error ended it early. It works in
-// steps of Options.PruneBatch, and redeems go on between them.
+// steps of Options.PruneBatch, with rests between them in which redeems go on.
 //
 // A Service prunes by itself from its first Issue or Redeem on; Prune is for a
 // nightly job, and for a store that no Service runs on. It does nothing where
@@ -28,9 +33,13 @@ func (s *Service) Prune(ctx context.Context) (n int, err error) {
 
 func (s *Service) prune(ctx context.Context) (n int, err error) {
 	for more := s.isPruned; more && err == nil; {
+		began := time.Now()
 		var deleted int
 		deleted, more, err = s.pruneBatch(ctx)
 		n += deleted
+		if more && err == nil && !sleep(ctx, restFactor*time.Since(began)) {
+			err = contextError(ctx)
+		}
 	}
 	if err != nil {
 		s.opts.Observer(Event{Kind: PruneFailed, Pruned: n, Err: err})

@@ -168,28 +168,43 @@ func (b *ballot) mayBeLive() bool {
 	return false
 }
 
-// next returns the token to propose in the next round: one that as many of the
-// free members as possible will accept. A member whose clock is far off from
-// the others' is left behind. It returns false if no majority will accept the
-// same token, or MinToken is too far ahead for it.
+// next returns the token to propose in the next round. Of those that a majority
+// would accept it is the smallest, so that a member whose clock or counter is
+// far ahead of the others' is left behind; except that it goes up a little if
+// more members can follow. It returns false if no majority will accept the same
+// token, or MinToken is too far ahead for it.
 func (b *ballot) next() (token uint64, ok bool) {
-	best := 0
+	var candidates []uint64
 	for _, a := range b.answers {
 		if !a.free() {
 			continue
 		}
 		candidate := even(max(a.reply.Counter+1, a.reply.Clock, b.minToken+1))
-		count := 0
-		for _, other := range b.answers {
-			if other.free() && wouldAccept(other.reply, candidate, b.minToken) {
-				count++
-			}
-		}
-		if count > best || count == best && candidate < token {
-			token, best = candidate, count
+		if candidate <= driver.MaxToken && b.followers(candidate) >= b.quorum {
+			candidates = append(candidates, candidate)
 		}
 	}
-	return token, best >= b.quorum && token <= driver.MaxToken
+	if len(candidates) == 0 {
+		return 0, false
+	}
+	slices.Sort(candidates)
+	for _, candidate := range candidates {
+		if candidate <= candidates[0]+uint64(guessLead.Microseconds()) {
+			token = candidate
+		}
+	}
+	return token, true
+}
+
+// followers counts the members that would accept token.
+func (b *ballot) followers(token uint64) int {
+	count := 0
+	for _, a := range b.answers {
+		if a.free() && wouldAccept(a.reply, token, b.minToken) {
+			count++
+		}
+	}
+	return count
 }
 
 // wouldAccept reports whether the member that sent reply would now accept token

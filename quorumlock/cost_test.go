@@ -57,6 +57,7 @@ func TestBackToBack(t *testing.T) {
 			last = h.token
 			r.mustRelease(h)
 		}
+		settle(0)
 		if got := r.counts("Propose"); !slices.Equal(got, []int{10, 10, 10}) {
 			r.Errorf("proposals for 10 acquires: %v, want 10 each", got)
 		}

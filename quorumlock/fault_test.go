@@ -84,6 +84,30 @@ func TestNoQuorum(t *testing.T) {
 
 func isLost(err error) bool { return errors.Is(err, driver.ErrLost) }
 
+// TestTimeLimits: a silent member is waited for a tenth of the TTL, within
+// bounds, or for as long as the options say.
+func TestTimeLimits(t *testing.T) {
+	for _, test := range []struct{ ttl, option, want time.Duration }{
+		{100 * time.Millisecond, 0, 50 * time.Millisecond},
+		{8 * time.Second, 0, 800 * time.Millisecond},
+		{5 * time.Minute, 0, 2 * time.Second},
+		{5 * time.Minute, 300 * time.Millisecond, 300 * time.Millisecond},
+	} {
+		virtual(t, func(t *testing.T) {
+			r := newRigWith(t, stores(t, 3), &quorumlock.Options{Timeout: test.option})
+			r.links[0].set(silent)
+			r.links[1].set(silent)
+			req := ask("a")
+			req.TTL = test.ttl
+			start := time.Now()
+			r.fails(req, quorumlock.ErrNoQuorum)
+			if took := time.Since(start); took != test.want {
+				t.Errorf("TTL %s, option %s: %s, want %s", test.ttl, test.option, took, test.want)
+			}
+		})
+	}
+}
+
 // TestLateProposalIsRefused: a proposal that is still on its way when the
 // attempt is over, and arrives after its withdrawal, is not accepted.
 func TestLateProposalIsRefused(t *testing.T) {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/memlock"
+	"github.com/holdfast-locks/holdfast/quorumlock"
 )
 
 // A tenure is one grant, as its holder saw it.
@@ -196,7 +197,7 @@ func TestHistories(t *testing.T) {
 // rig returns an engine with links of random speed, and with a clock that is
 // mostly wrong. Its MaxTTL is short, so that members come back from quarantine.
 func (s *storm) rig() *rig {
-	r := newRigWith(s.T, s.stores, 3*time.Second)
+	r := newRigWith(s.T, s.stores, &quorumlock.Options{MaxTTL: 3 * time.Second})
 	r.SetClock(time.Duration(s.roll(7200)-3600) * time.Second)
 	for _, l := range r.links {
 		base := s.roll(20)

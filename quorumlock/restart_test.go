@@ -126,6 +126,49 @@ func TestRepairsUnreached(t *testing.T) {
 	})
 }
 
+// TestRepeatRepairs: a repeat is an extension, and gives no member a token of
+// its own.
+func TestRepeatRepairs(t *testing.T) {
+	bubble(t, 3, func(r *rig) {
+		r.links[2].set(down)
+		h := r.take("a")
+		r.links[2].set(up)
+		settle(time.Second)
+		if again := r.grant(h.AcquireRequest); again.token != h.token {
+			r.Errorf("token of the repeat %d, want %d", again.token, h.token)
+		}
+		settle(time.Second)
+		if got := r.holders(h); !slices.Equal(got, []uint64{h.token, h.token, h.token}) {
+			r.Errorf("members have %v, want %d", got, h.token)
+		}
+	})
+}
+
+// TestInspectCountsMajorities: what a minority has is nobody's.
+func TestInspectCountsMajorities(t *testing.T) {
+	bubble(t, 3, func(r *rig) {
+		half := ask("a")
+		if reply, err := r.stores[1].Acquire(r.Context(), half); err != nil || reply.Outcome != driver.Granted {
+			r.Fatalf("%+v, %v", reply, err)
+		}
+		if lock, err := r.Inspect(r.Context(), "a"); err != nil || len(lock.Holders) != 0 {
+			r.Errorf("Inspect: %+v, %v; want no holder", lock, err)
+		}
+		for lock, err := range r.List(r.Context(), "") {
+			r.Errorf("List: %+v, %v; want nothing", lock, err)
+		}
+		h := r.take("a")
+		lock, err := r.Inspect(r.Context(), "a")
+		if err != nil || len(lock.Holders) != 1 || lock.Holders[0].LeaseID != h.LeaseID || lock.LastToken != h.token {
+			r.Errorf("Inspect: %+v, %v; want the lease of the majority", lock, err)
+		}
+		r.links[0].set(down)
+		if lock, err := r.Inspect(r.Context(), "a"); !errors.Is(err, quorumlock.ErrNoQuorum) {
+			r.Errorf("Inspect: %+v, %v; want ErrNoQuorum: the two that answer do not agree", lock, err)
+		}
+	})
+}
+
 // TestLossOfMajority: a lease that a majority has lost is lost, and what is
 // left of it is taken away.
 func TestLossOfMajority(t *testing.T) {
@@ -290,4 +333,24 @@ func TestMemberWithWrongClock(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestWrongClockInCompany: a token that was accepted only by a member whose
+// clock is as wrong as the client's is withdrawn there.
+func TestWrongClockInCompany(t *testing.T) {
+	const off = 10 * time.Minute
+	bubble(t, 3, func(r *rig) {
+		r.links[0].Member = wrongClock{r.stores[0], off}
+		r.links[1].slow(10 * time.Millisecond)
+		r.links[2].slow(10 * time.Millisecond)
+		r.SetClock(off)
+		h := r.take("a")
+		if ahead := int64(h.token) - time.Now().UnixMicro(); ahead > 1e6 {
+			r.Errorf("token %d us ahead of the right clocks", ahead)
+		}
+		settle(time.Second)
+		if got := r.holders(h); !slices.Equal(got, []uint64{0, h.token, h.token}) {
+			r.Errorf("members have %v, want %d at two", got, h.token)
+		}
+	})
 }

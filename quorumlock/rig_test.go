@@ -35,13 +35,13 @@ func virtual(t *testing.T, f func(t *testing.T)) {
 // newRig returns another engine on the same members.
 func newRig(t *testing.T, stores []*memlock.Member) *rig {
 	t.Helper()
-	return newRigWith(t, stores, 0)
+	return newRigWith(t, stores, nil)
 }
 
-func newRigWith(t *testing.T, stores []*memlock.Member, maxTTL time.Duration) *rig {
+func newRigWith(t *testing.T, stores []*memlock.Member, opts *quorumlock.Options) *rig {
 	t.Helper()
 	r := &rig{T: t, stores: stores, links: linked(stores)}
-	e, err := quorumlock.New(members(r.links), &quorumlock.Options{MaxTTL: maxTTL})
+	e, err := quorumlock.New(members(r.links), opts)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -42,7 +42,7 @@ func rights() []right {
 		word("SET", "x", "PX", probeLife),
 		{words: []string{"HSET"}, args: []string{"f", "v"}, creates: true},
 		{words: []string{"EVALSHA", unknown, "1"}}, {words: []string{"EVAL", "return 1", "1"}},
-		word("GET"), word("EXISTS"), word("PEXPIREAT", fmt.Sprint(soon)), word("PEXPIRE", probeLife),
+		word("GET"), word("EXISTS"), word("PTTL"), word("PEXPIREAT", fmt.Sprint(soon)), word("PEXPIRE", probeLife),
 		word("ZADD", "XX", "0", "m"), word("ZREM", "m"), word("ZCARD"), word("ZCOUNT", "0", "1"), word("ZSCORE", "m"),
 		word("ZRANK", "m"), word("ZRANGE", "0", "0"), word("ZRANGEBYSCORE", "0", "1"),
 		word("HGET", "f"), word("HMGET", "f"), word("HDEL", "f"), word("HKEYS"), word("GETRANGE", "0", "0"),

@@ -134,6 +134,25 @@ func TestForeignIsOfEveryKind(t *testing.T) {
 	handed(t, e, first)
 }
 
+// TestDeadHead: a place at the head that ends makes way, for the lock and for
+// the kind of the lock.
+func TestDeadHead(t *testing.T) {
+	server := testsvc.Redis(t)
+	e, admin := open(t, server.URL), plain(t, server)
+	holder := permits("t", 2, time.Minute)
+	drivertest.Granted(t, e, holder)
+	queued(t, e, permits("t", 3, time.Minute), 10*time.Millisecond, 1)
+	second := queued(t, e, permits("t", 1, time.Minute), time.Minute, 2)
+	drivertest.Eventually(t, "the place behind is served", func() bool { return refresh(t, e, second).Outcome == driver.Granted })
+
+	do(t, admin, "SET u mine")
+	queued(t, e, permits("u", 1, time.Minute), 10*time.Millisecond, 1)
+	drivertest.Eventually(t, "the kind is forgotten", func() bool {
+		_, err := e.Acquire(t.Context(), shared("u", time.Minute))
+		return err == nil
+	})
+}
+
 // TestFlushedQueue: who waits learns that the place is gone.
 func TestFlushedQueue(t *testing.T) {
 	server := testsvc.Redis(t)

@@ -65,3 +65,20 @@ func TestForeignRecord(t *testing.T) {
 		t.Errorf("recall: %+v, %v, %v", r, found, err)
 	}
 }
+
+// TestCompleteHandsOver the lock in the same step.
+func TestCompleteHandsOver(t *testing.T) {
+	server := testsvc.Redis(t)
+	e := open(t, server.URL)
+	holder := drivertest.Request("t", time.Minute)
+	drivertest.Granted(t, e, holder)
+	waiter := queued(t, e, drivertest.Request("t", time.Minute), time.Minute, 1)
+	err := e.Complete(t.Context(), driver.CompleteRequest{Name: "t", LeaseID: holder.LeaseID, Retention: time.Minute})
+	if err != nil {
+		t.Fatal(err)
+	}
+	lock, err := e.Inspect(t.Context(), "t")
+	if err != nil || len(lock.Holders) != 1 || lock.Holders[0].LeaseID != waiter.LeaseID || lock.QueueLength != 0 {
+		t.Errorf("inspect: %+v, %v; want the waiter's lease", lock, err)
+	}
+}

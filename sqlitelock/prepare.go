@@ -44,21 +44,21 @@ type readStatements struct {
 // writeStatements are prepared on the one connection that writes.
 type writeStatements struct {
 	prepared
-	begin, commit, rollback          *sql.Stmt
-	look                             *sql.Stmt
-	nextToken, putLease, lengthen    *sql.Stmt
-	end, keep, share, purgeLeases    *sql.Stmt
-	cancel                           *sql.Stmt
-	head, queue, refresh, rank, told *sql.Stmt
-	dropPlace, leave, dropOnce       *sql.Stmt
-	purgePlaces                      *sql.Stmt
-	recall, completedBy, complete    *sql.Stmt
-	forget                           *sql.Stmt
-	vault, deposit, redeem, revoke   *sql.Stmt
-	prune, empty, more               *sql.Stmt
-	sweepLeases, sweepPlaces         *sql.Stmt
-	sweepCancelled, sweepRecords     *sql.Stmt
-	sweepTokens                      *sql.Stmt
+	begin, commit, rollback                 *sql.Stmt
+	look                                    *sql.Stmt
+	nextToken, putLease, lengthen           *sql.Stmt
+	end, endAlone, keep, share, purgeLeases *sql.Stmt
+	cancel                                  *sql.Stmt
+	head, queue, refresh, rank, told        *sql.Stmt
+	dropPlace, leave, dropOnce              *sql.Stmt
+	purgePlaces                             *sql.Stmt
+	recall, completedBy, complete           *sql.Stmt
+	forget                                  *sql.Stmt
+	vault, deposit, redeem, revoke          *sql.Stmt
+	prune, empty, more                      *sql.Stmt
+	sweepLeases, sweepPlaces                *sql.Stmt
+	sweepCancelled, sweepRecords            *sql.Stmt
+	sweepTokens                             *sql.Stmt
 }
 
 func (s *readStatements) prepare(on preparer) error {
@@ -86,6 +86,7 @@ func (s *writeStatements) prepare(on preparer) error {
 		&s.putLease:       putLeaseSQL,
 		&s.lengthen:       lengthenSQL,
 		&s.end:            endSQL,
+		&s.endAlone:       endAloneSQL,
 		&s.keep:           keepSQL,
 		&s.share:          shareSQL,
 		&s.purgeLeases:    purgeLeasesSQL,

@@ -37,6 +37,12 @@ func (e *Engine) Release(ctx context.Context, req driver.ReleaseRequest) error {
 				return err
 			}
 		}
+		if req.KeepFor <= 0 { // nearly always one statement is all
+			ended, err := changed(t.sql.endAlone, req.Name, t.bootID, req.LeaseID, t.now.boot)
+			if ended || err != nil {
+				return err
+			}
+		}
 		v, err := t.settle(req.Name, req.LeaseID)
 		if err != nil {
 			return err

@@ -51,6 +51,9 @@ const (
 	endSQL = `DELETE FROM lease
 		WHERE name = ?1 AND +boot_id = ?2 AND lease_id = ?3 AND expiry > ?4 AND released = 0`
 
+	// endAloneSQL: as endSQL, if nobody has a place, not even one that is over.
+	endAloneSQL = endSQL + ` AND NOT EXISTS (SELECT 1 FROM place WHERE place.name = ?1)`
+
 	// keepSQL: as endSQL, ?5 until when the name stays closed.
 	keepSQL = `UPDATE lease SET expiry = ?5, released = 1
 		WHERE name = ?1 AND +boot_id = ?2 AND lease_id = ?3 AND expiry > ?4 AND released = 0`

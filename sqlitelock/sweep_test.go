@@ -188,7 +188,7 @@ func TestStatementsUseIndexes(t *testing.T) {
 		sweepLeasesSQL: 3, sweepPlacesSQL: 3, sweepCancelledSQL: 3, sweepRecordsSQL: 4, sweepTokensSQL: 2,
 	}
 	requests := map[string]int{
-		lookSQL: 5, lengthenSQL: 5, endSQL: 4, keepSQL: 5, shareSQL: 6, purgeLeasesSQL: 3,
+		lookSQL: 5, lengthenSQL: 5, endSQL: 4, endAloneSQL: 4, keepSQL: 5, shareSQL: 6, purgeLeasesSQL: 3,
 		headSQL: 1, refreshSQL: 3, rankSQL: 2, dropPlaceSQL: 1, leaveSQL: 2, dropOnceSQL: 1, toldSQL: 1, purgePlacesSQL: 3,
 		newsSQL: 4, recallSQL: 4, completedBySQL: 4, forgetSQL: 4, leasesSQL: 2, placesSQL: 2, lastTokenSQL: 1, pageSQL: 5,
 	}

@@ -19,9 +19,9 @@ func forgotten(t testing.TB, e *Engine, n int) {
 	must(t, e.conn, `PRAGMA wal_checkpoint(TRUNCATE)`) // not during what is measured
 }
 
-// TestPruneMany: 20,000 forgotten tokens go in steps of 500.
+// TestPruneMany: 10,000 forgotten tokens go in steps of 500.
 func TestPruneMany(t *testing.T) {
-	const many = 20_000
+	const many = 10_000
 	e := openNew(t)
 	s := newService(t, e, nil)
 	forgotten(t, e, many)

@@ -253,6 +253,9 @@ func TestPayloadIsOverwritten(t *testing.T) {
 	if reply, err := e.Revoke(t.Context(), "1"+digest[1:]); err != nil || reply.State != driver.Fresh {
 		t.Errorf("revoke: %+v, %v", reply, err)
 	}
+	if n := number(t, e.conn, payloads); n != 2 {
+		t.Errorf("%d payloads after one of 3 was revoked, want 2", n)
+	}
 	h.pass(2*time.Minute, 2*time.Minute)
 	prune(t, e)
 	if err := e.Close(); err != nil {

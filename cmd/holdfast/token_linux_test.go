@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 )
 
@@ -24,11 +25,11 @@ func feed(store, text string, args ...string) (status int, stdout, stderr string
 }
 
 // TestTokenRace has many processes redeem one token. One gets the payload, and
-// the others are told why they do not.
+// the others are told why they do not. A process that the crowd keeps from the
+// store is told to come again, with status 69, and does.
 func TestTokenRace(t *testing.T) {
 	const processes, payload = 20, "user 42\x00 and so on\n"
-	t.Parallel()
-	eachStore(t, func(t *testing.T, store string) {
+	oneByOne(t, func(t *testing.T, store string) {
 		status, secret, stderr := feed(store, payload, "token", "issue", "-")
 		if status != 0 {
 			t.Fatalf("issue: status %d: %s", status, stderr)
@@ -39,10 +40,13 @@ func TestTokenRace(t *testing.T) {
 		}
 		answers := make([]answer, processes)
 		var all sync.WaitGroup
+		var again atomic.Int32
 		for i := range answers {
 			all.Go(func() {
 				a := &answers[i]
-				a.status, a.stdout, a.stderr = feed(store, secret, "token", "redeem", "-")
+				for a.status = 69; a.status == 69; again.Add(1) {
+					a.status, a.stdout, a.stderr = feed(store, secret, "token", "redeem", "-")
+				}
 			})
 		}
 		all.Wait()
@@ -57,7 +61,8 @@ func TestTokenRace(t *testing.T) {
 				t.Errorf("%+v", a)
 			}
 		}
-		t.Logf("%d processes: %d got the payload, %d were told that it is redeemed", processes, payloads, refused)
+		t.Logf("%d processes: %d got the payload, %d were told that it is redeemed; %d times the store was too busy",
+			processes, payloads, refused, again.Load()-processes)
 		if payloads != 1 || refused != processes-1 {
 			t.Errorf("%d payloads, %d refusals", payloads, refused)
 		}
