@@ -72,6 +72,11 @@ func TestNoQuorum(t *testing.T) {
 				if _, err := r.Inspect(r.Context(), "a"); !errors.Is(err, quorumlock.ErrNoQuorum) {
 					r.Errorf("Inspect without a majority: %v, want ErrNoQuorum", err)
 				}
+				for _, err := range r.List(r.Context(), "") {
+					if !errors.Is(err, driver.ErrUnsupported) {
+						r.Errorf("List by members that cannot: %v, want ErrUnsupported", err)
+					}
+				}
 				r.links[1].deliver()
 				r.links[2].deliver()
 				settle(3 * time.Second)

@@ -65,6 +65,25 @@ func TestMaxTTL(t *testing.T) {
 	})
 }
 
+// TestListNeedsQuorum: a list by a minority would leave out what it does not
+// know.
+func TestListNeedsQuorum(t *testing.T) {
+	some := stores(t, 3)
+	e, err := quorumlock.New(members(some), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	for i, want := range []error{nil, quorumlock.ErrNoQuorum, driver.ErrClosed} {
+		some[i].Close()
+		for lock, err := range e.List(t.Context(), "") {
+			if !errors.Is(err, want) || want == nil {
+				t.Errorf("List with %d closed members: %+v, %v; want %v", i+1, lock, err, want)
+			}
+		}
+	}
+}
+
 // TestCloseMembers: Close closes the members if it is asked to, and only then.
 func TestCloseMembers(t *testing.T) {
 	for _, closes := range []bool{false, true} {

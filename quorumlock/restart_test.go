@@ -154,13 +154,25 @@ func TestInspectCountsMajorities(t *testing.T) {
 		if lock, err := r.Inspect(r.Context(), "a"); err != nil || len(lock.Holders) != 0 {
 			r.Errorf("Inspect: %+v, %v; want no holder", lock, err)
 		}
-		for lock, err := range r.List(r.Context(), "") {
+		direct := open(r, members(r.stores), nil) // links do not list
+		defer direct.Close()
+		for lock, err := range direct.List(r.Context(), "") {
 			r.Errorf("List: %+v, %v; want nothing", lock, err)
 		}
 		h := r.take("a")
 		lock, err := r.Inspect(r.Context(), "a")
 		if err != nil || len(lock.Holders) != 1 || lock.Holders[0].LeaseID != h.LeaseID || lock.LastToken != h.token {
 			r.Errorf("Inspect: %+v, %v; want the lease of the majority", lock, err)
+		}
+		var names []string
+		for lock, err := range direct.List(r.Context(), "") {
+			if err != nil || len(lock.Holders) != 1 || lock.Holders[0].LeaseID != h.LeaseID {
+				r.Errorf("List: %+v, %v", lock, err)
+			}
+			names = append(names, lock.Name)
+		}
+		if !slices.Equal(names, []string{"a"}) {
+			r.Errorf("List: %q", names)
 		}
 		r.links[0].set(down)
 		if lock, err := r.Inspect(r.Context(), "a"); !errors.Is(err, quorumlock.ErrNoQuorum) {
