@@ -5,12 +5,14 @@ package runner
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/exit"
 	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/memlock"
 )
@@ -85,5 +87,33 @@ func TestOnceBeginsNothingAfterASignal(t *testing.T) {
 	cancel()
 	if err := o.begin(ctx, nil); !errors.Is(err, context.Canceled) {
 		t.Errorf("the command would start: %v", err)
+	}
+}
+
+// TestOnceVerdict checks the status of a command that has ended, by what became
+// of its record. INVARIANT I4: one that the store refuses is a loss.
+func TestOnceVerdict(t *testing.T) {
+	for name, c := range map[string]struct {
+		err    error
+		status int
+	}{
+		"recorded":               {nil, 0},
+		"refused by the store":   {fmt.Errorf("once %q: %w", "job", holdfast.ErrLost), exit.Lost},
+		"the command failed":     {&exit.Error{Status: 3}, 3},
+		"failed, and was a loss": {errors.Join(holdfast.ErrLost, &exit.Error{Status: 3}), exit.Lost},
+		"the store is silent":    {holdfast.ErrOutcomeUnknown, exit.Unavailable},
+	} {
+		o := &once{ran: true}
+		o.Name = "job"
+		got := 0
+		var e *exit.Error
+		if err := o.verdict(c.err); errors.As(err, &e) {
+			got = e.Status
+		} else if err != nil {
+			t.Errorf("%s: %v is no exit", name, err)
+		}
+		if got != c.status {
+			t.Errorf("%s: status %d, want %d", name, got, c.status)
+		}
 	}
 }
