@@ -77,6 +77,8 @@ func (a *attempt) run(ctx context.Context) (driver.AcquireReply, error) {
 			if err = a.raise(); err == nil {
 				continue
 			}
+		case v == raise:
+			err = fmt.Errorf("%w agrees on a token, in %d rounds: they are too busy with the name, or too far away", ErrNoQuorum, raises)
 		case v == press && presses < maxPresses:
 			if err = a.pause(ctx, pressPause<<presses); err == nil {
 				presses++

@@ -214,9 +214,6 @@ func (a *attempt) pause(ctx context.Context, d time.Duration) error {
 // not answered yet, as soon as they do. INVARIANT I5.
 func (a *attempt) abandon() {
 	a.withdrawFrom(a.touched)
-	if a.ballot.tally().accepted > 0 {
-		a.book.learn(a.req.Name, a.present.token|1) // what their counters will be
-	}
 	awaited := a.awaited
 	a.running.Go(func() {
 		for range awaited {

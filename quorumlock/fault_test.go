@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -35,6 +36,7 @@ func TestSurvivesMinority(t *testing.T) {
 						r.Errorf("Extend: %v", err)
 					}
 					r.mustRelease(h)
+					settle(0) // what is on its way to deaf members arrives
 				}
 				for _, l := range r.links {
 					l.set(up)
@@ -186,6 +188,39 @@ func TestTooLate(t *testing.T) {
 	})
 }
 
+// TestTooLateLeavesNothing: such a grant is withdrawn at once.
+func TestTooLateLeavesNothing(t *testing.T) {
+	virtual(t, func(t *testing.T) {
+		r := newRigWith(t, stores(t, 3), &quorumlock.Options{Timeout: 10 * time.Second})
+		req := ask("a")
+		req.TTL = 4 * time.Second
+		for _, l := range r.links {
+			l.back = 3970 * time.Millisecond
+		}
+		r.fails(req, driver.ErrUnavailable)
+		settle(0)
+		if got := r.holders(held{AcquireRequest: req}); !slices.Equal(got, []uint64{0, 0, 0}) {
+			r.Errorf("members have %v", got)
+		}
+	})
+}
+
+// TestTooFarAway: tokens that are too old when they arrive are no use, and the
+// error says so.
+func TestTooFarAway(t *testing.T) {
+	virtual(t, func(t *testing.T) {
+		r := newRigWith(t, stores(t, 3), &quorumlock.Options{Timeout: 10 * time.Second})
+		for _, l := range r.links {
+			l.slow(3 * time.Second)
+		}
+		req := ask("a")
+		req.TTL = time.Minute
+		if err := r.fails(req, quorumlock.ErrNoQuorum); !strings.Contains(err.Error(), "token") {
+			t.Errorf("error %q does not say why", err)
+		}
+	})
+}
+
 // TestExtendWithoutMajority: the outcome is unknown, unless nothing was done.
 func TestExtendWithoutMajority(t *testing.T) {
 	for what, state := range map[string]linkState{"down": down, "silent": silent, "deaf": deaf} {
@@ -240,6 +275,26 @@ func TestReleaseIsFinished(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestCancelIsFinished: so is a call-off, after a release of the same lease.
+func TestCancelIsFinished(t *testing.T) {
+	bubble(t, 3, func(r *rig) {
+		h := r.take("a")
+		settle(0)
+		r.links[2].set(down)
+		r.mustRelease(h)
+		err := r.Release(r.Context(), driver.ReleaseRequest{Name: "a", LeaseID: h.LeaseID, Cancel: true})
+		if !isLost(err) {
+			r.Errorf("Cancel after the release: %v, want ErrLost", err)
+		}
+		r.links[2].set(up)
+		settle(2 * time.Second)
+		reply, err := r.stores[2].Propose(r.Context(), driver.ProposeRequest{Name: "a", LeaseID: h.LeaseID, TTL: ttl, Token: h.token + 2})
+		if err != nil || reply.Vote != driver.VoteCancelled {
+			r.Errorf("member 3 after the cancel: %+v, %v", reply, err)
+		}
+	})
 }
 
 // TestReleaseWithoutMajority: the outcome is unknown, and repeating it settles

@@ -18,6 +18,7 @@ type link struct {
 	mu     sync.Mutex // guards the rest
 	state  linkState
 	rtt    func() time.Duration // nil: none
+	back   time.Duration        // by how much the way back is longer
 	counts map[string]int       // requests, by method
 	held   []chan struct{}      // requests that wait for deliver
 }
@@ -70,7 +71,7 @@ func (l *link) deliver() {
 }
 
 // enter notes a request and returns how the link is now.
-func (l *link) enter(method string) (s linkState, rtt time.Duration, gate chan struct{}) {
+func (l *link) enter(method string) (s linkState, there, back time.Duration, gate chan struct{}) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.counts == nil {
@@ -78,18 +79,19 @@ func (l *link) enter(method string) (s linkState, rtt time.Duration, gate chan s
 	}
 	l.counts[method]++
 	if l.rtt != nil {
-		rtt = l.rtt()
+		rtt := l.rtt()
+		there, back = rtt/2, rtt-rtt/2
 	}
 	if l.state == holding {
 		gate = make(chan struct{})
 		l.held = append(l.held, gate)
 	}
-	return l.state, rtt, gate
+	return l.state, there, back + l.back, gate
 }
 
 // over sends a request over l.
 func over[T any](ctx context.Context, l *link, method string, request func(context.Context) T, failed func(error) T) T {
-	state, rtt, gate := l.enter(method)
+	state, there, back, gate := l.enter(method)
 	switch state {
 	case down:
 		return failed(errRefused)
@@ -102,9 +104,9 @@ func over[T any](ctx context.Context, l *link, method string, request func(conte
 		if gate != nil {
 			<-gate
 		}
-		time.Sleep(rtt / 2)
+		time.Sleep(there)
 		reply := request(context.WithoutCancel(ctx))
-		time.Sleep(rtt - rtt/2)
+		time.Sleep(back)
 		if state != deaf {
 			answer <- reply
 		}

@@ -111,7 +111,23 @@ func TestRepair(t *testing.T) {
 func TestRepairsUnreached(t *testing.T) {
 	bubble(t, 3, func(r *rig) {
 		r.links[1].set(down)
-		h := r.take("a")
+		req := ask("a")
+		req.Holder.Labels = map[string]string{"team": "a"}
+		h := r.grant(req)
+		req.Holder.Labels["team"] = "changed after Acquire"
+		r.links[1].set(up)
+		if err := r.extend(h); err != nil {
+			r.Fatal(err)
+		}
+		settle(0)
+		lock, err := r.stores[1].Inspect(r.Context(), "a")
+		if err != nil || len(lock.Holders) != 1 || lock.Holders[0].Holder.Labels["team"] != "a" {
+			r.Errorf("repaired: %+v, %v; want the holder as given to Acquire", lock.Holders, err)
+		}
+		r.stores[1].Restart()
+		if err := r.stores[1].Admit(r.Context()); err != nil {
+			r.Fatal(err)
+		}
 		other := r.another()
 		if err := other.extend(h); err != nil { // it learns the token
 			r.Fatal(err)
@@ -174,9 +190,32 @@ func TestInspectCountsMajorities(t *testing.T) {
 		if !slices.Equal(names, []string{"a"}) {
 			r.Errorf("List: %q", names)
 		}
+		if reply := r.stores[0].Renew(r.Context(), []driver.RenewRequest{{Name: "a", LeaseID: h.LeaseID, TTL: time.Hour}})[0]; reply.Err != nil {
+			r.Fatal(reply.Err)
+		}
+		if lock, err := r.Inspect(r.Context(), "a"); err != nil || lock.Holders[0].ExpiresIn > ttl {
+			r.Errorf("Inspect: %+v, %v; want the expiry of the majority", lock, err)
+		}
 		r.links[0].set(down)
 		if lock, err := r.Inspect(r.Context(), "a"); !errors.Is(err, quorumlock.ErrNoQuorum) {
 			r.Errorf("Inspect: %+v, %v; want ErrNoQuorum: the two that answer do not agree", lock, err)
+		}
+	})
+}
+
+// TestNoRepairWithoutMajority: a lease that may be lost is not repaired.
+func TestNoRepairWithoutMajority(t *testing.T) {
+	bubble(t, 3, func(r *rig) {
+		r.links[2].set(down)
+		h := r.take("a") // on members 1 and 2
+		r.links[2].set(up)
+		r.links[1].set(silent)
+		if err := r.extend(h); err == nil || isLost(err) {
+			r.Errorf("Extend: %v, want an unknown outcome", err)
+		}
+		settle(5 * time.Second)
+		if got := r.holders(h); got[2] != 0 {
+			r.Errorf("members have %v, want nothing at member 3", got)
 		}
 	})
 }

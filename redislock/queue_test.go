@@ -320,28 +320,28 @@ func TestOnceBesideRecord(t *testing.T) {
 	e, admin := open(t, server.URL), plain(t, server)
 	holder := drivertest.Request("t", time.Minute)
 	drivertest.Granted(t, e, holder)
-	once := drivertest.Request("t", time.Minute)
-	once.Once = true
+	first := queued(t, e, drivertest.Request("t", time.Minute), time.Minute, 1)
+	once, again := drivertest.Request("t", time.Minute), drivertest.Request("t", time.Minute)
+	once.Once, again.Once = true, true
 	w := e.Watch(once.LeaseID)
 	defer w.Stop()
-	once = queued(t, e, once, time.Minute, 1)
-	told(t, w) // the subscription is made
-	again := once
-	again.LeaseID = driver.NewLeaseID()
-	again = queued(t, e, again, time.Minute, 2)
-	plainly := queued(t, e, drivertest.Request("t", time.Minute), time.Minute, 3)
+	once, again = queued(t, e, once, time.Minute, 2), queued(t, e, again, time.Minute, 3)
+	last := queued(t, e, drivertest.Request("t", time.Minute), time.Minute, 4)
 	do(t, admin, "SET", keyspace{}.record("t"), string(holder.LeaseID)+"done")
 	reply, err := e.Acquire(t.Context(), again)
 	if err != nil || reply.Outcome != driver.Recorded || string(reply.Record) != "done" {
 		t.Errorf("acquire: %+v, %v; want the record", reply, err)
 	}
 	wantIs(t, "refresh of who was told the record", refresh(t, e, again).Err, driver.ErrLost)
+	stillWaits(t, e, once, 2)
 	drivertest.Release(t, e, holder)
+	told(t, w) // the subscription is made
+	drivertest.Release(t, e, first)
 	if news := told(t, w); news.Token != 0 {
 		t.Errorf("news %+v, want to look", news)
 	}
 	wantIs(t, "refresh of who asked for once", refresh(t, e, once).Err, driver.ErrLost)
-	handed(t, e, plainly)
+	handed(t, e, last)
 }
 
 // TestCompleteDropsOncePlaces wherever they are in the queue.
