@@ -294,8 +294,9 @@ func TestNoRecordIsLeft(t *testing.T) {
 	if n := number(t, admin, "HLEN", companionKeys("t")[kindDetail]); n != 5 {
 		t.Errorf("without the queue: %d fields are left, want 5", n)
 	}
+	waiter := queued(t, e, drivertest.Request("t", time.Minute), time.Minute, 1)
 	do(t, admin, "SET t mine")
-	queued(t, e, drivertest.Request("t", time.Minute), time.Minute, 1)
+	stillWaits(t, e, waiter, 1)
 	if n := number(t, admin, "HLEN", companionKeys("t")[kindDetail]); n != 2 {
 		t.Errorf("without the group: %d fields are left, want 2", n)
 	}

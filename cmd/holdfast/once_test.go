@@ -58,9 +58,12 @@ func TestOnceRace(t *testing.T) {
 				started = append(started, start(t, store, args...))
 			}
 			touch(t, proceed)
-			statuses, outputs, again := map[int]int{}, map[string]int{}, 0
+			statuses, outputs, again, unrecorded := map[int]int{}, map[string]int{}, 0, 0
 			for _, p := range started {
 				for ; p.wait() == 69; again++ {
+					if read(t, p.stdout) != "" {
+						unrecorded++ // it ran, and the store was too busy to record it
+					}
 					p = start(t, store, args...)
 				}
 				statuses[p.wait()]++
@@ -69,8 +72,8 @@ func TestOnceRace(t *testing.T) {
 			result := replayed(t, store, key)
 			t.Logf("%d processes, --wait --replay: %t: %d runs, statuses %v, %d of them wrote %q; %d times the store was too busy",
 				processes, wait, lines(t, runs), statuses, outputs[result], result, again)
-			if n := lines(t, runs); n != 1 {
-				t.Errorf("it ran %d times", n)
+			if n := lines(t, runs); n < 1 || n > 1+unrecorded {
+				t.Errorf("it ran %d times, of which %d could not be recorded", n, unrecorded)
 			}
 			if !strings.HasPrefix(result, "result of ") || !strings.HasSuffix(result, "no newline \x00") {
 				t.Errorf("the result is %q", result)
