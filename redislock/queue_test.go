@@ -320,13 +320,14 @@ func TestOnceBesideRecord(t *testing.T) {
 	e, admin := open(t, server.URL), plain(t, server)
 	holder := drivertest.Request("t", time.Minute)
 	drivertest.Granted(t, e, holder)
-	first := queued(t, e, drivertest.Request("t", time.Minute), time.Minute, 1)
 	once, again := drivertest.Request("t", time.Minute), drivertest.Request("t", time.Minute)
 	once.Once, again.Once = true, true
-	w := e.Watch(once.LeaseID)
+	w := e.Watch(once.LeaseID) // before the first place, which starts the subscription
 	defer w.Stop()
+	first := queued(t, e, drivertest.Request("t", time.Minute), time.Minute, 1)
 	once, again = queued(t, e, once, time.Minute, 2), queued(t, e, again, time.Minute, 3)
 	last := queued(t, e, drivertest.Request("t", time.Minute), time.Minute, 4)
+	told(t, w) // the subscription is made
 	do(t, admin, "SET", keyspace{}.record("t"), string(holder.LeaseID)+"done")
 	reply, err := e.Acquire(t.Context(), again)
 	if err != nil || reply.Outcome != driver.Recorded || string(reply.Record) != "done" {
@@ -334,13 +335,12 @@ func TestOnceBesideRecord(t *testing.T) {
 	}
 	wantIs(t, "refresh of who was told the record", refresh(t, e, again).Err, driver.ErrLost)
 	stillWaits(t, e, once, 2)
-	drivertest.Release(t, e, holder)
-	told(t, w) // the subscription is made
-	drivertest.Release(t, e, first)
+	drivertest.Release(t, e, holder) // the first has the lock, and nobody is in front of once
 	if news := told(t, w); news.Token != 0 {
 		t.Errorf("news %+v, want to look", news)
 	}
 	wantIs(t, "refresh of who asked for once", refresh(t, e, once).Err, driver.ErrLost)
+	drivertest.Release(t, e, first)
 	handed(t, e, last)
 }
 
