@@ -44,6 +44,8 @@ type inbox struct {
 	mu      sync.Mutex // guards the rest, and sending on the watches' channels
 	watches map[driver.LeaseID]map[*watch]struct{}
 	owed    map[driver.LeaseID]struct{} // a message about a grant is to come
+	made    int                         // how many subscriptions there have been
+	hears   bool                        // the last of them is there
 }
 
 func newInbox(client rueidis.Client, keys keyspace, life context.Context) *inbox {
@@ -98,11 +100,8 @@ func (i *inbox) session() (refused bool) {
 	if err := reply.Error(); err != nil {
 		return reply.NonRedisError() == nil
 	}
-	i.tellAll()
-	select {
-	case <-i.doubt: // of the subscription before
-	default:
-	}
+	i.subscribed()
+	defer i.deaf()
 	select {
 	case <-broken: //nolint:errcheck // why it broke does not matter
 	case <-i.doubt:
@@ -111,38 +110,77 @@ func (i *inbox) session() (refused bool) {
 	return false
 }
 
-// expect is told that a place was found to have been handed the lock: there
-// must be a message about it, before or soon.
-func (i *inbox) expect(id driver.LeaseID) {
+// subscribed starts a new subscription's books, and tells everybody who watches
+// to look: messages may have been sent before it.
+func (i *inbox) subscribed() {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.made, i.hears = i.made+1, true
+	clear(i.owed)
+	select {
+	case <-i.doubt: // of the subscription before
+	default:
+	}
+	for id := range i.watches {
+		i.tellLocked(id, driver.News{})
+	}
+}
+
+func (i *inbox) deaf() {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.hears = false
+}
+
+// subscription returns the number of the subscription that there is now, or 0.
+func (i *inbox) subscription() int {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if !i.hears {
+		return 0
+	}
+	return i.made
+}
+
+// waits is told that a place was still waiting when a request reached the store
+// that was sent while there was the given subscription. So a grant to it comes
+// after the subscription, which must tell of it.
+func (i *inbox) waits(id driver.LeaseID, subscription int) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	for w := range i.watches[id] {
-		if w.told {
-			return
-		}
+		w.heard = subscription
 	}
-	i.owed[id] = struct{}{}
-	time.AfterFunc(messageLate, func() {
-		i.mu.Lock()
-		defer i.mu.Unlock()
-		if _, owed := i.owed[id]; !owed {
-			return
-		}
-		delete(i.owed, id)
-		select {
-		case i.doubt <- struct{}{}:
-		default:
-		}
-	})
 }
 
-// tellAll tells everybody who watches to look, because messages may have been
-// sent before the subscription.
-func (i *inbox) tellAll() {
+// expect is told that a place was found to have been handed the lock. Who does
+// not watch any more has heard of that.
+func (i *inbox) expect(id driver.LeaseID) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	for id := range i.watches {
-		i.tellLocked(id, driver.News{})
+	owed := false
+	for w := range i.watches[id] {
+		owed = owed || i.hears && w.heard == i.made && !w.told
+	}
+	if !owed {
+		return
+	}
+	i.owed[id] = struct{}{}
+	subscription := i.made
+	time.AfterFunc(messageLate, func() { i.miss(id, subscription) })
+}
+
+// miss gives the subscription up, if it still owes the message.
+func (i *inbox) miss(id driver.LeaseID, subscription int) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if _, owed := i.owed[id]; !owed || i.made != subscription {
+		return
+	}
+	delete(i.owed, id)
+	select {
+	case i.doubt <- struct{}{}:
+	default:
 	}
 }
 
@@ -187,6 +225,7 @@ type watch struct {
 	inbox *inbox
 	id    driver.LeaseID
 	c     chan driver.News // holds one
+	heard int              // the subscription in which it was known to wait; guarded by inbox.mu
 	told  bool             // a message about a grant has come; guarded by inbox.mu
 }
 

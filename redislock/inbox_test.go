@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/redis/rueidis"
@@ -235,5 +236,50 @@ func TestNewsIsReplaced(t *testing.T) {
 	stranger.Stop()
 	if len(i.watches) != 0 {
 		t.Errorf("%d lease IDs are still watched", len(i.watches))
+	}
+}
+
+// TestOwedMessage: a subscription is given up if it does not tell of a grant
+// that a refresh has found, and only then.
+func TestOwedMessage(t *testing.T) {
+	type waiter struct {
+		*inbox
+		*watch
+	}
+	wait := func(w waiter) { w.waits(w.watch.id, w.subscription()) }
+	grant := func(w waiter) { w.expect(w.watch.id) }
+	tell := func(token string) func(waiter) {
+		return func(w waiter) { w.message(rueidis.PubSubMessage{Message: string(w.watch.id) + " " + token}) }
+	}
+	for what, c := range map[string]struct {
+		happens []func(waiter)
+		doubted bool
+	}{
+		"no message":                    {[]func(waiter){wait, grant}, true},
+		"only one to look":              {[]func(waiter){wait, grant, tell("0")}, true},
+		"it comes later":                {[]func(waiter){wait, grant, tell("5")}, false},
+		"it came before":                {[]func(waiter){wait, tell("5"), grant}, false},
+		"the waiter went with it":       {[]func(waiter){wait, tell("5"), waiter.Stop, grant}, false},
+		"granted before we heard":       {[]func(waiter){grant}, false},
+		"granted while we did not hear": {[]func(waiter){wait, waiter.deaf, waiter.subscribed, grant}, false},
+		"nobody hears":                  {[]func(waiter){wait, waiter.deaf, grant}, false},
+		"a new subscription meanwhile":  {[]func(waiter){wait, grant, waiter.deaf, waiter.subscribed}, false},
+		"no message in the second":      {[]func(waiter){wait, waiter.deaf, waiter.subscribed, wait, grant}, true},
+	} {
+		t.Run(what, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				i := newInbox(nil, keyspace{}, t.Context())
+				i.subscribed()
+				w := waiter{i, i.add(driver.NewLeaseID())}
+				for _, step := range c.happens {
+					step(w)
+				}
+				time.Sleep(2 * messageLate)
+				synctest.Wait()
+				if doubted := len(i.doubt) > 0; doubted != c.doubted {
+					t.Errorf("the subscription was doubted: %t, want %t", doubted, c.doubted)
+				}
+			})
+		})
 	}
 }

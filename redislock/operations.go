@@ -28,6 +28,7 @@ func (e *Engine) Acquire(ctx context.Context, req driver.AcquireRequest) (driver
 		once = "1"
 	}
 	args = append(args, wait, once, e.inbox.id)
+	subscription := e.inbox.subscription()
 	var reply any
 	var acked int
 	var err error
@@ -42,6 +43,7 @@ func (e *Engine) Acquire(ctx context.Context, req driver.AcquireRequest) (driver
 	answer, err := parseAcquire(reply, req.MinToken)
 	answer.Acked = acked
 	if req.Queue && err == nil && answer.Outcome == driver.Held {
+		e.inbox.waits(req.LeaseID, subscription)
 		e.inbox.listen()
 	}
 	return answer, err

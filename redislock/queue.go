@@ -19,6 +19,7 @@ func (e *Engine) Refresh(ctx context.Context, reqs []driver.RefreshRequest) []dr
 			keys = append(keys, e.keys.state(reqs[i].Name)...)
 			args = append(args, string(reqs[i].LeaseID), formatMS(reqs[i].WaiterTTL))
 		}
+		subscription := e.inbox.subscription()
 		reply, err := e.exec(ctx, e.scripts.refresh, keys, args)
 		answers := make([]driver.RefreshReply, len(group))
 		if err == nil {
@@ -28,8 +29,12 @@ func (e *Engine) Refresh(ctx context.Context, reqs []driver.RefreshRequest) []dr
 			if replies[i].Err = err; err == nil {
 				replies[i] = answers[n]
 			}
-			if replies[i].Err == nil && replies[i].Outcome == driver.Granted {
+			switch {
+			case replies[i].Err != nil:
+			case replies[i].Outcome == driver.Granted:
 				e.inbox.expect(reqs[i].LeaseID)
+			default:
+				e.inbox.waits(reqs[i].LeaseID, subscription)
 			}
 		}
 	})

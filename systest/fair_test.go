@@ -136,6 +136,10 @@ func checkFairness(t *testing.T, processes int, j job) (even bool) {
 	if perTurn > 2.5 {
 		t.Errorf("%.2f commands for each acquisition, want at most 2.5", perTurn)
 	}
+	// Each process hears on one subscription, and never gives it up for dead.
+	if n := s.calls(t, "subscribe"); n != processes {
+		t.Errorf("%d subscriptions were made by %d processes", n, processes)
+	}
 	if most > 3*usual {
 		t.Errorf("%d others were served before somebody's next turn, want at most three times the usual %d", most, usual)
 	}
