@@ -115,6 +115,7 @@ func TestRepairsUnreached(t *testing.T) {
 		req.Holder.Labels = map[string]string{"team": "a"}
 		h := r.grant(req)
 		req.Holder.Labels["team"] = "changed after Acquire"
+		settle(0)
 		r.links[1].set(up)
 		if err := r.extend(h); err != nil {
 			r.Fatal(err)
@@ -148,6 +149,7 @@ func TestRepeatRepairs(t *testing.T) {
 	bubble(t, 3, func(r *rig) {
 		r.links[2].set(down)
 		h := r.take("a")
+		settle(0)
 		r.links[2].set(up)
 		settle(time.Second)
 		if again := r.grant(h.AcquireRequest); again.token != h.token {
@@ -208,6 +210,7 @@ func TestNoRepairWithoutMajority(t *testing.T) {
 	bubble(t, 3, func(r *rig) {
 		r.links[2].set(down)
 		h := r.take("a") // on members 1 and 2
+		settle(0)
 		r.links[2].set(up)
 		r.links[1].set(silent)
 		if err := r.extend(h); err == nil || isLost(err) {

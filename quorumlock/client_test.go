@@ -1,0 +1,98 @@
+package quorumlock_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/holdfast-locks/holdfast"
+)
+
+// client returns a client of the library on r's engine.
+func (r *rig) client() *holdfast.Client {
+	r.Helper()
+	c, err := holdfast.New(r.Engine, &holdfast.Options{TTL: ttl})
+	if err != nil {
+		r.Fatal(err)
+	}
+	r.Cleanup(func() {
+		if err := c.Close(context.Background()); err != nil {
+			r.Errorf("Close: %v", err)
+		}
+	})
+	return c
+}
+
+// TestClientsTakeTurns: clients of the library wait for each other, on a quorum
+// of which one member is silent and another slow.
+func TestClientsTakeTurns(t *testing.T) {
+	virtual(t, func(t *testing.T) {
+		some := stores(t, 3)
+		var mu sync.Mutex
+		var tokens []uint64
+		working := 0
+		var wg sync.WaitGroup
+		for range 5 {
+			r := newRig(t, some)
+			r.links[0].set(silent)
+			r.links[1].slow(20 * time.Millisecond)
+			c := r.client()
+			wg.Go(func() {
+				for range 4 {
+					err := c.Do(t.Context(), "a", nil, func(ctx context.Context, l *holdfast.Lease) error {
+						mu.Lock()
+						tokens = append(tokens, l.Token())
+						working++
+						if working != 1 {
+							t.Errorf("%d at work", working)
+						}
+						mu.Unlock()
+						time.Sleep(300 * time.Millisecond)
+						mu.Lock()
+						working--
+						mu.Unlock()
+						return ctx.Err()
+					})
+					if err != nil {
+						t.Error(err)
+					}
+				}
+			})
+		}
+		wg.Wait()
+		if len(tokens) != 20 || !slices.IsSorted(tokens) {
+			t.Errorf("%d tokens, sorted %t; want 20 that grow", len(tokens), slices.IsSorted(tokens))
+		}
+	})
+}
+
+// TestClientKeepsLease: the keep-alive carries a lease over the loss of each
+// member in turn, and tells its holder when a majority is gone.
+func TestClientKeepsLease(t *testing.T) {
+	bubble(t, 3, func(r *rig) {
+		lease, err := r.client().Acquire(r.Context(), "a", nil)
+		if err != nil {
+			r.Fatal(err)
+		}
+		for i := range 9 {
+			r.links[i%3].set([]linkState{down, silent, deaf}[i/3])
+			time.Sleep(3 * ttl)
+			r.links[i%3].set(up)
+			time.Sleep(ttl)
+			if !lease.Valid() {
+				r.Fatalf("the lease was lost with member %d: %v", i%3+1, context.Cause(lease.Context()))
+			}
+		}
+		gone := time.Now()
+		r.links[0].set(silent)
+		r.links[1].set(down)
+		<-lease.Context().Done()
+		if took := time.Since(gone); took > ttl || !errors.Is(context.Cause(lease.Context()), holdfast.ErrLost) {
+			r.Errorf("told after %s of a TTL of %s: %v", took, ttl, context.Cause(lease.Context()))
+		}
+		_ = lease.Release(r.Context())
+	})
+}
