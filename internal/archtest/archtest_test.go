@@ -32,7 +32,7 @@ var mayImport = map[string][]string{
 	"sqlitelock":            {"driver"},
 	"systest":               {},
 	"systest/fencetest":     {},
-	"systest/model":         {},
+	"systest/model/quorum":  {},
 	"internal/archtest":     {},
 	"internal/drivertest":   {"driver"},
 	"internal/faultproxy":   {},

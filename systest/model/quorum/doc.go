@@ -1,4 +1,4 @@
-// Package model explores the protocol of package quorumlock state by state:
+// Package quorum explores the protocol of package quorumlock state by state:
 // every order of messages, every expiry, every restart that fits into the
 // bounds. It knows no time. A message may arrive at any moment after it was
 // sent, any number of times, or never; a lock may expire at any moment. What
@@ -22,4 +22,4 @@
 // their counter is not above the token. A release frees the lock and lifts the
 // counter above the token, on all nodes. A node that lost its memory neither
 // accepts nor repairs until every lease that it may have forgotten is over.
-package model
+package quorum

@@ -1,4 +1,4 @@
-package model
+package quorum
 
 import (
 	"testing"
@@ -71,7 +71,7 @@ func TestProtocol(t *testing.T) {
 			case r.broken != "":
 				p.ordered = true // names the nodes as they are
 				r, _ = search(&p)
-				t.Errorf("%s:\n%s", r.broken, describe(&p, r.trace))
+				t.Errorf("%s:\n%s", r.broken, describe(&p, r))
 			case r.states < least:
 				t.Errorf("%d states, want at least %d", r.states, least)
 			}
@@ -128,7 +128,7 @@ func TestEachRuleIsNeeded(t *testing.T) {
 			if without.broken != test.want || len(without.trace) == 0 {
 				t.Errorf("without the rule the search found %q in %d steps, want %q", without.broken, len(without.trace), test.want)
 			}
-			t.Logf("%s (%d states):\n%s", without.broken, without.states, describe(&p, without.trace))
+			t.Logf("%s (%d states):\n%s", without.broken, without.states, describe(&p, without))
 			p.switched = noRule
 			if with, err := search(&p); err != nil || with.broken != "" {
 				t.Errorf("with the rule: %q, %v", with.broken, err)
@@ -158,7 +158,7 @@ func TestTraceReads(t *testing.T) {
   7  A's release of 1 arrives at node 3: free (counter 0)
   8  A's proposal of 1 arrives at node 3: A has the lock with 1 (counter 1)
 `
-	if got := describe(&p, r.trace); got != want {
+	if got := describe(&p, r); got != want {
 		t.Errorf("trace:\n%s\nwant:\n%s", got, want)
 	}
 }

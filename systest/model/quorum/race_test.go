@@ -1,6 +1,6 @@
 //go:build race
 
-package model
+package quorum
 
 // underRace says that the race detector is on, which makes a search ten times
 // slower.

@@ -1,4 +1,4 @@
-package model
+package quorum
 
 import "errors"
 
@@ -19,7 +19,8 @@ type system interface {
 type result struct {
 	states int    // that were reached
 	broken string // the property that was violated; empty if none was
-	trace  []step // how, in the fewest steps
+	first  key    // where it began
+	trace  []step // how it came to that, in the fewest steps
 }
 
 // mostStates bounds the memory of one search to about 250 MB.
@@ -52,7 +53,7 @@ func search(sys system) (result, error) {
 	}
 	r := result{states: len(v.keys), broken: broken}
 	if broken != "" {
-		r.trace = v.trace(sys)
+		r.first, r.trace = v.trace(sys)
 	}
 	return r, nil
 }
@@ -100,8 +101,8 @@ func (v *visited) grow() {
 	}
 }
 
-// trace returns the steps that lead to the last state.
-func (v *visited) trace(sys system) []step {
+// trace returns the steps that lead to the last state, and where they begin.
+func (v *visited) trace(sys system) (key, []step) {
 	first := len(sys.initial())
 	path := []int{len(v.keys) - 1}
 	for path[0] >= first {
@@ -118,5 +119,5 @@ func (v *visited) trace(sys system) []step {
 		})
 		steps = append(steps, taken)
 	}
-	return steps
+	return v.keys[path[0]], steps
 }

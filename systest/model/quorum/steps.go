@@ -1,4 +1,4 @@
-package model
+package quorum
 
 import "math/bits"
 

@@ -1,4 +1,4 @@
-package model
+package quorum
 
 import (
 	"fmt"
@@ -7,11 +7,16 @@ import (
 
 // describe writes a trace for people, one step a line: clients are A, B and C,
 // nodes are 1, 2 and 3. With each message comes what the node then has.
-func describe(sys *protocol, trace []step) string {
+func describe(p *protocol, r result) string {
 	var b strings.Builder
-	w := sys.initial()[0].unpack()
-	for i, s := range trace {
-		w = sys.follow(w, s)
+	w := r.first.unpack()
+	for n := range w.nodes {
+		if w.nodes[n].counter > 0 {
+			fmt.Fprintf(&b, "  0  the counter of node %d is %d\n", n+1, w.nodes[n].counter/2)
+		}
+	}
+	for i, s := range r.trace {
+		w = p.follow(w, s)
 		fmt.Fprintf(&b, "%3d  %s\n", i+1, s.describe(&w))
 	}
 	return b.String()

@@ -1,4 +1,4 @@
-package model
+package quorum
 
 // The bounds of the state encoding.
 const (
