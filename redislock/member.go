@@ -1,0 +1,218 @@
+package redislock
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+	"iter"
+	"sync"
+
+	"github.com/redis/rueidis"
+
+	"github.com/holdfast-locks/holdfast/driver"
+)
+
+var (
+	//go:embed member.lua
+	memberLua string
+	//go:embed member_propose.lua
+	proposeLua string
+	//go:embed member_renew.lua
+	renewLua string
+	//go:embed member_withdraw.lua
+	withdrawLua string
+	//go:embed member_admit.lua
+	admitLua string
+)
+
+// A Member is one Redis or Valkey server as a member of a quorum; see package
+// quorumlock. Use OpenMember or NewMember to make one. It keeps leases under
+// the same keys as an Engine, so that both exclude each other, but a name
+// should be used through one of the two only: who waits in an Engine's queue
+// is not told when a Member ends a lease.
+//
+// The server must be a master of its own, with no replica of another member,
+// and not part of a Redis Cluster. It has one key more than the package's
+// documentation lists, which says until when it is in quarantine:
+// Pholdfast:{member}:marker. Besides evalsha, eval, exists, get, set, del,
+// pttl, pexpire and time, the user needs the right to info.
+//
+// It is safe for concurrent use.
+type Member struct {
+	url string // of OpenMember
+
+	propose, renew, withdraw, admit *rueidis.Lua
+
+	mu     sync.Mutex // guards the rest
+	engine *Engine    // nil until the server has been reached
+	dial   *dialing   // the attempt to reach it that is under way, or nil
+	closed bool
+}
+
+// A dialing is one attempt to connect.
+type dialing struct {
+	done   chan struct{} // closed when it is over
+	cancel context.CancelFunc
+	err    error // to be read when it is over
+}
+
+var (
+	_ driver.Member = (*Member)(nil)
+	_ driver.Lister = (*Member)(nil)
+)
+
+// OpenMember returns a member on the server of a URL, as Open takes it. It does
+// not wait for the server: one that cannot be reached makes requests fail with
+// ErrUnavailable until it can, so that a quorum can be used while some of its
+// members are down. A URL of another form is ErrInvalid.
+func OpenMember(rawURL string) (*Member, error) {
+	if _, _, err := parseURL(rawURL); err != nil {
+		return nil, err
+	}
+	m := newMember()
+	m.url = rawURL
+	return m, nil
+}
+
+// NewMember returns a member on an engine's server. Close closes the engine.
+func NewMember(e *Engine) *Member {
+	m := newMember()
+	m.engine = e
+	return m
+}
+
+func newMember() *Member {
+	load := func(script string) *rueidis.Lua { return rueidis.NewLuaScript(valueLua + memberLua + script) }
+	return &Member{propose: load(proposeLua), renew: load(renewLua), withdraw: load(withdrawLua), admit: load(admitLua)}
+}
+
+// connect returns the engine. It fails, certain that nothing was sent, if the
+// server cannot be reached before ctx ends.
+func (m *Member) connect(ctx context.Context) (*Engine, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	m.mu.Lock()
+	switch {
+	case m.closed:
+		m.mu.Unlock()
+		return nil, driver.ErrClosed
+	case m.engine != nil:
+		e := m.engine
+		m.mu.Unlock()
+		return e, e.checkMember()
+	case m.dial == nil:
+		m.startDial()
+	}
+	dial := m.dial
+	m.mu.Unlock()
+	select {
+	case <-dial.done:
+	case <-ctx.Done():
+		return nil, fmt.Errorf("%w: there is no connection yet: %w", driver.ErrUnavailable, ctx.Err())
+	}
+	if dial.err != nil {
+		return nil, dial.err
+	}
+	return m.connect(ctx)
+}
+
+// startDial tries to reach the server. m.mu is held.
+func (m *Member) startDial() {
+	ctx, cancel := context.WithTimeout(context.Background(), dialTimeout)
+	dial := &dialing{done: make(chan struct{}), cancel: cancel}
+	m.dial = dial
+	go func() {
+		e, err := Open(ctx, m.url)
+		cancel()
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		m.dial = nil
+		if dial.err = err; err == nil && m.closed {
+			_ = e.Close()
+		} else if err == nil {
+			m.engine = e
+		}
+		close(dial.done)
+	}()
+}
+
+// checkMember refuses stores that cannot be a member.
+func (e *Engine) checkMember() error {
+	if e.client.Mode() == rueidis.ClientModeCluster {
+		return fmt.Errorf("%w member: it is a Redis Cluster, whose masters lose their memory one by one: use servers of their own", driver.ErrInvalid)
+	}
+	return nil
+}
+
+// Close implements driver.Engine.
+func (m *Member) Close() error {
+	m.mu.Lock()
+	m.closed = true
+	e, dial := m.engine, m.dial
+	m.mu.Unlock()
+	if dial != nil {
+		dial.cancel()
+		<-dial.done
+	}
+	if e == nil {
+		return nil
+	}
+	return e.Close()
+}
+
+// Capabilities implements driver.Engine. What an Engine can do besides is no
+// use in a quorum.
+func (m *Member) Capabilities() driver.Capabilities { return driver.Capabilities{} }
+
+// Acquire implements driver.Engine.
+func (m *Member) Acquire(ctx context.Context, req driver.AcquireRequest) (driver.AcquireReply, error) {
+	if err := driver.CheckSupport(m.Capabilities(), req); err != nil {
+		return driver.AcquireReply{}, err
+	}
+	e, err := m.connect(ctx)
+	if err != nil {
+		return driver.AcquireReply{}, err
+	}
+	return e.Acquire(ctx, req)
+}
+
+// Extend implements driver.Engine.
+func (m *Member) Extend(ctx context.Context, reqs []driver.ExtendRequest) []error {
+	e, err := m.connect(ctx)
+	if err == nil {
+		return e.Extend(ctx, reqs)
+	}
+	errs := make([]error, len(reqs))
+	for i := range errs {
+		errs[i] = err
+	}
+	return errs
+}
+
+// Release implements driver.Engine.
+func (m *Member) Release(ctx context.Context, req driver.ReleaseRequest) error {
+	e, err := m.connect(ctx)
+	if err != nil {
+		return err
+	}
+	return e.Release(ctx, req)
+}
+
+// Inspect implements driver.Engine.
+func (m *Member) Inspect(ctx context.Context, name string) (driver.Lock, error) {
+	e, err := m.connect(ctx)
+	if err != nil {
+		return driver.Lock{}, err
+	}
+	return e.Inspect(ctx, name)
+}
+
+// List implements driver.Lister.
+func (m *Member) List(ctx context.Context, prefix string) iter.Seq2[driver.Lock, error] {
+	e, err := m.connect(ctx)
+	if err == nil {
+		return e.List(ctx, prefix)
+	}
+	return func(yield func(driver.Lock, error) bool) { yield(driver.Lock{}, err) }
+}

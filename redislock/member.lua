@@ -1,0 +1,71 @@
+-- member.lua: what the scripts of a quorum's member have in common. It is put
+-- behind value.lua.
+--
+-- Next to the keys of a name the store has a marker, one for all names:
+--     <run ID of the server> <end of the quarantine in ms of its clock>
+-- It has no expiry. INFO server tells the run ID, which changes with every
+-- start of the server.
+
+-- micros returns the server's clock. TIME moves on during a script on some
+-- servers: read it once.
+local clock
+local function micros()
+  if not clock then
+    local time = redis.call('TIME')
+    clock = tonumber(time[1]) * 1000000 + tonumber(time[2])
+  end
+  return clock
+end
+
+-- num writes an integer with all its digits, which '..' does not.
+local function num(n)
+  return string.format('%.0f', n)
+end
+
+-- counter returns the last token of a name as a number, or an error's text.
+local function counter(fence)
+  local last = redis.pcall('GET', fence) or '0'
+  if type(last) == 'table' then
+    return nil, last.err
+  end
+  if not string.match(last, '^%d+$') then
+    return nil, 'FENCE'
+  end
+  return tonumber(last)
+end
+
+-- raise makes the counter at least token. INVARIANT I11: it is remembered for
+-- so many ms from the token, read as microseconds.
+local function raise(fence, last, token, memory)
+  if token > last then
+    redis.call('SET', fence, num(token), 'PXAT', num(math.floor(token / 1000) + tonumber(memory)))
+  end
+end
+
+-- quarantined returns how many ms of the quarantine remain. A marker that is
+-- missing, or of another run, begins one of length ms. One that ends later than
+-- that, because the clock went back, is brought back.
+local function quarantined(marker, length)
+  local run = string.match(redis.call('INFO', 'server'), 'run_id:(%x+)')
+  if not run then
+    error('the server does not tell its run ID')
+  end
+  local now = math.floor(micros() / 1000)
+  local latest = now + tonumber(length)
+  local by, ends = string.match(redis.call('GET', marker) or '', '^(%x+) (%d+)$')
+  ends = tonumber(ends)
+  if by ~= run or ends > latest then
+    ends = latest
+    redis.call('SET', marker, run .. ' ' .. num(ends))
+  end
+  return math.max(ends - now, 0)
+end
+
+-- record makes id's lease the one with token, for ttl ms or for what is left of
+-- the lease own that it replaces, if that is more.
+local function record(key, fence, last, own, id, token, ttl, holder, memory)
+  local ms = math.max(tonumber(ttl), own and own.left or 0)
+  raise(fence, last, token, memory)
+  local reply = write(key, id, num(token), num(ms), holder)
+  return type(reply) == 'table' and reply.err
+end

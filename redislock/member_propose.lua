@@ -1,0 +1,80 @@
+-- member_propose.lua: asks one member of a quorum to accept a token.
+--
+-- KEYS   1 the lock   2 its last token   3 the lease ID's tombstone
+--        4 the queue   5 the marker
+-- ARGV   1 lease ID   2 TTL in ms   3 token   4 the greatest token that it
+--        replaces   5 greatest lead over the clock in us   6 greatest lag in us
+--        7 length of a quarantine in ms   8 memory of the last token in ms
+--        9 holder as JSON
+-- Reply  {vote, last token, clock in us, token, ms, holder, lease ID}
+--        vote   0 refused   1 accepted   2 held   3 the lease ID has a lease
+--               with another token   4 cancelled   5 in quarantine
+--        token  of the lease ID's lease, or 0
+--        ms     left of the lease in the way, -1 without an end; or of the
+--               quarantine
+--        holder, lease ID  of the lease in the way; '' if unknown
+--        {-3} the last token is no number   {-4, limit} the name is in use with
+--        this limit
+-- Only 1 and 3 change the lease, and only 1 the last token.
+
+local id, ttl, token = ARGV[1], ARGV[2], tonumber(ARGV[3])
+
+local lock = read(KEYS[1])
+if lock and lock.err then
+  return redis.error_reply(lock.err)
+end
+local last, err = counter(KEYS[2])
+if err == 'FENCE' then
+  return { -3 }
+elseif err then
+  return redis.error_reply(err)
+end
+
+local function vote(v, of, ms, holder, rival)
+  return { v, last, micros(), of or 0, ms or 0, holder or '', rival or '' }
+end
+
+-- INVARIANT I5: a request overtaken by its own cancel grants nothing.
+if redis.call('EXISTS', KEYS[3]) == 1 then
+  return vote(4)
+end
+
+local own = lock and lock.id == id and lock
+if own then
+  local has = tonumber(own.token)
+  if has == token or has > tonumber(ARGV[4]) then
+    err = lengthen(KEYS[1], own, ttl) -- INVARIANT I6
+    if err then
+      return redis.error_reply(err)
+    end
+    return vote(has == token and 1 or 3, has)
+  end
+  clamp(KEYS[1], own)
+elseif lock then
+  if (lock.limit or 0) > 0 then
+    return { -4, lock.limit }
+  end
+  clamp(KEYS[1], lock)
+  local rival = lock.id and string.gsub(lock.id, '^%-', '') or lock.group
+  return vote(2, 0, lock.left, lock.holder, rival)
+elseif redis.call('EXISTS', KEYS[4]) == 1 then
+  -- Those who wait for it without a quorum come first. The key ends soon after
+  -- the last of them.
+  return vote(2, 0, redis.call('PTTL', KEYS[4]))
+end
+
+local remaining = quarantined(KEYS[5], ARGV[7])
+if remaining > 0 then
+  return vote(5, 0, remaining)
+end
+
+-- INVARIANT I2: above every token that was accepted or withdrawn.
+if token <= last or token < micros() - tonumber(ARGV[6]) or token > micros() + tonumber(ARGV[5]) then
+  return vote(0)
+end
+err = record(KEYS[1], KEYS[2], last, own, id, token, ttl, ARGV[9], ARGV[8])
+if err then
+  return redis.error_reply(err)
+end
+last = token
+return vote(1, token)

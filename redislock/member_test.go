@@ -1,0 +1,377 @@
+package redislock
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/internal/drivertest"
+	"github.com/holdfast-locks/holdfast/internal/testsvc"
+	"github.com/holdfast-locks/holdfast/quorumlock/membertest"
+)
+
+// openMember returns a member that is closed with the test.
+func openMember(t testing.TB, url string) *Member {
+	t.Helper()
+	m, err := OpenMember(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := m.Close(); err != nil {
+			t.Errorf("Close: %v", err)
+		}
+	})
+	return m
+}
+
+// reached waits until the member has a connection to its server again.
+func reached(t testing.TB, m driver.Member) {
+	t.Helper()
+	drivertest.Eventually(t, "the member answers", func() bool {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		_, err := m.Inspect(ctx, "nothing")
+		return err == nil
+	})
+}
+
+func TestMember(t *testing.T) {
+	t.Parallel()
+	server := testsvc.Redis(t)
+	membertest.Run(t, membertest.Harness{
+		Open: func(tb testing.TB) driver.Member {
+			if _, err := server.Do("FLUSHALL"); err != nil {
+				tb.Fatal(err)
+			}
+			return openMember(tb, server.URL+"?prefix=locks:")
+		},
+		Restart: func(tb testing.TB, m driver.Member) {
+			server.Restart()
+			reached(tb, m)
+		},
+		Unit: 400 * time.Millisecond,
+	})
+}
+
+// proposal returns one that a member outside quarantine accepts.
+func proposal(name string) driver.ProposeRequest {
+	return driver.ProposeRequest{
+		Name: name, LeaseID: driver.NewLeaseID(), TTL: time.Minute, Holder: driver.Holder{Host: "web-3"},
+		Token: uint64(time.Now().UnixMicro()) &^ 1, Lead: time.Second, Quarantine: time.Minute,
+	}
+}
+
+// votes sends a proposal that must be answered with want.
+func votes(t testing.TB, m *Member, req driver.ProposeRequest, want driver.Vote) driver.ProposeReply {
+	t.Helper()
+	reply, err := m.Propose(t.Context(), req)
+	if err != nil || reply.Vote != want {
+		t.Fatalf("Propose: %+v, %v; want vote %d", reply, err, want)
+	}
+	return reply
+}
+
+func admitted(t testing.TB, url string) *Member {
+	t.Helper()
+	m := openMember(t, url)
+	if err := m.Admit(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// TestMemberRestartWithData: a server that comes back with its data may have
+// lost the end of it. It keeps what it has, and grants nothing for a while.
+func TestMemberRestartWithData(t *testing.T) {
+	t.Parallel()
+	server := testsvc.Redis(t, "--appendonly", "yes", "--appendfsync", "always")
+	m := admitted(t, server.URL)
+	h := proposal("a")
+	votes(t, m, h, driver.VoteAccepted)
+	server.Restart()
+	reached(t, m)
+	if reply := m.Renew(t.Context(), []driver.RenewRequest{{Name: "a", LeaseID: h.LeaseID, TTL: time.Minute}})[0]; reply.Err != nil || reply.Token != h.Token {
+		t.Errorf("Renew: %+v, want the lease with token %d", reply, h.Token)
+	}
+	votes(t, m, proposal("a"), driver.VoteHeld)
+	if token, err := m.Withdraw(t.Context(), driver.WithdrawRequest{Name: "a", LeaseID: h.LeaseID, Token: h.Token}); err != nil || token != h.Token {
+		t.Errorf("Withdraw = %d, %v; want %d", token, err, h.Token)
+	}
+	votes(t, m, proposal("a"), driver.VoteQuarantined)
+}
+
+// TestMemberFlush: so does one whose data was deleted, without a restart.
+func TestMemberFlush(t *testing.T) {
+	t.Parallel()
+	server := testsvc.Redis(t)
+	m := admitted(t, server.URL+"/3")
+	votes(t, m, proposal("a"), driver.VoteAccepted)
+	do(t, plain(t, server), "FLUSHALL")
+	reply := votes(t, m, proposal("a"), driver.VoteQuarantined)
+	if reply.Remaining > time.Minute || reply.Remaining < 50*time.Second {
+		t.Errorf("%s of the quarantine remain, want a minute", reply.Remaining)
+	}
+}
+
+// TestMemberMarkerClamped: a marker from a clock that was ahead does not close
+// the store for longer than a quarantine.
+func TestMemberMarkerClamped(t *testing.T) {
+	t.Parallel()
+	server := testsvc.Redis(t)
+	m := admitted(t, server.URL)
+	admin := plain(t, server)
+	key := m.engine.keys.marker()
+	run, _, _ := strings.Cut(text(t, admin, "GET", key), " ")
+	do(t, admin, "SET "+key, run+" 9000000000000")
+	if reply := votes(t, m, proposal("a"), driver.VoteQuarantined); reply.Remaining > time.Minute {
+		t.Errorf("%s of the quarantine remain, want a minute", reply.Remaining)
+	}
+	do(t, admin, "SET "+key, run+" nonsense")
+	votes(t, m, proposal("a"), driver.VoteQuarantined)
+}
+
+// TestMemberKeys: a lease is what the engine for one server makes of it, and
+// what other clients see.
+func TestMemberKeys(t *testing.T) {
+	t.Parallel()
+	server := testsvc.Redis(t)
+	m := admitted(t, server.URL+"?prefix=p:")
+	admin := plain(t, server)
+	h := proposal("a")
+	votes(t, m, h, driver.VoteAccepted)
+	want := string(h.LeaseID) + " " + formatToken(h.Token) + ` 60000 {"host":"web-3"}`
+	if got := text(t, admin, "GET p:a"); got != want {
+		t.Errorf("the lock's key holds %q, want %q", got, want)
+	}
+	if got := text(t, admin, "GET p:holdfast:{p:a}:fence:a"); got != formatToken(h.Token) {
+		t.Errorf("the last token is %q, want %d", got, h.Token)
+	}
+	forget, err := do(t, admin, "PEXPIRETIME p:holdfast:{p:a}:fence:a").AsInt64()
+	if want := int64(h.Token/1000) + driver.TokenMemory.Milliseconds(); err != nil || forget != want {
+		t.Errorf("the last token is forgotten at %d, %v; want %d", forget, err, want)
+	}
+	if got := do(t, admin, "SET p:a other NX PX 1000").Error(); got == nil {
+		t.Error("a foreign client took a lock that is held")
+	}
+	do(t, admin, "SET p:b other NX PX 60000")
+	reply := votes(t, m, proposal("b"), driver.VoteHeld)
+	if reply.Rival != "" || reply.ExpiresIn > time.Minute || reply.ExpiresIn < 50*time.Second {
+		t.Errorf("a foreign lock in the way: %+v", reply)
+	}
+	do(t, admin, "SET p:c other")
+	if reply := votes(t, m, proposal("c"), driver.VoteHeld); reply.ExpiresIn != driver.Never {
+		t.Errorf("a foreign lock without an end: %+v", reply)
+	}
+}
+
+// TestMemberBesideEngine: the other kinds of leases, and places in a queue, are
+// in the way of a proposal.
+func TestMemberBesideEngine(t *testing.T) {
+	t.Parallel()
+	server := testsvc.Redis(t)
+	m := admitted(t, server.URL)
+	e := open(t, server.URL)
+	shared := drivertest.Request("shared", time.Minute)
+	shared.Mode = driver.Shared
+	drivertest.Granted(t, e, shared)
+	votes(t, m, proposal("shared"), driver.VoteHeld)
+
+	permits := drivertest.Request("permits", time.Minute)
+	permits.Mode, permits.Limit, permits.Permits = driver.Semaphore, 2, 1
+	drivertest.Granted(t, e, permits)
+	if reply, err := m.Propose(t.Context(), proposal("permits")); !errors.Is(err, driver.ErrKindMismatch) {
+		t.Errorf("Propose for a semaphore: %+v, %v; want ErrKindMismatch", reply, err)
+	}
+
+	h := proposal("queue")
+	votes(t, m, h, driver.VoteAccepted)
+	waiter := drivertest.Request("queue", time.Minute)
+	waiter.Queue, waiter.WaiterTTL = true, time.Minute
+	drivertest.Held(t, e, waiter)
+	if _, err := m.Withdraw(t.Context(), driver.WithdrawRequest{Name: "queue", LeaseID: h.LeaseID}); err != nil {
+		t.Fatal(err)
+	}
+	votes(t, m, proposal("queue"), driver.VoteHeld)
+	replies := e.Refresh(t.Context(), []driver.RefreshRequest{{Name: "queue", LeaseID: waiter.LeaseID, WaiterTTL: time.Minute}})
+	if replies[0].Err != nil || replies[0].Outcome != driver.Granted || replies[0].Token <= h.Token {
+		t.Errorf("Refresh of the waiter: %+v, want a grant above token %d", replies[0], h.Token)
+	}
+}
+
+// TestMemberOnFullServer: a full server accepts nothing, and still lets a lease
+// be renewed and ended.
+func TestMemberOnFullServer(t *testing.T) {
+	t.Parallel()
+	server := testsvc.Redis(t)
+	m := admitted(t, server.URL)
+	h := proposal("a")
+	votes(t, m, h, driver.VoteAccepted)
+	kept := proposal("b")
+	votes(t, m, kept, driver.VoteAccepted)
+	admin := plain(t, server)
+	do(t, admin, "CONFIG SET maxmemory 1")
+	if _, err := m.Propose(t.Context(), proposal("c")); !errors.Is(err, driver.ErrUnavailable) {
+		t.Errorf("Propose: %v, want ErrUnavailable", err)
+	}
+	if reply := m.Renew(t.Context(), []driver.RenewRequest{{Name: "a", LeaseID: h.LeaseID, TTL: time.Hour}})[0]; reply.Err != nil {
+		t.Errorf("Renew: %v", reply.Err)
+	}
+	if _, err := m.Withdraw(t.Context(), driver.WithdrawRequest{Name: "a", LeaseID: h.LeaseID, Token: h.Token, Lead: time.Second}); err != nil {
+		t.Errorf("Withdraw: %v", err)
+	}
+	_, err := m.Withdraw(t.Context(), driver.WithdrawRequest{Name: "b", LeaseID: kept.LeaseID, Token: kept.Token, KeepFor: time.Minute})
+	if err != nil {
+		t.Errorf("Withdraw with KeepFor: %v", err)
+	}
+	do(t, admin, "CONFIG SET maxmemory 0")
+	for _, req := range []driver.ProposeRequest{h, kept} {
+		if last := text(t, admin, "GET", m.engine.keys.fence(req.Name)); last != formatToken(req.Token+1) {
+			t.Errorf("%q: counter %s after the withdrawal of %d", req.Name, last, req.Token)
+		}
+	}
+	votes(t, m, h, driver.VoteRefused)
+	votes(t, m, proposal("b"), driver.VoteHeld)
+}
+
+// TestMemberErrors: what the server has under the keys, and what it says.
+func TestMemberErrors(t *testing.T) {
+	t.Parallel()
+	server := testsvc.Redis(t)
+	m := admitted(t, server.URL)
+	admin := plain(t, server)
+	do(t, admin, "HSET list field value")
+	do(t, admin, "HSET "+m.engine.keys.fence("fence"), "field", "value")
+	do(t, admin, "SET "+m.engine.keys.fence("nonsense"), "value")
+	for _, name := range []string{"list", "fence", "nonsense"} {
+		req := proposal(name)
+		_, err := m.Propose(t.Context(), req)
+		_, withdraw := m.Withdraw(t.Context(), driver.WithdrawRequest{Name: name, LeaseID: req.LeaseID, Token: req.Token})
+		repair := m.Renew(t.Context(), []driver.RenewRequest{
+			{Name: name, LeaseID: req.LeaseID, TTL: time.Minute, Repair: true, Token: req.Token},
+			{Name: "free", LeaseID: req.LeaseID, TTL: time.Minute},
+		})
+		for what, err := range map[string]error{"Propose": err, "Withdraw": withdraw, "repair": repair[0].Err} {
+			if !errors.Is(err, driver.ErrKindMismatch) {
+				t.Errorf("%s of %q: %v, want ErrKindMismatch", what, name, err)
+			}
+		}
+		if !errors.Is(repair[1].Err, driver.ErrLost) {
+			t.Errorf("another in the same batch: %v, want ErrLost", repair[1].Err)
+		}
+	}
+	if _, err := m.Propose(t.Context(), proposal("holdfast:{x")); !errors.Is(err, driver.ErrInvalid) {
+		t.Errorf("Propose for a reserved name: %v, want ErrInvalid", err)
+	}
+	do(t, admin, "ACL SETUSER noinfo on nopass ~* &* +@all -info")
+	denied := openMember(t, strings.Replace(server.URL, "redis://", "redis://noinfo:x@", 1))
+	if _, err := denied.Propose(t.Context(), proposal("a")); !errors.Is(err, driver.ErrPermission) {
+		t.Errorf("Propose without the right to INFO: %v, want ErrPermission", err)
+	}
+	do(t, admin, "ACL SETUSER least on nopass ~* resetchannels +evalsha +eval +exists +get +set +del +pttl +pexpire +time +info +ping +hello")
+	least := openMember(t, strings.Replace(server.URL, "redis://", "redis://least:x@", 1))
+	h := proposal("a")
+	votes(t, least, h, driver.VoteAccepted)
+	if reply := least.Renew(t.Context(), []driver.RenewRequest{{Name: "a", LeaseID: h.LeaseID, TTL: time.Hour}})[0]; reply.Err != nil {
+		t.Errorf("Renew with the documented rights: %v", reply.Err)
+	}
+	if _, err := least.Withdraw(t.Context(), driver.WithdrawRequest{Name: "a", LeaseID: h.LeaseID, Token: h.Token, Cancel: true}); err != nil {
+		t.Errorf("Withdraw with the documented rights: %v", err)
+	}
+	if err := least.Admit(t.Context()); err != nil {
+		t.Errorf("Admit with the documented rights: %v", err)
+	}
+}
+
+// TestMemberOpensLater: a member may be down when it is opened.
+func TestMemberOpensLater(t *testing.T) {
+	t.Parallel()
+	server := testsvc.Redis(t)
+	server.Kill()
+	m := openMember(t, server.URL)
+	if _, err := m.Propose(t.Context(), proposal("a")); !errors.Is(err, driver.ErrUnavailable) {
+		t.Errorf("Propose: %v, want ErrUnavailable", err)
+	}
+	server.Restart()
+	reached(t, m)
+	votes(t, m, proposal("a"), driver.VoteQuarantined)
+
+	silent := testsvc.Redis(t)
+	silent.Stop()
+	m = openMember(t, silent.URL)
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	start := time.Now()
+	if _, err := m.Propose(ctx, proposal("a")); !errors.Is(err, driver.ErrUnavailable) {
+		t.Errorf("Propose to a silent server: %v, want ErrUnavailable: nothing was sent", err)
+	}
+	if took := time.Since(start); took > 2*time.Second {
+		t.Errorf("Propose to a silent server took %s", took)
+	}
+	if err := m.Close(); err != nil {
+		t.Error(err)
+	}
+	for _, url := range []string{"", "redis:", "http://localhost", "redis://localhost?none=1"} {
+		if _, err := OpenMember(url); !errors.Is(err, driver.ErrInvalid) {
+			t.Errorf("OpenMember(%q): %v, want ErrInvalid", url, err)
+		}
+	}
+}
+
+// TestClusterIsNoMember: its masters forget one by one, and one marker cannot
+// tell.
+func TestClusterIsNoMember(t *testing.T) {
+	t.Parallel()
+	m := NewMember(New(clusterClient(t, cluster(t)), nil))
+	defer m.Close()
+	if _, err := m.Propose(t.Context(), proposal("a")); !errors.Is(err, driver.ErrInvalid) {
+		t.Errorf("Propose: %v, want ErrInvalid", err)
+	}
+}
+
+func TestParseMemberReplies(t *testing.T) {
+	whole := []any{int64(1), int64(8), int64(9), int64(8), int64(0), "", ""}
+	if reply, err := parsePropose(whole); err != nil || reply.Vote != driver.VoteAccepted || reply.Token != 8 || reply.Clock != 9 {
+		t.Errorf("%+v, %v", reply, err)
+	}
+	bad := []any{nil, int64(1), "x", []any{}, whole[:6], []any{int64(-4), "x"}, []any{int64(-3), int64(0)}}
+	for i := range whole {
+		item := append([]any{}, whole...)
+		item[i] = nil
+		bad = append(bad, item)
+	}
+	for _, vote := range []int64{-1, 6} {
+		bad = append(bad, append([]any{vote}, whole[1:]...))
+	}
+	for _, reply := range bad {
+		if got, err := parsePropose(reply); err == nil || isDefinite(err) {
+			t.Errorf("%v: %+v, %v; want an unknown outcome", reply, got, err)
+		}
+	}
+	for _, reply := range []any{nil, []any{}, []any{int64(1)}, []any{int64(-1), ""}, []any{"", int64(1)}, []any{int64(4), "refused"}} {
+		if got, err := parseWithdraw(reply); err == nil || isDefinite(err) {
+			t.Errorf("%v: %d, %v; want an unknown outcome", reply, got, err)
+		}
+	}
+	for _, reply := range []any{nil, []any{}, []any{nil}, []any{int64(-1)}} {
+		answers := make([]driver.RenewReply, 1)
+		if err := parseRenew(reply, answers); err == nil && (answers[0].Err == nil || isDefinite(answers[0].Err)) {
+			t.Errorf("%v: %+v; want an unknown outcome", reply, answers)
+		}
+	}
+}
+
+func isDefinite(err error) bool {
+	for _, e := range []error{
+		driver.ErrLost, driver.ErrUnavailable, driver.ErrInvalid, driver.ErrUnsupported,
+		driver.ErrPermission, driver.ErrKindMismatch, driver.ErrClosed,
+	} {
+		if errors.Is(err, e) {
+			return true
+		}
+	}
+	return false
+}
