@@ -10,6 +10,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/systest/traffic"
 )
 
 // A served is one waiter's report that it has had the lock. At is an instant
@@ -22,8 +23,8 @@ type served struct {
 
 // queueUp is a job: each worker waits for the lock once, and says when it had
 // it.
-func queueUp(ctx context.Context, j job) (any, error) {
-	engine, err := openStore(ctx, j.Store)
+func queueUp(ctx context.Context, j traffic.Job) (any, error) {
+	engine, err := traffic.Open(ctx, j.Store)
 	if err != nil {
 		return nil, err
 	}
@@ -42,7 +43,7 @@ func queueUp(ctx context.Context, j job) (any, error) {
 				errs <- err
 				return
 			}
-			j.out(served{lease.ID(), lease.Token(), time.Now()})
+			j.Out(served{lease.ID(), lease.Token(), time.Now()})
 			if err := lease.Release(ctx); err != nil {
 				errs <- err
 			}
@@ -64,10 +65,10 @@ func TestDeadWaitersDelayOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var living, dying []*crew
+	var living, dying []*traffic.Crew
 	for i := range 2 * crewsEach {
-		c := startCrew(t, job{Job: "queue up", Store: s.server.URL, Name: "a", Workers: workers})
-		c.begin()
+		c := traffic.Start(t, traffic.Job{Job: "queue up", Store: s.server.URL, Name: "a", Workers: workers})
+		c.Begin()
 		if i%2 == 0 {
 			dying = append(dying, c) // the first of the queue among them
 		} else {
@@ -80,7 +81,7 @@ func TestDeadWaitersDelayOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, c := range dying {
-		c.kill()
+		c.Kill()
 	}
 	killed := time.Now()
 	if err := gate.Release(t.Context()); err != nil {
@@ -103,13 +104,13 @@ func TestDeadWaitersDelayOnce(t *testing.T) {
 }
 
 // collect returns the reports of the crews in the order of the tokens.
-func collect(t *testing.T, crews []*crew, workers int) []served {
+func collect(t *testing.T, crews []*traffic.Crew, workers int) []served {
 	t.Helper()
 	var got []served
 	for _, c := range crews {
 		for range workers {
 			var s served
-			c.next(&s)
+			c.Next(&s)
 			got = append(got, s)
 		}
 	}

@@ -3,7 +3,6 @@ package systest
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -14,11 +13,7 @@ import (
 	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/fence"
 	"github.com/holdfast-locks/holdfast/internal/testsvc"
-)
-
-var (
-	failovers = flag.Int("failovers", 4, "failovers of a master that sentinels watch")
-	hungFor   = flag.Duration("hung", 10*time.Second, "how long a node of a cluster hangs")
+	"github.com/holdfast-locks/holdfast/systest/soak"
 )
 
 const (
@@ -159,7 +154,7 @@ func TestSentinelFailover(t *testing.T) {
 	g := testsvc.Sentinel(t)
 	engine := openEngine(t, g.URL)
 	s := newShift(t, engine)
-	for i := range *failovers {
+	for i := range soak.Count(4, 20) {
 		eventually(t, "everybody works", func() bool { return s.acquired.Load() > failoverWorkers })
 		old := g.Master()
 		began := time.Now()
@@ -251,7 +246,8 @@ func TestHungNodeDelaysNoOther(t *testing.T) {
 	}
 	c.Replicas[0].Kill() // nobody takes over
 	c.Masters[0].Stop()
-	end := time.Now().Add(*hungFor)
+	hungFor := soak.For(10*time.Second, time.Minute)
+	end := time.Now().Add(hungFor)
 	cycles := 0
 	for ; time.Now().Before(end); cycles++ {
 		for _, l := range others {
@@ -270,7 +266,7 @@ func TestHungNodeDelaysNoOther(t *testing.T) {
 		cancel()
 		time.Sleep(50 * time.Millisecond) // the hang under test goes on
 	}
-	t.Logf("a node with %d leases hung for %s: %d leases of the others live, %d times others were acquired", hung, *hungFor, len(others), cycles)
+	t.Logf("a node with %d leases hung for %s: %d leases of the others live, %d times others were acquired", hung, hungFor, len(others), cycles)
 	c.Masters[0].Cont()
 }
 

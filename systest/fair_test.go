@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/systest/traffic"
 )
 
 // A turn is what a worker saw of one acquisition. Instants are nanoseconds of
@@ -21,8 +22,8 @@ func (t turn) wait() time.Duration { return time.Duration(t.Got - t.Asked) }
 type turns []turn
 
 // takeTurns is a job: all workers take the same lock again and again.
-func takeTurns(ctx context.Context, j job) (any, error) {
-	engine, err := openStore(ctx, j.Store)
+func takeTurns(ctx context.Context, j traffic.Job) (any, error) {
+	engine, err := traffic.Open(ctx, j.Store)
 	if err != nil {
 		return nil, err
 	}
@@ -50,7 +51,7 @@ func takeTurns(ctx context.Context, j job) (any, error) {
 
 // takeTurnsFor is one worker. The first turn, for which all workers line up
 // before they begin, does not count.
-func takeTurnsFor(ctx context.Context, client *holdfast.Client, j job) (t turns, err error) {
+func takeTurnsFor(ctx context.Context, client *holdfast.Client, j traffic.Job) (t turns, err error) {
 	var end time.Time
 	for first := true; first || time.Now().Before(end); first = false {
 		asked := time.Now()
@@ -99,7 +100,7 @@ func TestTurnsAreFair(t *testing.T) {
 	for _, crews := range []struct{ processes, workers int }{{1, 16}, {8, 4}} {
 		for _, hold := range []time.Duration{0, time.Millisecond} {
 			t.Run(fmt.Sprintf("%dx%d/%s", crews.processes, crews.workers, hold), func(t *testing.T) {
-				j := job{Job: "take turns", Name: "turns", Workers: crews.workers, For: 2 * time.Second, Hold: hold}
+				j := traffic.Job{Job: "take turns", Name: "turns", Workers: crews.workers, For: 2 * time.Second, Hold: hold}
 				// The machine itself may pause, and then everybody waits long.
 				const attempts = 3
 				for range attempts {
@@ -116,7 +117,7 @@ func TestTurnsAreFair(t *testing.T) {
 // checkFairness lets crews take turns and fails t if they are not shared
 // evenly or cost too much. It reports whether the waits were even in time as
 // well, as far as the machine lets one tell.
-func checkFairness(t *testing.T, processes int, j job) (even bool) {
+func checkFairness(t *testing.T, processes int, j traffic.Job) (even bool) {
 	t.Helper()
 	s := newStore(t)
 	defer s.server.Kill()
@@ -203,16 +204,16 @@ func watchPauses() (pause func() time.Duration) {
 // takeTurnsIn lets crews do the same job at the same time, and returns what
 // all their workers saw and how many commands they sent. They begin when all
 // of them are in the queue.
-func (s *store) takeTurnsIn(t *testing.T, processes int, j job) (all []turns, commands int) {
+func (s *store) takeTurnsIn(t *testing.T, processes int, j traffic.Job) (all []turns, commands int) {
 	t.Helper()
 	gate, err := newClient(t, s.engine, nil).Acquire(t.Context(), j.Name, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	crews := make([]*crew, processes)
+	crews := make([]*traffic.Crew, processes)
 	for i := range crews {
-		crews[i] = startCrew(t, j)
-		crews[i].begin()
+		crews[i] = traffic.Start(t, j)
+		crews[i].Begin()
 	}
 	s.awaitQueue(t, j.Name, processes*j.Workers)
 	before := s.commands(t)
@@ -221,7 +222,7 @@ func (s *store) takeTurnsIn(t *testing.T, processes int, j job) (all []turns, co
 	}
 	for _, c := range crews {
 		var got []turns
-		c.next(&got)
+		c.Next(&got)
 		all = append(all, got...)
 	}
 	return all, s.commands(t) - before

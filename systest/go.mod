@@ -28,8 +28,10 @@ require (
 )
 
 require (
+	github.com/anishathalye/porcupine v1.3.1
 	github.com/go-sql-driver/mysql v1.10.1
 	github.com/jackc/pgx/v5 v5.12.0
+	github.com/yuin/gopher-lua v1.1.2
 	golang.org/x/sys v0.49.0 // indirect
 	modernc.org/sqlite v1.61.1
 )

@@ -1,24 +1,27 @@
 package systest
 
 import (
-	"os"
 	"testing"
 
 	"go.uber.org/goleak"
+
+	"github.com/holdfast-locks/holdfast/systest/traffic"
 )
+
+// jobs are what the crews of this package do.
+var jobs = traffic.Jobs{
+	"take turns":  takeTurns,
+	"queue up":    queueUp,
+	"stress":      traffic.Stress,
+	string(asks):  hold(asks),
+	string(waits): hold(waits),
+}
 
 // TestMain runs the tests, or the process that a test starts from its own
 // binary.
 func TestMain(m *testing.M) {
-	if len(os.Args) > 2 {
-		switch os.Args[1] {
-		case holderCommand:
-			runHolder(os.Args[2:])
-			return
-		case crewCommand:
-			runCrew(os.Args[2])
-			return
-		}
+	if jobs.Main() {
+		return
 	}
 	// The client library looks at the topology a little later, and closes
 	// connections to nodes that it no longer knows after five seconds, whatever

@@ -10,6 +10,8 @@ import (
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/systest/check"
+	"github.com/holdfast-locks/holdfast/systest/traffic"
 )
 
 // Workers share a collection, each with one of its items for itself, while a
@@ -18,7 +20,7 @@ func TestNestedLocks(t *testing.T) {
 	const workers, items, rounds, prunes = 32, 8, 12, 10
 	for _, url := range []string{"memory:", "sqlite:", "redis:"} {
 		t.Run(url[:len(url)-1], func(t *testing.T) {
-			var h history
+			var h check.Spans
 			engine := openFor(t, url)
 			client := newClient(t, engine, nil)
 			var pruning, pruned, served atomic.Int64
@@ -28,9 +30,9 @@ func TestNestedLocks(t *testing.T) {
 					for r := range rounds {
 						item := fmt.Sprintf("collection/%d", (w+r)%items)
 						err := client.Do(t.Context(), "collection", shared(), func(ctx context.Context, outer *holdfast.Lease) error {
-							defer h.during(outer)()
+							defer h.During(outer)()
 							return client.Do(ctx, item, nil, func(_ context.Context, inner *holdfast.Lease) error {
-								defer h.during(inner)()
+								defer h.During(inner)()
 								if pruning.Load() != 0 {
 									t.Error("a worker works while the pruner has the collection")
 								}
@@ -48,7 +50,7 @@ func TestNestedLocks(t *testing.T) {
 			all.Go(func() {
 				for range prunes {
 					err := client.Do(t.Context(), "collection", nil, func(_ context.Context, l *holdfast.Lease) error {
-						defer h.during(l)()
+						defer h.During(l)()
 						pruning.Add(1)
 						defer pruning.Add(-1)
 						pruned.Add(1)
@@ -65,7 +67,7 @@ func TestNestedLocks(t *testing.T) {
 			if served.Load() != workers*rounds || pruned.Load() != prunes {
 				t.Errorf("want %d and %d", workers*rounds, prunes)
 			}
-			h.check(t)
+			h.Check(t)
 			checkNothingLeft(t, engine)
 		})
 	}
@@ -85,23 +87,12 @@ func openFor(t *testing.T, url string) driver.Engine {
 	case "sqlite:":
 		url = "sqlite://" + t.TempDir() + "/locks.db"
 	}
-	engine, err := openStore(t.Context(), url)
+	engine, err := traffic.Open(t.Context(), url)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = engine.Close() })
 	return engine
-}
-
-// during notes a span that begins now and ends when the function that it
-// returns is called.
-func (h *history) during(l *holdfast.Lease) (end func()) {
-	s := spanOf(l)
-	h.note(s)
-	return func() {
-		s.End = validUntil(l)
-		h.note(s)
-	}
 }
 
 // INVARIANT I7: readers that overlap without end do not keep a writer out: it

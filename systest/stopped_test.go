@@ -1,26 +1,17 @@
 package systest
 
 import (
-	"bufio"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"os"
-	"os/exec"
 	"runtime"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
-	"github.com/holdfast-locks/holdfast/redislock"
+	"github.com/holdfast-locks/holdfast/systest/traffic"
 )
-
-// holderCommand makes the test binary a holder: it takes the lock, and says
-// what it saw when it was stopped for long.
-const holderCommand = "hold-a-lock"
 
 const stoppedTTL = 500 * time.Millisecond
 
@@ -32,57 +23,44 @@ const (
 	waits role = "waits" // waits for the end of the lease's context
 )
 
-// A holderReport is one line of a holder's output. Instants are those of the
-// wall clock, which all processes of a machine share.
+// A holderReport is one report of a holder. Instants are those of the wall
+// clock, which all processes of a machine share.
 type holderReport struct {
-	Token  uint64    // first line: it holds the lock
-	Valid  bool      // second line: what the first Valid after the pause said
-	At     time.Time // when Valid said so, or the context had ended
-	Lost   bool      // the context's cause is ErrLost
-	Failed string    // instead of all that: why
+	Token uint64    // first report: it holds the lock
+	Valid bool      // second report: what the first Valid after the pause said
+	At    time.Time // when Valid said so, or the context had ended
+	Lost  bool      // the context's cause is ErrLost
 }
 
-// runHolder is the main function of a holder. The process ends with its
-// standard input, so that it never outlives the test, however that ends.
-func runHolder(args []string) {
-	go func() {
-		_, _ = io.Copy(io.Discard, os.Stdin)
-		os.Exit(1)
-	}()
-	out := json.NewEncoder(os.Stdout)
-	if err := hold(role(args[0]), args[1], args[2], out); err != nil {
-		_ = out.Encode(holderReport{Failed: err.Error()})
-	}
-}
-
-func hold(r role, url, name string, out *json.Encoder) error {
-	ctx := context.Background()
-	engine, err := redislock.Open(ctx, url)
-	if err != nil {
-		return err
-	}
-	client, err := holdfast.New(engine, nil)
-	if err != nil {
-		return err
-	}
-	lease, err := client.TryAcquire(ctx, name, &holdfast.AcquireOptions{TTL: stoppedTTL})
-	if err != nil {
-		return err
-	}
-	announced := time.Now() // the pause may begin as soon as the test knows
-	if err := out.Encode(holderReport{Token: lease.Token()}); err != nil {
-		return err
-	}
-	var report holderReport
-	if r == asks {
-		report.Valid = firstValidAfterPause(lease, announced)
-	} else {
+// hold is a job: the crew takes the lock, and says what it saw when it was
+// stopped for long.
+func hold(r role) func(ctx context.Context, j traffic.Job) (any, error) {
+	return func(ctx context.Context, j traffic.Job) (any, error) {
+		engine, err := traffic.Open(ctx, j.Store)
+		if err != nil {
+			return nil, err
+		}
+		client, err := holdfast.New(engine, nil)
+		if err != nil {
+			return nil, err
+		}
+		lease, err := client.TryAcquire(ctx, j.Name, &holdfast.AcquireOptions{TTL: stoppedTTL})
+		if err != nil {
+			return nil, err
+		}
+		announced := time.Now() // the pause may begin as soon as the test knows
+		j.Out(holderReport{Token: lease.Token()})
+		var report holderReport
+		if r == asks {
+			report.Valid = firstValidAfterPause(lease, announced)
+		} else {
+			<-lease.Context().Done()
+		}
+		report.At = time.Now()
 		<-lease.Context().Done()
+		report.Lost = errors.Is(context.Cause(lease.Context()), holdfast.ErrLost)
+		return report, nil
 	}
-	report.At = time.Now()
-	<-lease.Context().Done()
-	report.Lost = errors.Is(context.Cause(lease.Context()), holdfast.ErrLost)
-	return out.Encode(report)
 }
 
 // firstValidAfterPause calls Valid without a break and returns what the first
@@ -102,54 +80,6 @@ func firstValidAfterPause(lease *holdfast.Lease, last time.Time) bool {
 		}
 		paused = after.Sub(before) > stoppedTTL
 		last = after
-	}
-}
-
-// A holder is such a process.
-type holder struct {
-	t   *testing.T
-	cmd *exec.Cmd
-	out *bufio.Scanner
-}
-
-func startHolder(t *testing.T, r role, url, name string) *holder {
-	t.Helper()
-	cmd := exec.Command(os.Args[0], holderCommand, string(r), url, name)
-	cmd.Stderr = os.Stderr
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		in.Close()
-		_ = cmd.Process.Kill()
-		_ = cmd.Wait()
-	})
-	return &holder{t, cmd, bufio.NewScanner(out)}
-}
-
-func (h *holder) report() (r holderReport) {
-	h.t.Helper()
-	if !h.out.Scan() {
-		h.t.Fatalf("the holder ended: %v", h.out.Err())
-	}
-	if err := json.Unmarshal(h.out.Bytes(), &r); err != nil || r.Failed != "" {
-		h.t.Fatalf("the holder says %q, %v", h.out.Text(), err)
-	}
-	return r
-}
-
-func (h *holder) signal(s syscall.Signal) {
-	h.t.Helper()
-	if err := h.cmd.Process.Signal(s); err != nil {
-		h.t.Fatal(err)
 	}
 }
 
@@ -179,9 +109,11 @@ func TestStoppedHolderFindsOutWhenItWakes(t *testing.T) {
 // stopHolder returns how long after SIGCONT the holder knew.
 func stopHolder(t *testing.T, s *store, rival *holdfast.Client, r role, name string) time.Duration {
 	t.Helper()
-	h := startHolder(t, r, s.server.URL, name)
-	held := h.report()
-	h.signal(syscall.SIGSTOP)
+	h := traffic.Start(t, traffic.Job{Job: string(r), Store: s.server.URL, Name: name})
+	h.Begin()
+	var held, report holderReport
+	h.Next(&held)
+	h.Signal(syscall.SIGSTOP)
 	stopped := time.Now()
 
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -196,8 +128,8 @@ func stopHolder(t *testing.T, s *store, rival *holdfast.Client, r role, name str
 	}
 	time.Sleep(time.Until(stopped.Add(2 * stoppedTTL))) // the pause under test
 	woken := time.Now()
-	h.signal(syscall.SIGCONT)
-	report := h.report()
+	h.Signal(syscall.SIGCONT)
+	h.Next(&report)
 	took := report.At.Sub(woken.Round(0))
 	t.Logf("stopped for %s, the rival had the lock after %s, the holder knew %s after SIGCONT", woken.Sub(stopped), waited, took)
 	if report.Valid {

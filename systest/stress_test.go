@@ -3,7 +3,6 @@ package systest
 import (
 	"context"
 	"encoding/json"
-	"flag"
 	"math/rand/v2"
 	"strings"
 	"sync"
@@ -11,17 +10,20 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/systest/check"
+	"github.com/holdfast-locks/holdfast/systest/fault"
+	"github.com/holdfast-locks/holdfast/systest/soak"
+	"github.com/holdfast-locks/holdfast/systest/traffic"
 )
 
-// stressFor is how long the randomised stress of each engine takes.
-var stressFor = flag.Duration("stress", 10*time.Second, "duration of the randomised stress of each engine")
-
 const (
-	stressTTL     = time.Second
 	stressCrews   = 4
 	stressWorkers = 8
 	crashEvery    = 1500 * time.Millisecond
 )
+
+// stressFor returns how long the stress of each engine takes.
+func stressFor() time.Duration { return soak.For(10*time.Second, 2*time.Minute) }
 
 // INVARIANT I1: whatever workers do with locks of every mode, and however
 // their processes die, no two incompatible leases are live at once, tokens
@@ -30,14 +32,14 @@ func TestStress(t *testing.T) {
 	for _, engine := range []string{"memory", "sqlite", "redis"} {
 		t.Run(engine, func(t *testing.T) {
 			seed := rand.Uint64()
-			t.Logf("seed %d, for %s", seed, *stressFor)
+			t.Logf("seed %d, for %s", seed, stressFor())
 			switch engine {
 			case "memory":
 				stressInMemory(t, seed)
 			case "sqlite":
 				url := "sqlite://" + t.TempDir() + "/locks.db"
 				stressProcesses(t, url, seed)
-				e, err := openStore(t.Context(), url)
+				e, err := traffic.Open(t.Context(), url)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -56,72 +58,76 @@ func TestStress(t *testing.T) {
 // stressProcesses lets crews work on a store, kills one of them now and then
 // and starts another instead, and checks what they saw.
 func stressProcesses(t *testing.T, url string, seed uint64) {
-	var h history
+	var h check.Spans
 	var all sync.WaitGroup // one goroutine per crew, which reads its reports
-	end := time.Now().Add(*stressFor)
-	start := func() *crew {
+	end := time.Now().Add(stressFor())
+	start := func() *traffic.Crew {
 		seed++
-		c := startCrew(t, job{Job: "stress", Store: url, Workers: stressWorkers, For: time.Until(end), Seed: seed})
-		c.begin()
-		all.Go(func() { h.follow(t, c) })
+		c := traffic.Start(t, traffic.Job{Job: "stress", Store: url, Workers: stressWorkers, For: time.Until(end), Seed: seed})
+		c.Begin()
+		all.Go(func() { followSpans(&h, c) })
 		return c
 	}
-	crews := make([]*crew, stressCrews)
+	crews := make([]*traffic.Crew, stressCrews)
 	for i := range crews {
 		crews[i] = start()
 	}
 	crashes := 0
-	for time.Until(end) > crashEvery+stressTTL {
+	for time.Until(end) > crashEvery+traffic.StressTTL {
 		time.Sleep(crashEvery)
 		i := rand.IntN(len(crews))
-		h.crash(crews[i])
+		h.Died(crews[i])
+		crews[i].Kill()
 		crews[i] = start()
 		crashes++
 	}
 	all.Wait()
 	t.Logf("%d crashes", crashes)
-	h.check(t)
+	h.Check(t)
 }
 
 // stressInMemory does the same in one process: instead of dying, a crew is cut
 // off from its store.
 func stressInMemory(t *testing.T, seed uint64) {
-	var h history
-	engine, err := openStore(t.Context(), "memory:")
+	var h check.Spans
+	engine, err := traffic.Open(t.Context(), "memory:")
 	if err != nil {
 		t.Fatal(err)
 	}
-	end := time.Now().Add(*stressFor)
+	end := time.Now().Add(stressFor())
 	var all sync.WaitGroup // one goroutine per crew
-	start := func() *severed {
+	start := func() (cut func()) {
 		seed++
-		s := &severed{inner: engine}
+		s := fault.Sever(engine)
 		ctx, stop := context.WithCancel(t.Context())
-		s.stop = stop
-		j := job{Workers: stressWorkers, For: time.Until(end), Seed: seed, out: func(v any) { h.note(v.(span)) }}
+		j := traffic.Job{Workers: stressWorkers, For: time.Until(end), Seed: seed, Out: func(v any) { h.Note(s, v.(check.Span)) }}
 		all.Go(func() {
 			defer stop()
-			if err := stressOn(ctx, s, j); err != nil {
+			if err := traffic.StressOn(ctx, s, j); err != nil {
 				t.Error(err)
 			}
 		})
-		return s
+		return func() {
+			s.Cut()
+			// Those who hold a lease have the time to find out that it is lost.
+			time.AfterFunc(2*traffic.StressTTL, stop)
+		}
 	}
-	crews := make([]*severed, stressCrews)
+	crews := make([]func(), stressCrews)
 	for i := range crews {
 		crews[i] = start()
 	}
 	cuts := 0
-	for time.Until(end) > crashEvery+stressTTL {
+	for time.Until(end) > crashEvery+traffic.StressTTL {
 		time.Sleep(crashEvery)
 		i := rand.IntN(len(crews))
-		crews[i].cut()
+		crews[i]()
 		crews[i] = start()
 		cuts++
 	}
 	all.Wait()
 	t.Logf("%d cuts", cuts)
-	h.check(t)
+	h.Check(t)
 	checkNothingLeft(t, engine)
 }
 
@@ -154,19 +160,14 @@ func (s *store) checkKeys(t *testing.T) {
 	}
 }
 
-// follow notes what a crew reports until it ends.
-func (h *history) follow(t *testing.T, c *crew) {
-	for c.out.Scan() {
-		var s span
-		var failed crewError
-		if json.Unmarshal(c.out.Bytes(), &failed); failed.Failed != "" {
-			t.Errorf("a crew failed: %s", failed.Failed)
-			return
+// followSpans notes what a crew reports until it ends.
+func followSpans(h *check.Spans, c *traffic.Crew) {
+	c.Follow(func(report []byte) bool {
+		var s check.Span
+		if err := json.Unmarshal(report, &s); err != nil {
+			return false
 		}
-		if err := json.Unmarshal(c.out.Bytes(), &s); err != nil {
-			return // a line that was cut off when the crew died
-		}
-		s.crew = c
-		h.note(s)
-	}
+		h.Note(c, s)
+		return true
+	})
 }

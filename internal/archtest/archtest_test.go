@@ -32,7 +32,12 @@ var mayImport = map[string][]string{
 	"sqlitelock":            {"driver"},
 	"systest":               {},
 	"systest/fencetest":     {},
+	"systest/check":         {".", "driver"},
+	"systest/fault":         {"driver"},
 	"systest/model/quorum":  {},
+	"systest/report":        {},
+	"systest/soak":          {},
+	"systest/traffic":       {".", "driver", "memlock", "redislock", "sqlitelock", "systest/check", "systest/fault"},
 	"internal/archtest":     {},
 	"internal/drivertest":   {"driver"},
 	"internal/faultproxy":   {},
@@ -46,7 +51,7 @@ var mayImport = map[string][]string{
 	"cmd/holdfast/internal/exit":      {"."},
 	"cmd/holdfast/internal/runner":    {".", "cmd/holdfast/internal/exit", "cmd/holdfast/internal/outbox", "cmd/holdfast/internal/supervise"},
 	"cmd/holdfast/internal/outbox":    {},
-	"cmd/holdfast/internal/store":     {"driver", "memlock", "redislock", "sqlitelock"},
+	"cmd/holdfast/internal/store":     {"driver", "memlock", "quorumlock", "redislock", "sqlitelock"},
 	"cmd/holdfast/internal/supervise": {},
 }
 

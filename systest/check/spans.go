@@ -1,4 +1,6 @@
-package systest
+// Package check holds the verdicts of the fault tests on what clients and
+// resources saw.
+package check
 
 import (
 	"slices"
@@ -9,10 +11,10 @@ import (
 	"github.com/holdfast-locks/holdfast/driver"
 )
 
-// A span is the time during which a worker took a lease for valid: from after
+// A Span is the time during which a worker took a lease for valid: from after
 // it was acquired until before it was released, or until it was lost. Instants
 // are nanoseconds of the wall clock, which all processes of a machine share.
-type span struct {
+type Span struct {
 	Name    string
 	LeaseID driver.LeaseID
 	Token   uint64
@@ -23,14 +25,15 @@ type span struct {
 	Start   int64 // 0: the crew's last report, which is no span
 	End     int64 // 0: the lease is held still
 
-	crew *crew
+	holder any // of Spans.Note
 }
 
-// A history is what the workers of a run saw.
-type history struct {
+// Spans are what the workers of a run saw. The zero Spans is empty and ready to
+// use, by many goroutines.
+type Spans struct {
 	mu    sync.Mutex // guards the rest
-	spans map[spanKey]span
-	dead  map[*crew]int64 // when it was killed
+	spans map[spanKey]Span
+	dead  map[any]int64 // when a holder was killed
 }
 
 type spanKey struct {
@@ -38,46 +41,48 @@ type spanKey struct {
 	part int
 }
 
-// note records a span, or its end.
-func (h *history) note(s span) {
+// Note records a span that the holder saw, or its end. The holder is any value
+// that tells one process from another.
+func (h *Spans) Note(holder any, s Span) {
 	if s.Start == 0 {
 		return
 	}
+	s.holder = holder
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.spans == nil {
-		h.spans = map[spanKey]span{}
+		h.spans = map[spanKey]Span{}
 	}
 	h.spans[spanKey{s.LeaseID, s.Part}] = s
 }
 
-// crash kills a crew: what it held, it held until then.
-func (h *history) crash(c *crew) {
+// Died records that a holder is about to be killed: what it holds, it holds
+// until now.
+func (h *Spans) Died(holder any) {
 	h.mu.Lock()
+	defer h.mu.Unlock()
 	if h.dead == nil {
-		h.dead = map[*crew]int64{}
+		h.dead = map[any]int64{}
 	}
-	h.dead[c] = time.Now().UnixNano()
-	h.mu.Unlock()
-	c.kill()
+	h.dead[holder] = time.Now().UnixNano()
 }
 
-// check fails t if two spans of a name overlap that must not, or if the tokens
+// Check fails t if two spans of a name overlap that must not, or if the tokens
 // do not grow.
-func (h *history) check(t *testing.T) {
+func (h *Spans) Check(t testing.TB) {
 	t.Helper()
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	names := map[string][]span{}
+	names := map[string][]Span{}
 	for _, s := range h.spans {
 		if s.End == 0 {
-			s.End = h.dead[s.crew]
+			s.End = h.dead[s.holder]
 		}
 		names[s.Name] = append(names[s.Name], s)
 	}
 	overlaps := 0
 	for name, spans := range names {
-		slices.SortFunc(spans, func(a, b span) int { return int(a.Start - b.Start) })
+		slices.SortFunc(spans, func(a, b Span) int { return int(a.Start - b.Start) })
 		overlaps += checkCompatible(t, name, spans)
 		checkTokens(t, name, spans)
 		t.Logf("%s: %d leases", name, len(spans))
@@ -90,11 +95,11 @@ func (h *history) check(t *testing.T) {
 
 // checkCompatible returns how many spans began beside others that they are not
 // compatible with. The spans are those of one name, by their start.
-func checkCompatible(t *testing.T, name string, spans []span) (overlaps int) {
+func checkCompatible(t testing.TB, name string, spans []Span) (overlaps int) {
 	t.Helper()
-	var live []span
+	var live []Span
 	for _, s := range spans {
-		live = slices.DeleteFunc(live, func(l span) bool { return l.End <= s.Start })
+		live = slices.DeleteFunc(live, func(l Span) bool { return l.End <= s.Start })
 		permits := s.Permits
 		for _, l := range live {
 			permits += l.Permits
@@ -115,7 +120,7 @@ func checkCompatible(t *testing.T, name string, spans []span) (overlaps int) {
 
 // checkTokens fails if an exclusive lease has not a greater token than all
 // that began before it, or a later one not a greater one than it.
-func checkTokens(t *testing.T, name string, spans []span) {
+func checkTokens(t testing.TB, name string, spans []Span) {
 	t.Helper()
 	var greatest, exclusive uint64
 	for _, s := range spans {

@@ -1,0 +1,220 @@
+// Package traffic holds the clients of the fault tests, in processes of their
+// own: crews that do a job as they are told, and report what they saw.
+package traffic
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/memlock"
+	"github.com/holdfast-locks/holdfast/redislock"
+	"github.com/holdfast-locks/holdfast/sqlitelock"
+)
+
+// command makes a test binary a crew: a process that does one job, as its
+// argument says, and reports on its standard output, a JSON value a line. It
+// begins when it reads a line from its standard input, and ends with it, so
+// that it never outlives the test.
+const command = "crew"
+
+// patience bounds what is waited for on a loaded machine.
+const patience = 20 * time.Second
+
+// Jobs are what the crews of a test binary can do. A job returns what the crew
+// reports last.
+type Jobs map[string]func(ctx context.Context, j Job) (any, error)
+
+// A Job is what a crew is told.
+type Job struct {
+	Job     string // in Jobs
+	Store   string // URL
+	Name    string
+	Workers int
+	For     time.Duration
+	Hold    time.Duration
+	Seed    uint64
+
+	// Out reports a value meanwhile. It may be called by many goroutines. It is
+	// nil where the job is made, and given to it by the crew.
+	Out func(any) `json:"-"`
+}
+
+// Main is to be called first by the TestMain of a package that starts crews.
+// If the process is a crew it does its job and returns true, and there is
+// nothing more to do.
+func (jobs Jobs) Main() bool {
+	if len(os.Args) != 3 || os.Args[1] != command {
+		return false
+	}
+	jobs.run(os.Args[2])
+	return true
+}
+
+// A crewError is what a crew reports when its job failed.
+type crewError struct{ Failed string }
+
+// run is the main function of a crew.
+func (jobs Jobs) run(arg string) {
+	in := bufio.NewReader(os.Stdin)
+	enc := json.NewEncoder(os.Stdout)
+	lines := make(chan any, 1024)
+	written := make(chan struct{})
+	go func() { // one writer for all workers; ends when lines is closed
+		defer close(written)
+		for v := range lines {
+			_ = enc.Encode(v)
+		}
+	}()
+	var j Job
+	err := json.Unmarshal([]byte(arg), &j)
+	j.Out = func(v any) { lines <- v }
+	var report any
+	if err == nil {
+		report, err = jobs.do(j, in)
+	}
+	if err != nil {
+		report = crewError{err.Error()}
+	}
+	lines <- report
+	close(lines)
+	<-written
+}
+
+// do says that the crew is ready, waits for the word to begin, and does the job
+// until it is done or the standard input ends.
+func (jobs Jobs) do(j Job, in *bufio.Reader) (any, error) {
+	do, ok := jobs[j.Job]
+	if !ok {
+		return nil, fmt.Errorf("no job %q", j.Job)
+	}
+	j.Out("ready")
+	if _, err := in.ReadString('\n'); err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	go func() {
+		_, _ = io.Copy(io.Discard, in)
+		cancel()
+		time.Sleep(patience) // the job has that long to end by itself
+		os.Exit(1)
+	}()
+	return do(ctx, j)
+}
+
+// Open opens the engine of a URL; "memory:" is for this process alone.
+func Open(ctx context.Context, url string) (driver.Engine, error) {
+	switch scheme, _, _ := strings.Cut(url, ":"); scheme {
+	case "memory":
+		return memlock.New(), nil
+	case "sqlite":
+		return sqlitelock.OpenURL(ctx, url)
+	default:
+		return redislock.Open(ctx, url)
+	}
+}
+
+// A Crew is such a process. Its methods must be called from the goroutine of
+// the test, except for Follow.
+type Crew struct {
+	t   testing.TB
+	cmd *exec.Cmd
+	in  io.WriteCloser
+	out *bufio.Scanner
+}
+
+// Start returns a crew that is ready to begin. It ends with the test.
+func Start(t testing.TB, j Job) *Crew {
+	t.Helper()
+	arg, err := json.Marshal(j)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &Crew{t: t, cmd: exec.Command(os.Args[0], command, string(arg))}
+	c.cmd.Stderr = os.Stderr
+	if c.in, err = c.cmd.StdinPipe(); err != nil {
+		t.Fatal(err)
+	}
+	out, err := c.cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.out = bufio.NewScanner(out)
+	c.out.Buffer(nil, 64<<20)
+	if err := c.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		c.in.Close()
+		_ = c.cmd.Process.Kill()
+		_ = c.cmd.Wait()
+	})
+	var ready string
+	if c.Next(&ready); ready != "ready" {
+		t.Fatalf("a crew says %q, want that it is ready", c.out.Text())
+	}
+	return c
+}
+
+// Begin lets the crew begin.
+func (c *Crew) Begin() {
+	c.t.Helper()
+	if _, err := io.WriteString(c.in, "begin\n"); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+// Next reads the crew's next report into v.
+func (c *Crew) Next(v any) {
+	c.t.Helper()
+	if !c.out.Scan() {
+		c.t.Fatalf("a crew ended: %v", c.out.Err())
+	}
+	var failed crewError
+	if json.Unmarshal(c.out.Bytes(), &failed); failed.Failed != "" {
+		c.t.Fatalf("a crew failed: %s", failed.Failed)
+	}
+	if err := json.Unmarshal(c.out.Bytes(), v); err != nil {
+		c.t.Fatalf("a crew says %.200q: %v", c.out.Text(), err)
+	}
+}
+
+// Follow hands each report to note until the crew ends, or note returns false.
+// A report that was cut off when the crew died is dropped.
+func (c *Crew) Follow(note func(report []byte) bool) {
+	for c.out.Scan() {
+		var failed crewError
+		if json.Unmarshal(c.out.Bytes(), &failed); failed.Failed != "" {
+			c.t.Errorf("a crew failed: %s", failed.Failed)
+			return
+		}
+		if !json.Valid(c.out.Bytes()) || !note(c.out.Bytes()) {
+			return
+		}
+	}
+}
+
+// Signal sends the crew's process a signal.
+func (c *Crew) Signal(s syscall.Signal) {
+	c.t.Helper()
+	if err := c.cmd.Process.Signal(s); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+// Kill ends the crew as a crash would, and returns when it is gone.
+func (c *Crew) Kill() {
+	c.t.Helper()
+	c.Signal(syscall.SIGKILL)
+	_ = c.cmd.Wait()
+}
