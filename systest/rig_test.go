@@ -39,9 +39,10 @@ const (
 	other   op = "other" // handshakes, pings, subscriptions
 )
 
-func newStore(t *testing.T) *store {
+// newStore starts a server, with more options if there are any.
+func newStore(t *testing.T, options ...string) *store {
 	t.Helper()
-	server := testsvc.Redis(t)
+	server := testsvc.Redis(t, options...)
 	plain, err := rueidis.NewClient(rueidis.ClientOption{
 		InitAddress: []string{server.Addr}, ForceSingleClient: true, DisableCache: true, ClientSetInfo: rueidis.DisableClientSetInfo,
 	})

@@ -1,0 +1,139 @@
+package systest
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/systest/report"
+	"github.com/holdfast-locks/holdfast/systest/soak"
+)
+
+const dataTTL = 900 * time.Millisecond
+
+// A dataLoss takes away what the store knows of a lease. It reports whether it
+// took the lease itself, and not only what is beside it.
+type dataLoss struct {
+	what string
+	take func(t *testing.T, s *store) (lease bool)
+}
+
+var dataLosses = []dataLoss{
+	{"FLUSHALL", func(t *testing.T, s *store) bool { s.do(t, "FLUSHALL"); return true }},
+	{"restart empty", restart},
+	{"eviction", evict},
+	{"DEL of the lock", delKey(func(key string) bool { return key == "a" })},
+	{"DEL of the last token", delKey(isOf("fence"))},
+	{"DEL of the holders", delKey(isOf("holders"))},
+	{"DEL of the detail", delKey(isOf("detail"))},
+}
+
+// isOf tells a companion of the lock from its other keys.
+func isOf(companion string) func(key string) bool {
+	return func(key string) bool { return strings.HasPrefix(key, "holdfast:{a}:"+companion) }
+}
+
+// delKey deletes the keys that are meant. Of a shared lock the lease is lost
+// with any key but the last token, of an exclusive one with the lock.
+func delKey(meant func(key string) bool) func(t *testing.T, s *store) bool {
+	return func(t *testing.T, s *store) (lease bool) {
+		keys, err := s.do(t, "KEYS", "*").AsStrSlice()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, key := range slices.DeleteFunc(keys, func(key string) bool { return !meant(key) }) {
+			s.do(t, "DEL", key)
+			lease = lease || !isOf("fence")(key)
+		}
+		return lease
+	}
+}
+
+// restart returns when the way around every fault is open again.
+func restart(t *testing.T, s *store) bool {
+	s.server.Restart()
+	eventually(t, "a connection", func() bool {
+		return s.plain.Do(t.Context(), s.plain.B().Ping().Build()).Error() == nil
+	})
+	return true
+}
+
+// evict makes the server evict everything that it can, as one that is full.
+func evict(t *testing.T, s *store) bool {
+	s.do(t, "CONFIG", "SET", "maxmemory-policy", "allkeys-random")
+	s.do(t, "CONFIG", "SET", "maxmemory", "1")
+	eventually(t, "everything is evicted", func() bool {
+		n, err := s.do(t, "DBSIZE").AsInt64()
+		return err == nil && n == 0
+	})
+	s.do(t, "CONFIG", "SET", "maxmemory", "0")
+	return true
+}
+
+// INVARIANT I2, INVARIANT I3: whatever the store loses, tokens grow, and the
+// holder of a lease that was lost is told with the next renewal.
+func TestDataLoss(t *testing.T) {
+	s := newStore(t)
+	client := newClient(t, s.engine, &holdfast.Options{TTL: dataTTL})
+	strict, told, losses := 0, 0, 0
+	longest := time.Duration(0)
+	for i := range soak.Count(2*len(dataLosses), 200) {
+		loss, mode := dataLosses[i%len(dataLosses)], []holdfast.Mode{holdfast.Exclusive, holdfast.Shared}[i/len(dataLosses)%2]
+		lease := acquireWith(t, client, "a", &holdfast.AcquireOptions{Mode: mode})
+		token := lease.Token()
+		ended := watchEnd(lease)
+		began := time.Now()
+		if loss.take(t, s) {
+			losses++
+			select {
+			case e := <-ended:
+				longest = max(longest, e.at.Sub(began))
+				if told++; !errors.Is(e.cause, holdfast.ErrLost) {
+					t.Errorf("%s: cause %v, want ErrLost", loss.what, e.cause)
+				}
+			case <-time.After(patience):
+				t.Fatalf("%s, %s: the holder is never told", loss.what, mode)
+			}
+		}
+		_ = lease.Release(context.Background()) // lost before, mostly
+		next := acquireWith(t, client, "a", nil)
+		if strict++; next.Token() <= token {
+			strict--
+			t.Errorf("%s, %s: token %d after %d", loss.what, mode, next.Token(), token)
+		}
+		if err := next.Release(t.Context()); err != nil {
+			t.Errorf("%s: release: %v", loss.what, err)
+		}
+	}
+	count := soak.Count(2*len(dataLosses), 200)
+	report.Row(t, "flush, DEL of each key, eviction, restart empty", "tokens strict; the old holder told within one renewal interval",
+		"tokens strict %d of %d; of %d leases that were lost %d holders were told, after %s at most, the interval is %s",
+		strict, count, losses, told, longest.Round(time.Millisecond), dataTTL/3)
+	if bound := dataTTL/3 + 100*time.Millisecond; longest > bound {
+		t.Errorf("a holder was told after %s, want at most %s", longest, bound)
+	}
+}
+
+// A store that restarts with its data loses nothing: the lease goes on.
+func TestRestartWithData(t *testing.T) {
+	s := newStore(t, "--appendonly", "yes", "--appendfsync", "always")
+	client := newClient(t, s.engine, nil)
+	lease := acquireWith(t, client, "a", &holdfast.AcquireOptions{TTL: 10 * time.Second})
+	s.server.Restart()
+	if err := lease.Extend(t.Context(), 11*time.Second); err != nil {
+		t.Fatalf("extend after the restart: %v", err)
+	}
+	if got := s.holding(t, "a"); got.Token != lease.Token() {
+		t.Errorf("the store has %+v, the lease has token %d", got, lease.Token())
+	}
+	if err := lease.Release(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if next := acquireWith(t, client, "a", nil); next.Token() <= lease.Token() {
+		t.Errorf("token %d after %d", next.Token(), lease.Token())
+	}
+}

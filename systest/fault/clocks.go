@@ -1,0 +1,58 @@
+//go:build linux
+
+package fault
+
+import (
+	_ "embed"
+	"encoding/binary"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"testing"
+	"time"
+)
+
+//go:embed clock/clock.c
+var clockSource []byte
+
+// Clocks are the wall clocks of the servers that a test starts. They can be
+// stepped while the servers run; the clock of the test stays as it is.
+type Clocks struct {
+	t   testing.TB
+	dir string // has a file for each process
+}
+
+// NewClocks makes the clocks of all servers that the test starts from now on
+// ones that can be stepped. It needs a C compiler, and a test that does not run
+// in parallel with others.
+func NewClocks(t *testing.T) *Clocks {
+	t.Helper()
+	dir := t.TempDir()
+	source, library := filepath.Join(dir, "clock.c"), filepath.Join(dir, "clock.so")
+	if err := os.WriteFile(source, clockSource, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.Command("cc", "-shared", "-fPIC", "-O2", "-Wall", "-Werror", "-o", library, source).CombinedOutput(); err != nil {
+		t.Fatalf("cc: %v; install a C compiler (Debian: apt-get install gcc libc6-dev)\n%s", err, out)
+	}
+	t.Setenv("LD_PRELOAD", library)
+	t.Setenv("SHIFTED_CLOCKS", dir)
+	return &Clocks{t, dir}
+}
+
+// Step makes the clock of a server's process wrong by so much, at once. A
+// process begins with the right time.
+func (c *Clocks) Step(pid int, by time.Duration) {
+	c.t.Helper()
+	file, err := os.OpenFile(filepath.Join(c.dir, strconv.Itoa(pid)), os.O_WRONLY, 0)
+	if err != nil {
+		c.t.Fatalf("the process has no clock of its own: %v", err)
+	}
+	defer file.Close()
+	// One write of a word that the process has mapped: it sees all of it or
+	// nothing.
+	if _, err := file.Write(binary.NativeEndian.AppendUint64(nil, uint64(by.Microseconds()))); err != nil {
+		c.t.Fatal(err)
+	}
+}

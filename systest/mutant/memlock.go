@@ -1,0 +1,76 @@
+package mutant
+
+// conformance returns a requirement of enginetest as an engine's package runs
+// it.
+func conformance(dir, requirement string) Finder {
+	return Finder{dir, "TestConformance/" + requirement}
+}
+
+// memlockMutants are faults of the reference engine.
+func memlockMutants() []Mutant {
+	return []Mutant{
+		{
+			Name: "mem-token-repeats", Invariant: "I2", File: "memlock/lock.go",
+			Breaks:  "Two leases within a microsecond get the same token.",
+			Old:     "l.lastToken = max(least, l.lastToken+1)",
+			New:     "l.lastToken = max(least, l.lastToken)",
+			FoundBy: []Finder{conformance("memlock", "TokensGrowOverRelease")},
+		},
+		{
+			Name: "mem-repeat-draws-token", Invariant: "I6", File: "memlock/acquire.go",
+			Breaks:  "A repeat of a granted request draws a new token.",
+			Old:     "h.lengthen(now.Add(req.TTL))\n\t\treturn driver.AcquireReply{Outcome: driver.Granted, Token: h.token}, true",
+			New:     "h.lengthen(now.Add(req.TTL))\n\t\tl.lastToken++\n\t\th.token = l.lastToken\n\t\treturn driver.AcquireReply{Outcome: driver.Granted, Token: h.token}, true",
+			FoundBy: []Finder{conformance("memlock", "RepeatIsGrantedAgain")},
+		},
+		{
+			Name: "mem-extend-shortens", Invariant: "I6", File: "memlock/lock.go",
+			Breaks:  "A request with a shorter TTL shortens the lease.",
+			Old:     "if t.After(h.expiry) {",
+			New:     "if t != h.expiry {",
+			FoundBy: []Finder{conformance("memlock", "ExtendNeverShortens"), conformance("memlock", "RepeatNeverShortens")},
+		},
+		{
+			Name: "mem-extend-by-name", Invariant: "I4", File: "memlock/lock.go",
+			Breaks:  "Whoever knows the name extends and releases the lease of its present holder.",
+			Old:     "if h.req.LeaseID == id && !h.released {",
+			New:     "if id != \"\" && !h.released {",
+			FoundBy: []Finder{conformance("memlock", "ExtendOfStaleLeavesSuccessor"), conformance("memlock", "ReleaseOfStaleLeavesSuccessor")},
+		},
+		{
+			Name: "mem-barging", Invariant: "I7", File: "memlock/acquire.go",
+			Breaks:  "A new request that fits is granted in front of those who wait.",
+			Old:     "if len(l.queue) == 0 && l.fits(req) {",
+			New:     "if l.fits(req) {",
+			FoundBy: []Finder{conformance("memlock", "SharedDoesNotOvertakeExclusive")},
+		},
+		{
+			Name: "mem-release-serves-nobody", Invariant: "I7", File: "memlock/operations.go",
+			Breaks:  "A release does not hand the lock over: the next waiter finds out when it looks.",
+			Old:     "e.serveLocked(l, now)\n\tif h == nil {",
+			New:     "if h == nil {",
+			FoundBy: []Finder{conformance("memlock", "WatchTellsGrant")},
+		},
+		{
+			Name: "mem-complete-without-lease", Invariant: "I4", File: "memlock/record.go",
+			Breaks:  "Do-once work stores its result although its lease is lost.",
+			Old:     "return driver.ErrLost // INVARIANT I4",
+			New:     "h = &lease{}",
+			FoundBy: []Finder{conformance("memlock", "CompleteOfLostIsLost"), {".", "TestOnceZombieIsRefused"}},
+		},
+		{
+			Name: "mem-redeem-does-not-consume", Invariant: "", File: "memlock/vault.go",
+			Breaks:  "A one-time token can be redeemed again.",
+			Old:     "d.state, d.taker, d.taken = driver.Redeemed, req.By, now",
+			New:     "d.taker, d.taken = req.By, now",
+			FoundBy: []Finder{conformance("memlock", "RedeemHandsOutOnce"), {"onetime", "TestOneOfManyGetsThePayload"}},
+		},
+		{
+			Name: "mem-gather-takes-some", Invariant: "I5", File: "memlock/acquire.go",
+			Breaks:  "AcquireAll in one step keeps the locks in front of the one that it could not have.",
+			Old:     "reply, err := e.wouldGrantLocked(req, now)",
+			New:     "reply, err := e.acquireLocked(req, now)",
+			FoundBy: []Finder{conformance("memlock", "GatherTakesAllOrNone")},
+		},
+	}
+}

@@ -1,0 +1,79 @@
+package mutant
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// A Mutant is the product with one fault.
+type Mutant struct {
+	Name      string // in lower case, words joined by '-'
+	Breaks    string // what is wrong, in one sentence
+	Invariant string // of ARCHITECTURE.md, as "I4"; "" if none
+	File      string // below the root of the repository
+	Old, New  string // Old is in the file exactly once; New is there instead
+
+	FoundBy []Finder // each of them must fail
+
+	// Hang says that the symptom is that something does not end: a finder that
+	// runs into its time limit, or that the runtime ends because everything is
+	// blocked, counts as failed.
+	Hang bool
+}
+
+// A Finder is a test.
+type Finder struct {
+	Dir  string // of its package, below the root of the repository
+	Test string // its name, and that of a subtest behind a '/'
+}
+
+// String returns the finder as docs/track-record.md shows it.
+func (f Finder) String() string {
+	if f.Dir == "." {
+		return f.Test
+	}
+	return f.Dir + " " + f.Test
+}
+
+// All returns the set. The names differ.
+func All() []Mutant {
+	return slices.Concat(leaseMutants(), waiterMutants(), workMutants(), memlockMutants(),
+		redisLeaseMutants(), redisQueueMutants(), sqliteMutants(), quorumMutants(), guardMutants())
+}
+
+// apply returns the text of the mutant's file, below root, with the fault. It
+// fails if the product has moved on and the fault has no place in it.
+func (m Mutant) apply(root string) (string, error) {
+	text, err := os.ReadFile(filepath.Join(root, m.File))
+	if err != nil {
+		return "", fmt.Errorf("mutant %s: %w", m.Name, err)
+	}
+	if n := strings.Count(string(text), m.Old); n != 1 {
+		return "", fmt.Errorf("mutant %s: its text is in %s %d times, want once: the product has moved on, and the mutant has to follow it:\n%s",
+			m.Name, m.File, n, m.Old)
+	}
+	return strings.Replace(string(text), m.Old, m.New, 1), nil
+}
+
+// overlay writes the faulty file into dir, and returns the file that tells the
+// go command to read it in place of the one below root.
+func (m Mutant) overlay(root, dir string) (string, error) {
+	text, err := m.apply(root)
+	if err != nil {
+		return "", err
+	}
+	faulty, list := filepath.Join(dir, filepath.Base(m.File)), filepath.Join(dir, "overlay.json")
+	if err := os.WriteFile(faulty, []byte(text), 0o644); err != nil {
+		return "", err
+	}
+	replace := map[string]map[string]string{"Replace": {filepath.Join(root, m.File): faulty}}
+	data, err := json.Marshal(replace)
+	if err != nil {
+		return "", err
+	}
+	return list, os.WriteFile(list, data, 0o644)
+}

@@ -1,0 +1,63 @@
+package mutant
+
+// quorumMutants are faults of the engine made of several.
+func quorumMutants() []Mutant {
+	return []Mutant{
+		{
+			Name: "quorum-of-half", Invariant: "I1", File: "quorumlock/engine.go",
+			Breaks:  "Less than a majority of the members is enough.",
+			Old:     "quorum: len(members)/2 + 1,",
+			New:     "quorum: len(members) / 2,",
+			FoundBy: []Finder{{"quorumlock", "TestNoQuorum"}, {"quorumlock", "TestHistories"}},
+		},
+		{
+			Name: "quorum-counts-all-acceptances", Invariant: "I2", File: "quorumlock/attempt.go",
+			Breaks:  "Acceptances of a token that was proposed before count for the present one.",
+			Old:     "if v.token != a.present.token {",
+			New:     "if v.token == 0 {",
+			FoundBy: []Finder{{"quorumlock", "TestHistories"}},
+		},
+		{
+			Name: "quorum-counts-all-own", Invariant: "I6", File: "quorumlock/ballot.go",
+			Breaks:  "A lease that members have with different tokens counts as one.",
+			Old:     "case t.ownMost >= b.quorum:",
+			New:     "case t.own >= b.quorum:",
+			FoundBy: []Finder{{"quorumlock", "TestVerdict"}},
+		},
+		{
+			Name: "quorum-no-quarantine", Invariant: "I1", File: "memlock/member.go",
+			Breaks:  "A member that lost its data grants at once, beside the leases that it has forgotten.",
+			Old:     "if left := m.remainingLocked(now, req.Quarantine); left > 0 {",
+			New:     "if left := m.remainingLocked(now, req.Quarantine); left > 0 && left < 0 {",
+			FoundBy: []Finder{{"quorumlock", "TestEmptyRestart"}, {"memlock", "TestMember"}},
+		},
+		{
+			Name: "redis-member-no-quarantine", Invariant: "I1", File: "redislock/member.lua",
+			Breaks:  "A Redis server of a quorum that lost its data grants at once, beside the leases that it has forgotten.",
+			Old:     "return math.max(ends - now, 0)",
+			New:     "return 0",
+			FoundBy: []Finder{{"redislock", "TestMemberFlush"}},
+		},
+		{
+			Name: "quorum-withdrawn-token-accepted", Invariant: "I4", File: "memlock/member.go",
+			Breaks:  "A member accepts a token that was withdrawn before it came.",
+			Old:     "l.lastToken = max(l.lastToken, req.Token|1)\n\t}",
+			New:     "}",
+			FoundBy: []Finder{{"memlock", "TestMember"}},
+		},
+		{
+			Name: "quorum-repairs-without-majority", Invariant: "I4", File: "quorumlock/extend.go",
+			Breaks:  "A lease that most members have lost is given back to them.",
+			Old:     "most < x.quorum || lease.token == 0 ||",
+			New:     "most < 1 || lease.token == 0 ||",
+			FoundBy: []Finder{{"quorumlock", "TestNoRepairWithoutMajority"}},
+		},
+		{
+			Name: "quorum-late-grant-used", Invariant: "I3", File: "quorumlock/acquire.go",
+			Breaks:  "A lease that may be over by the time that the last answer comes is granted.",
+			Old:     "if took := time.Since(a.began); tooLate(took, a.req.TTL) {",
+			New:     "if took := time.Since(a.began); took < 0 {",
+			FoundBy: []Finder{{"quorumlock", "TestTooLate"}},
+		},
+	}
+}

@@ -1,0 +1,192 @@
+package mutant
+
+// redis returns a requirement of enginetest as package redislock runs it.
+func redis(requirement string) Finder { return conformance("redislock", requirement) }
+
+// redisLeaseMutants are faults of the engine for Redis: of leases and tokens.
+func redisLeaseMutants() []Mutant {
+	return []Mutant{
+		{
+			Name: "redis-id-by-prefix", Invariant: "I4", File: "redislock/serve.lua",
+			Breaks:  "Lease IDs are compared by their first half.",
+			Old:     "if s.lock and s.lock.id == id then",
+			New:     "if s.lock and s.lock.id and string.sub(s.lock.id, 1, 16) == string.sub(id, 1, 16) then",
+			FoundBy: []Finder{redis("ReleaseComparesWholeID"), redis("RepeatComparesWholeID")},
+		},
+		{
+			Name: "redis-pexpire-without-owner", Invariant: "I4", File: "redislock/extend.lua",
+			Breaks:  "Extend sets the expiry of the key without a look at whose lease it is.",
+			Old:     "if s.lock.id == id then",
+			New:     "if s.lock.id then",
+			FoundBy: []Finder{redis("ExtendOfStaleLeavesSuccessor")},
+		},
+		{
+			Name: "redis-extend-revives", Invariant: "I4", File: "redislock/extend.lua",
+			Breaks:  "Extend of a lease that has expired makes it anew.",
+			Old:     "if not s.lock then\n    return 0\n  end",
+			New:     "if not s.lock then\n    write(s.key, id, '1', ttl, '{}')\n    return 1\n  end",
+			FoundBy: []Finder{redis("ExtendOfExpiredIsLost"), redis("ExtendOfReleasedIsLost")},
+		},
+		{
+			Name: "redis-release-by-name", Invariant: "I4", File: "redislock/release.lua",
+			Breaks:  "Release ends the lease of whoever holds the name.",
+			Old:     "local h = lease(s, id)",
+			New:     "local h = lease(s, id) or s.lock",
+			FoundBy: []Finder{redis("ReleaseOfStaleLeavesSuccessor")},
+		},
+		{
+			Name: "redis-shortens", Invariant: "I6", File: "redislock/value.lua",
+			Breaks:  "A repeat or an extend with a shorter TTL shortens the lease.",
+			Old:     "if lock.left < tonumber(ttl) then",
+			New:     "if lock.left ~= tonumber(ttl) then",
+			FoundBy: []Finder{redis("RepeatNeverShortens"), redis("ExtendNeverShortens")},
+		},
+		{
+			Name: "redis-repeat-draws-token", Invariant: "I6", File: "redislock/request.lua",
+			Breaks:  "A repeat of a granted request draws a new token.",
+			Old:     "return { 1, tonumber(h.token) }",
+			New:     "local token = draw(s, r.min)\n  grant(s, r, token, r.ttl)\n  return { 1, tonumber(token) }",
+			FoundBy: []Finder{redis("RepeatIsGrantedAgain"), {"systest", "TestRepeatedRequestGetsTheSameToken"}},
+		},
+		{
+			Name: "redis-token-from-incr", Invariant: "I2", File: "redislock/serve.lua",
+			Breaks:  "The token is a counter that knows no clock, and begins again when the data is lost.",
+			Old:     "math.max(tonumber(last) + 1, micros(), tonumber(min) + 1)",
+			New:     "math.max(tonumber(last) + 1, tonumber(min) + 1)",
+			FoundBy: []Finder{redis("TokenFollowsClock"), {"redislock", "TestTokensGrow"}},
+		},
+		{
+			Name: "redis-token-forgotten", Invariant: "I2", File: "redislock/serve.lua",
+			Breaks:  "The last token is forgotten with the lease that it was given to.",
+			Old:     "redis.call('SET', s.fence, token, 'PXAT', num(math.floor(tonumber(token) / 1000) + tonumber(ARGV[1])))",
+			New:     "redis.call('SET', s.fence, token, 'PX', num(ttl))",
+			FoundBy: []Finder{{"redislock", "TestTokenMemory"}},
+		},
+		{
+			Name: "redis-min-token-ignored", Invariant: "I2", File: "redislock/serve.lua",
+			Breaks:  "MinToken does not lift the next token.",
+			Old:     "micros(), tonumber(min) + 1)",
+			New:     "micros())",
+			FoundBy: []Finder{redis("MinTokenLiftsToken")},
+		},
+		{
+			Name: "redis-no-tombstone", Invariant: "I5", File: "redislock/release.lua",
+			Breaks:  "The cancel of an acquire is not remembered, so that a request that it has overtaken is granted.",
+			Old:     "remember = redis.pcall('SET', KEYS[8], '', 'PX', ARGV[5]).err or ''",
+			New:     "remember = ''",
+			FoundBy: []Finder{redis("CancelStopsLateAcquire"), {"systest", "TestZombieAfterReleaseLeavesNoOrphan"}},
+		},
+		{
+			Name: "redis-foreign-lock-overwritten", Invariant: "I1", File: "redislock/serve.lua",
+			Breaks:  "The lock of a client that uses SET NX is taken for free.",
+			Old:     "if not s.lock then\n    return true\n  end\n  return s.mine",
+			New:     "if not s.lock or not s.lock.limit then\n    return true\n  end\n  return s.mine",
+			FoundBy: []Finder{{"redislock", "TestInterop"}},
+		},
+		{
+			Name: "redis-complete-without-lease", Invariant: "I4", File: "redislock/complete.lua",
+			Breaks:  "Do-once work stores its result although its lease is lost.",
+			Old:     "return redis.call('GETRANGE', s.record, 0, 31) == id and 1 or 0",
+			New:     "redis.call('SET', s.record, ARGV[4], 'PX', ARGV[5])\n  return 1",
+			FoundBy: []Finder{redis("CompleteOfLostIsLost"), redis("CompleteOfStaleOverwritesNothing")},
+		},
+		{
+			Name: "redis-record-not-seen", Invariant: "", File: "redislock/acquire.lua",
+			Breaks:  "Do-once work runs although its result is stored.",
+			Old:     "local record = ARGV[12] == '1' and redis.call('GET', s.record)",
+			New:     "local record = false",
+			FoundBy: []Finder{redis("OnceIsAnsweredRecorded")},
+		},
+		{
+			Name: "redis-redeem-does-not-consume", Invariant: "", File: "redislock/vault_redeem.lua",
+			Breaks:  "A one-time token can be redeemed again.",
+			Old:     "settle('redeemed ' .. by .. ' ' .. ARGV[1])",
+			New:     "settle('fresh ' .. by)",
+			FoundBy: []Finder{redis("RedeemHandsOutOnce"), {"redislock", "TestRedeemByMany"}},
+		},
+	}
+}
+
+// redisQueueMutants are faults of the engine for Redis: of the queue, and of
+// locks that several may have.
+func redisQueueMutants() []Mutant {
+	return []Mutant{
+		{
+			Name: "redis-release-serves-nobody", Invariant: "I7", File: "redislock/release.lua",
+			Breaks:  "A release does not hand the lock over: the next waiter finds out when it looks.",
+			Old:     "pcall(serve, s)",
+			New:     "",
+			FoundBy: []Finder{redis("WatchTellsGrant"), {"systest", "TestHandOverIsTwoMessages"}},
+		},
+		{
+			Name: "redis-lost-wake-up", Invariant: "I7", File: "redislock/serve.lua",
+			Breaks:  "Who is handed the lock is not told.",
+			Old:     "grant(s, p, token, p.ttl, p.ends)\n      tell(p.inbox, id, token)",
+			New:     "grant(s, p, token, p.ttl, p.ends)",
+			FoundBy: []Finder{redis("WatchTellsGrant"), {"redislock", "TestHandOverIsTold"}},
+		},
+		{
+			Name: "redis-barging", Invariant: "I7", File: "redislock/request.lua",
+			Breaks:  "A new request that fits is granted in front of those who wait.",
+			Old:     "if s.places > 0 or not fits(s, r) then",
+			New:     "if not fits(s, r) then",
+			FoundBy: []Finder{redis("SharedDoesNotOvertakeExclusive")},
+		},
+		{
+			Name: "redis-last-comes-first", Invariant: "I7", File: "redislock/queue.lua",
+			Breaks:  "A new place is put at the head of the queue.",
+			Old:     "redis.call('ZADD', s.queue, num(tonumber(last or 0) + 1), p.id)",
+			New:     "redis.call('ZADD', s.queue, num(tonumber(last or 0) - 1), p.id)",
+			FoundBy: []Finder{redis("QueueServesInOrder")},
+		},
+		{
+			Name: "redis-dead-waiters-stay", Invariant: "I7", File: "redislock/queue.lua",
+			Breaks:  "The place of a waiter that died is never given up.",
+			Old:     "quit(s, id)\n  end\n  if s.mine and s.lock.left < 0 then",
+			New:     "end\n  if s.mine and s.lock.left < 0 then",
+			FoundBy: []Finder{redis("QueuePlaceIsGivenUp")},
+		},
+		{
+			Name: "redis-reader-shortens-others", Invariant: "I6", File: "redislock/state.lua",
+			Breaks:  "The leases of all readers end with the first of them.",
+			Old:     "local last = redis.call('ZRANGE', s.holders, -1, -1, 'WITHSCORES')[2]",
+			New:     "local last = redis.call('ZRANGE', s.holders, 0, 0, 'WITHSCORES')[2]",
+			FoundBy: []Finder{{"redislock", "TestKeyEndsWithLastLease"}},
+		},
+		{
+			Name: "redis-permits-leak", Invariant: "I1", File: "redislock/state.lua",
+			Breaks:  "Permits that are given back stay taken.",
+			Old:     "s.used = s.used - (h and h.permits or 0)",
+			New:     "",
+			FoundBy: []Finder{redis("SemaphorePermitsComeBackOneByOne")},
+		},
+		{
+			Name: "redis-permits-not-counted", Invariant: "I1", File: "redislock/serve.lua",
+			Breaks:  "A semaphore with one permit left grants a request for several.",
+			Old:     "s.used + r.permits <= r.limit",
+			New:     "s.used <= r.limit - (r.limit > 0 and 1 or 0)",
+			FoundBy: []Finder{redis("SemaphoreCountsPermits")},
+		},
+		{
+			Name: "redis-downgrade-wakes-nobody", Invariant: "I7", File: "redislock/downgrade.lua",
+			Breaks:  "Readers that wait are not let in when the writer becomes a reader.",
+			Old:     "pcall(serve, s)",
+			New:     "",
+			FoundBy: []Finder{redis("DowngradeHandsOver")},
+		},
+		{
+			Name: "redis-gather-takes-some", Invariant: "I5", File: "redislock/acquire_all.lua",
+			Breaks:  "AcquireAll in one step keeps the locks in front of the one that it could not have.",
+			Old:     "states[i + 1], requests[i + 1] = s, r\n",
+			New:     "states[i + 1], requests[i + 1] = s, r\n  if not r.held then\n    grant(s, r, r.token, r.ttl)\n  end\n",
+			FoundBy: []Finder{redis("GatherTakesAllOrNone")},
+		},
+		{
+			Name: "redis-doubts-every-subscription", Invariant: "I7", File: "redislock/inbox.go",
+			Breaks:  "A grant from before the subscription is taken for a message that was lost, and the subscription is made anew.",
+			Old:     "owed = owed || i.hears && w.heard == i.made && !w.told",
+			New:     "owed = true",
+			FoundBy: []Finder{{"redislock", "TestOwedMessage"}},
+		},
+	}
+}

@@ -1,0 +1,83 @@
+package mutant
+
+// sqlite returns a requirement of enginetest as package sqlitelock runs it.
+func sqlite(requirement string) Finder { return conformance("sqlitelock", requirement) }
+
+// sqliteMutants are faults of the engine on one file.
+func sqliteMutants() []Mutant {
+	return []Mutant{
+		{
+			Name: "sqlite-wall-clock", Invariant: "I8", File: "sqlitelock/clock.go",
+			Breaks:  "Leases end by the wall clock, which can be set.",
+			Old:     "boot:   boot.Nanoseconds(),",
+			New:     "boot:   boot.Nanoseconds()*0 + c.wall().UnixNano(),",
+			FoundBy: []Finder{{"sqlitelock", "TestWallClockSteps"}},
+		},
+		{
+			Name: "sqlite-clock-before-write-lock", Invariant: "I8", File: "sqlitelock/tx.go",
+			Breaks: "A transaction reads its clock before it waits for the write lock.",
+			Old: "if err := e.patient(ctx, func() error { return run(e.write.begin) }); err != nil {\n\t\treturn nil, refused(err)\n\t}\n" +
+				"\tt := &tx{sql: &e.write, bootID: e.clock.bootID}\n\tvar err error\n\tif t.now, err = e.clock.now(); err == nil {",
+			New: "before, err := e.clock.now()\n" +
+				"\tif err := e.patient(ctx, func() error { return run(e.write.begin) }); err != nil {\n\t\treturn nil, refused(err)\n\t}\n" +
+				"\tt := &tx{sql: &e.write, bootID: e.clock.bootID, now: before}\n\tif err == nil {",
+			FoundBy: []Finder{{"sqlitelock", "TestClockIsReadUnderTheWriteLock"}},
+		},
+		{
+			Name: "sqlite-extend-without-owner", Invariant: "I4", File: "sqlitelock/statements.go",
+			Breaks:  "Extend lengthens the lease of whoever holds the name.",
+			Old:     "UPDATE lease SET expiry = max(expiry, ?5)\n\t\tWHERE name = ?1 AND +boot_id = ?2 AND lease_id = ?3",
+			New:     "UPDATE lease SET expiry = max(expiry, ?5)\n\t\tWHERE name = ?1 AND +boot_id = ?2 AND ?3 <> ''",
+			FoundBy: []Finder{sqlite("ExtendOfStaleLeavesSuccessor")},
+		},
+		{
+			Name: "sqlite-extend-revives", Invariant: "I4", File: "sqlitelock/statements.go",
+			Breaks:  "Extend of a lease that has expired revives it.",
+			Old:     "UPDATE lease SET expiry = max(expiry, ?5)\n\t\tWHERE name = ?1 AND +boot_id = ?2 AND lease_id = ?3 AND expiry > ?4",
+			New:     "UPDATE lease SET expiry = max(expiry, ?5)\n\t\tWHERE name = ?1 AND +boot_id = ?2 AND lease_id = ?3 AND ?4 > 0",
+			FoundBy: []Finder{sqlite("ExtendOfExpiredIsLost")},
+		},
+		{
+			Name: "sqlite-token-without-clock", Invariant: "I2", File: "sqlitelock/statements.go",
+			Breaks:  "Only the first token of a name follows the clock and MinToken; the others count on.",
+			Old:     "SET last_token = max(last_token + 1, excluded.last_token)",
+			New:     "SET last_token = last_token + 1",
+			FoundBy: []Finder{sqlite("TokenFollowsClock"), sqlite("MinTokenLiftsToken")},
+		},
+		{
+			Name: "sqlite-no-tombstone", Invariant: "I5", File: "sqlitelock/release.go",
+			Breaks:  "The cancel of an acquire is not remembered, so that a request that it has overtaken is granted.",
+			Old:     "if req.Cancel {",
+			New:     "if req.Cancel && req.Name == \"\" {",
+			FoundBy: []Finder{sqlite("CancelStopsLateAcquire"), {"sqlitelock", "TestCancelOvertakes"}},
+		},
+		{
+			Name: "sqlite-lost-wake-up", Invariant: "I7", File: "sqlitelock/tx.go",
+			Breaks:  "Who is handed the lock is not told.",
+			Old:     "e.send(t.news)",
+			New:     "_ = t.news",
+			FoundBy: []Finder{sqlite("WatchTellsGrant"), {"sqlitelock", "TestOwnHandOver"}},
+		},
+		{
+			Name: "sqlite-barging", Invariant: "I7", File: "sqlitelock/view.go",
+			Breaks:  "A new request that fits is granted in front of those who wait.",
+			Old:     "case v.queued() || !v.fits(needOf(req)):",
+			New:     "case !v.fits(needOf(req)):",
+			FoundBy: []Finder{sqlite("SharedDoesNotOvertakeExclusive")},
+		},
+		{
+			Name: "sqlite-redeem-does-not-consume", Invariant: "", File: "sqlitelock/vault.go",
+			Breaks:  "A one-time token can be redeemed again.",
+			Old:     "if err := run(t.sql.redeem, t.on(req.Digest, req.By, ceilMicros(driver.RedeemGrace))...); err != nil {\n\t\t\t\treturn err\n\t\t\t}",
+			New:     "",
+			FoundBy: []Finder{sqlite("RedeemHandsOutOnce")},
+		},
+		{
+			Name: "sqlite-replaced-file-used", Invariant: "I1", File: "sqlitelock/tx.go",
+			Breaks:  "A process goes on granting in a file that was deleted, beside those that use the new one.",
+			Old:     "if !os.SameFile(info, e.file) {",
+			New:     "if info == nil {",
+			FoundBy: []Finder{{"sqlitelock", "TestDatabaseIsGone"}},
+		},
+	}
+}

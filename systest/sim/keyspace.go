@@ -1,0 +1,298 @@
+package sim
+
+import (
+	"maps"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// What a command answers: int64, string, nil, []any, status or failure.
+type (
+	status  string // such as OK
+	failure string // an error: its code and its text
+)
+
+const (
+	errWrongType = failure("WRONGTYPE Operation against a key holding the wrong kind of value")
+	errSyntax    = failure("ERR syntax error")
+	errNumber    = failure("ERR value is not an integer or out of range")
+	errFloat     = failure("ERR value is not a valid float")
+)
+
+// A keyspace holds keys and their expiries. Its time is what set says, so that
+// nothing expires in the middle of a script.
+type keyspace struct {
+	data  map[string]*entry
+	clock int64 // microseconds since 1970
+}
+
+// An entry is the value of one key: exactly one of the first three fields is
+// in use, by kind.
+type entry struct {
+	kind string // as TYPE says
+	text string
+	hash map[string]string
+	set  map[string]float64
+	ends int64 // ms since 1970, or never
+}
+
+const never = int64(-1)
+
+func newKeyspace() *keyspace { return &keyspace{data: map[string]*entry{}} }
+
+func (k *keyspace) millis() int64 { return k.clock / 1000 }
+
+// find returns the live entry of a key, or nil.
+func (k *keyspace) find(key string) *entry {
+	e := k.data[key]
+	if e != nil && e.ends != never && k.millis() > e.ends {
+		delete(k.data, key)
+		return nil
+	}
+	return e
+}
+
+// typed is find, but refuses an entry of another kind.
+func (k *keyspace) typed(key, kind string) (*entry, any) {
+	e := k.find(key)
+	if e != nil && e.kind != kind {
+		return nil, errWrongType
+	}
+	return e, nil
+}
+
+// made is typed, but makes the entry if there is none.
+func (k *keyspace) made(key, kind string) (*entry, any) {
+	e, wrong := k.typed(key, kind)
+	if e == nil && wrong == nil {
+		e = &entry{kind: kind, ends: never}
+		switch kind {
+		case "hash":
+			e.hash = map[string]string{}
+		case "zset":
+			e.set = map[string]float64{}
+		}
+		k.data[key] = e
+	}
+	return e, wrong
+}
+
+// drop removes a key that holds nothing any more.
+func (k *keyspace) drop(key string) {
+	if e := k.data[key]; e != nil && e.kind != "string" && len(e.hash)+len(e.set) == 0 {
+		delete(k.data, key)
+	}
+}
+
+// keys returns the live keys in order.
+func (k *keyspace) keys() []string {
+	for key := range k.data {
+		k.find(key)
+	}
+	return slices.Sorted(maps.Keys(k.data))
+}
+
+// A command runs on the arguments behind its name.
+type command struct {
+	least int // arguments
+	run   func(*keyspace, []string) any
+}
+
+var commands = map[string]command{
+	"GET": {1, get}, "SET": {2, set}, "GETRANGE": {3, getRange}, "DEL": {1, del}, "EXISTS": {1, exists}, "TYPE": {1, typeOf},
+	"PTTL": {1, pttl}, "PEXPIRE": {2, pexpire}, "PEXPIREAT": {2, pexpireAt}, "PERSIST": {1, persist},
+	"TIME": {0, timeOf}, "SCAN": {1, scan}, "FLUSHALL": {0, flush},
+	"HSET": {3, hset}, "HGET": {2, hget}, "HMGET": {2, hmget}, "HDEL": {2, hdel}, "HKEYS": {1, hkeys},
+	"ZADD": {3, zadd}, "ZREM": {2, zrem}, "ZSCORE": {2, zscore}, "ZRANK": {2, zrank}, "ZCARD": {1, zcard},
+	"ZRANGE": {3, zrange}, "ZRANGEBYSCORE": {3, zrangeByScore}, "ZCOUNT": {3, zcount},
+}
+
+// do runs one command.
+func (k *keyspace) do(args []string) any {
+	c, ok := commands[strings.ToUpper(args[0])]
+	if !ok {
+		return failure("ERR unknown command '" + args[0] + "'")
+	}
+	if len(args)-1 < c.least {
+		return failure("ERR wrong number of arguments for '" + strings.ToLower(args[0]) + "' command")
+	}
+	return c.run(k, args[1:])
+}
+
+func get(k *keyspace, args []string) any {
+	e, wrong := k.typed(args[0], "string")
+	if e == nil {
+		return wrong
+	}
+	return e.text
+}
+
+func set(k *keyspace, args []string) any {
+	ends, keep := never, false
+	for i := 2; i < len(args); i++ {
+		switch option := strings.ToUpper(args[i]); option {
+		case "KEEPTTL":
+			keep = true
+		case "PX", "PXAT":
+			if i++; i == len(args) {
+				return errSyntax
+			}
+			n, err := strconv.ParseInt(args[i], 10, 64)
+			switch {
+			case err != nil:
+				return errNumber
+			case n <= 0:
+				return failure("ERR invalid expire time in 'set' command")
+			case option == "PX":
+				n += k.millis()
+			}
+			ends = n
+		default:
+			return errSyntax
+		}
+	}
+	if e := k.find(args[0]); e != nil && keep {
+		ends = e.ends
+	}
+	k.data[args[0]] = &entry{kind: "string", text: args[1], ends: ends}
+	return status("OK")
+}
+
+func getRange(k *keyspace, args []string) any {
+	first, err1 := strconv.Atoi(args[1])
+	last, err2 := strconv.Atoi(args[2])
+	if err1 != nil || err2 != nil {
+		return errNumber
+	}
+	e, wrong := k.typed(args[0], "string")
+	if wrong != nil {
+		return wrong
+	}
+	if e == nil {
+		return ""
+	}
+	first, last = span(first, last, len(e.text))
+	return e.text[first:last]
+}
+
+// span turns a range that may count from the end into that of a slice of n.
+func span(first, last, n int) (from, to int) {
+	if first < 0 {
+		first = max(0, first+n)
+	}
+	if last < 0 {
+		last += n
+	}
+	last = min(last+1, n)
+	if first >= last {
+		return 0, 0
+	}
+	return first, last
+}
+
+func del(k *keyspace, args []string) any {
+	n := int64(0)
+	for _, key := range args {
+		if k.find(key) != nil {
+			delete(k.data, key)
+			n++
+		}
+	}
+	return n
+}
+
+func exists(k *keyspace, args []string) any {
+	n := int64(0)
+	for _, key := range args {
+		if k.find(key) != nil {
+			n++
+		}
+	}
+	return n
+}
+
+func typeOf(k *keyspace, args []string) any {
+	if e := k.find(args[0]); e != nil {
+		return status(e.kind)
+	}
+	return status("none")
+}
+
+func pttl(k *keyspace, args []string) any {
+	e := k.find(args[0])
+	switch {
+	case e == nil:
+		return int64(-2)
+	case e.ends == never:
+		return int64(-1)
+	}
+	return e.ends - k.millis()
+}
+
+func pexpire(k *keyspace, args []string) any {
+	n, err := strconv.ParseInt(args[1], 10, 64)
+	if err != nil {
+		return errNumber
+	}
+	return k.expireAt(args[0], k.millis()+n)
+}
+
+func pexpireAt(k *keyspace, args []string) any {
+	n, err := strconv.ParseInt(args[1], 10, 64)
+	if err != nil {
+		return errNumber
+	}
+	return k.expireAt(args[0], n)
+}
+
+// expireAt sets when a key ends; an end that has come deletes the key.
+func (k *keyspace) expireAt(key string, at int64) any {
+	e := k.find(key)
+	switch {
+	case e == nil:
+		return int64(0)
+	case at <= k.millis():
+		delete(k.data, key)
+	default:
+		e.ends = at
+	}
+	return int64(1)
+}
+
+func persist(k *keyspace, args []string) any {
+	e := k.find(args[0])
+	if e == nil || e.ends == never {
+		return int64(0)
+	}
+	e.ends = never
+	return int64(1)
+}
+
+func timeOf(k *keyspace, _ []string) any {
+	return []any{strconv.FormatInt(k.clock/1e6, 10), strconv.FormatInt(k.clock%1e6, 10)}
+}
+
+func flush(k *keyspace, _ []string) any {
+	clear(k.data)
+	return status("OK")
+}
+
+// scan answers with all keys at once, which a server may do.
+func scan(k *keyspace, args []string) any {
+	pattern := "*"
+	for i := 1; i+1 < len(args); i += 2 {
+		if strings.EqualFold(args[i], "MATCH") {
+			pattern = args[i+1]
+		}
+	}
+	flat := func(s string) string { return strings.ReplaceAll(s, "/", "\x00") } // path.Match stops at slashes
+	found := []any{}
+	for _, key := range k.keys() {
+		if ok, err := path.Match(flat(pattern), flat(key)); ok && err == nil {
+			found = append(found, key)
+		}
+	}
+	return []any{"0", found}
+}

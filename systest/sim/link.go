@@ -1,0 +1,256 @@
+package sim
+
+import (
+	"io"
+	"math/rand/v2"
+	"net"
+	"os"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// A link is a connection as the client sees it. What goes through it arrives
+// in order, late or never, and after something that was lost nothing arrives.
+type link struct {
+	host     *host
+	id       int
+	session  *session
+	requests *pump
+	replies  *pump
+
+	mu       sync.Mutex    // guards the rest
+	chance   *rand.Rand    //
+	out      []byte        // written, and not a whole command yet
+	in       []byte        // arrived, and not read yet
+	err      error         // what reading and writing end with
+	wake     chan struct{} // closed when one of them changes
+	deadline time.Time     // of reading
+	hung     bool          // nothing arrives any more
+	answers  bool          // the replies to what was asked arrive
+	delay    time.Duration // of the reply that is being sent
+}
+
+var _ net.Conn = (*link)(nil)
+
+// newLink is called with the network's lock.
+func newLink(h *host, id int) *link {
+	l := &link{host: h, id: id, chance: streamOf(h.net.seed, id), wake: make(chan struct{}), answers: true}
+	l.session = &session{send: l.reply}
+	l.requests = &pump{blocked: func() (time.Duration, bool) {
+		wait, ever := h.waits()
+		return max(wait, h.net.serverWaits()), ever
+	}}
+	l.replies = &pump{blocked: h.waits}
+	return l
+}
+
+// Write sends the whole commands among what was written so far.
+func (l *link) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.err != nil {
+		return 0, l.err
+	}
+	l.out = append(l.out, b...)
+	for {
+		args, rest, err := decode(l.out)
+		if err != nil {
+			return 0, err
+		}
+		if args == nil {
+			return len(b), nil
+		}
+		l.out = append([]byte(nil), rest...)
+		f := l.host.net.draw(l.chance)
+		l.requests.push(f.delay, func() { l.arrive(args, f) })
+	}
+}
+
+// arrive is what the server's side does with a request.
+func (l *link) arrive(args []string, f fate) {
+	n := l.host.net
+	l.mu.Lock()
+	hung := l.hung
+	l.delay = f.replyDelay
+	l.mu.Unlock()
+	script := strings.HasPrefix(strings.ToUpper(args[0]), "EVAL")
+	switch {
+	case hung:
+		return
+	case f.lose:
+		n.count("lose", "%v: request %s", l, brief(args))
+		l.hang(f.reset)
+		return
+	case f.mute:
+		n.count("mute", "%v: the reply to %s", l, brief(args))
+		l.mu.Lock()
+		l.answers = false
+		l.mu.Unlock()
+	}
+	if script && f.twice {
+		n.count("twice", "%v: %s", l, brief(args))
+		first := l.session
+		if f.second {
+			first = &session{send: func([]byte) {}}
+		}
+		n.server.handle(first, args)
+		if !f.second {
+			n.server.handle(&session{send: func([]byte) {}}, args)
+			return
+		}
+	}
+	n.server.handle(l.session, args)
+	if f.mute {
+		l.hang(f.reset)
+		if script && f.replay {
+			time.AfterFunc(f.replayAfter, func() { l.replay(args) })
+		}
+	}
+}
+
+// replay is what a proxy does that got no reply.
+func (l *link) replay(args []string) {
+	n := l.host.net
+	if n.isDown() || n.serverWaits() > 0 {
+		return
+	}
+	n.count("replay", "%v: %s", l, brief(args))
+	n.server.handle(&session{send: func([]byte) {}}, args)
+}
+
+// reply sends bytes to the client. It is called with the server's lock.
+func (l *link) reply(b []byte) {
+	push := b[0] == '>' && strings.Contains(string(b[:min(len(b), 20)]), "message")
+	l.mu.Lock()
+	delay := l.delay
+	if push {
+		delay = between(l.chance, fastest, usual)
+	}
+	dropped := l.hung || !l.answers
+	if push && !dropped {
+		n := l.host.net
+		n.mu.Lock()
+		dropped = l.chance.Float64() < n.odds.news
+		if dropped {
+			n.injected["news"]++
+		}
+		n.mu.Unlock()
+	}
+	l.mu.Unlock()
+	if dropped {
+		return
+	}
+	l.replies.push(delay, func() { l.deliver(b) })
+}
+
+func (l *link) deliver(b []byte) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.hung && l.err == nil {
+		l.in = append(l.in, b...)
+		l.changedLocked()
+	}
+}
+
+// hang loses whatever comes after; with reset the client is told so.
+func (l *link) hang(reset bool) {
+	l.mu.Lock()
+	l.hung = true
+	l.mu.Unlock()
+	l.host.net.server.leave(l.session)
+	if reset {
+		l.replies.push(usual, func() { l.fail(syscall.ECONNRESET) })
+	}
+}
+
+// lost ends the link because the server is gone.
+func (l *link) lost() {
+	l.requests.clear()
+	l.hang(true)
+}
+
+func (l *link) fail(err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.err == nil {
+		l.err = err
+		l.changedLocked()
+	}
+}
+
+func (l *link) changedLocked() {
+	close(l.wake)
+	l.wake = make(chan struct{})
+}
+
+// Read implements net.Conn.
+func (l *link) Read(b []byte) (int, error) {
+	for {
+		l.mu.Lock()
+		if len(l.in) > 0 {
+			n := copy(b, l.in)
+			l.in = l.in[n:]
+			l.mu.Unlock()
+			return n, nil
+		}
+		err, wake, deadline := l.err, l.wake, l.deadline
+		l.mu.Unlock()
+		var over <-chan time.Time
+		if !deadline.IsZero() {
+			over = time.After(time.Until(deadline))
+		}
+		switch {
+		case err != nil:
+			return 0, err
+		case over != nil && !time.Now().Before(deadline):
+			return 0, os.ErrDeadlineExceeded
+		}
+		select {
+		case <-wake:
+		case <-over:
+		}
+	}
+}
+
+// Close ends the link for the client. Requests under way arrive all the same,
+// half of the times, as they do from the buffers of a real connection.
+func (l *link) Close() error {
+	l.mu.Lock()
+	open := l.err == nil
+	arrives := l.chance.Float64() < 0.5
+	l.answers = false
+	l.mu.Unlock()
+	if !open {
+		return nil
+	}
+	l.fail(io.ErrClosedPipe)
+	if !arrives {
+		l.requests.clear()
+	}
+	l.requests.push(usual, func() {
+		n := l.host.net
+		n.server.leave(l.session)
+		n.mu.Lock()
+		delete(n.links, l)
+		n.mu.Unlock()
+	})
+	return nil
+}
+
+func (l *link) SetDeadline(t time.Time) error { return l.SetReadDeadline(t) }
+
+func (l *link) SetReadDeadline(t time.Time) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.deadline = t
+	l.changedLocked()
+	return nil
+}
+
+// SetWriteDeadline has nothing to do: Write does not block.
+func (l *link) SetWriteDeadline(time.Time) error { return nil }
+
+func (l *link) LocalAddr() net.Addr  { return &net.TCPAddr{} }
+func (l *link) RemoteAddr() net.Addr { return &net.TCPAddr{} }

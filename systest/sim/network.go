@@ -1,0 +1,175 @@
+package sim
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"math/rand/v2"
+	"net"
+	"strconv"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// A network joins hosts to one server.
+type network struct {
+	server *Server
+	seed   uint64
+	note   func(format string, args ...any)
+
+	mu       sync.Mutex // guards the rest
+	odds     odds
+	paused   time.Time // until when the server does not run
+	down     time.Time // until when there is no server
+	links    map[*link]struct{}
+	lastLink int
+	injected map[string]int // faults, by kind
+}
+
+// odds are the chances of each message to meet a fault, out of 1.
+type odds struct {
+	lose    float64 // the connection loses the request and all that follows
+	mute    float64 // the same for the reply: the request is carried out
+	replay  float64 // of a mute request: a proxy sends it again later
+	twice   float64 // the request is carried out twice at once
+	news    float64 // a message of publish and subscribe is dropped
+	slow    float64 // the message takes up to slowest
+	slowest time.Duration
+}
+
+// A host is where a client runs.
+type host struct {
+	name string
+	net  *network
+	cut  time.Time // until when nothing goes in or out; guarded by net.mu
+	dead bool      // the same for ever
+}
+
+func newNetwork(server *Server, seed uint64, note func(string, ...any)) *network {
+	return &network{server: server, seed: seed, note: note, links: map[*link]struct{}{}, injected: map[string]int{}}
+}
+
+// count counts a fault and tells of it.
+func (n *network) count(kind string, format string, args ...any) {
+	n.mu.Lock()
+	n.injected[kind]++
+	n.mu.Unlock()
+	n.note(kind+" "+format, args...)
+}
+
+// Network time without faults, one way.
+const (
+	fastest = 50 * time.Microsecond
+	usual   = time.Millisecond
+)
+
+// waits returns how long nothing passes between a host and the server, or
+// false if it is for ever.
+func (h *host) waits() (time.Duration, bool) {
+	h.net.mu.Lock()
+	defer h.net.mu.Unlock()
+	return time.Until(h.cut), !h.dead
+}
+
+func (n *network) serverWaits() time.Duration {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return time.Until(n.paused)
+}
+
+func (n *network) isDown() bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return time.Now().Before(n.down)
+}
+
+// dial makes a connection, as rueidis.ClientOption.DialCtxFn does.
+func (h *host) dial(_ context.Context, _ string, d *net.Dialer, _ *tls.Config) (net.Conn, error) {
+	n := h.net
+	patience := time.Now().Add(d.Timeout)
+	for wait, ever := h.waits(); wait > 0 || !ever; wait, ever = h.waits() {
+		if left := time.Until(patience); !ever || wait > left {
+			time.Sleep(left)
+			return nil, &net.OpError{Op: "dial", Net: "tcp", Err: errDialTimeout}
+		}
+		time.Sleep(wait)
+	}
+	time.Sleep(usual)
+	if n.isDown() {
+		return nil, &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.lastLink++
+	l := newLink(h, n.lastLink)
+	n.links[l] = struct{}{}
+	return l, nil
+}
+
+var errDialTimeout = errors.New("i/o timeout")
+
+// crash breaks every connection: requests under way are lost.
+func (n *network) crash(downFor time.Duration) {
+	n.mu.Lock()
+	n.down = time.Now().Add(downFor)
+	var broken []*link
+	for l := range n.links {
+		broken = append(broken, l)
+	}
+	n.mu.Unlock()
+	for _, l := range broken {
+		l.lost()
+	}
+}
+
+// calm ends all faults but those of dead hosts, and of connections that are
+// broken without knowing it.
+func (n *network) calm(hosts []*host) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.odds = odds{}
+	n.paused, n.down = time.Time{}, time.Time{}
+	for _, h := range hosts {
+		h.cut = time.Time{}
+	}
+}
+
+// A fate is what becomes of one request.
+type fate struct {
+	delay, replyDelay time.Duration
+	lose, mute, reset bool
+	twice, second     bool // carried out twice; second: its answer is that of the second time
+	replay            bool
+	replayAfter       time.Duration
+}
+
+// draw decides the fate of a request, always with the same number of draws.
+func (n *network) draw(r *rand.Rand) fate {
+	n.mu.Lock()
+	o := n.odds
+	n.mu.Unlock()
+	hit := func(chance float64) bool { return r.Float64() < chance }
+	f := fate{
+		delay: between(r, fastest, usual), replyDelay: between(r, fastest, usual),
+		lose: hit(o.lose), mute: hit(o.mute), reset: hit(0.5),
+		twice: hit(o.twice), second: hit(0.5),
+		replay: hit(o.replay), replayAfter: between(r, usual, 5*time.Second),
+	}
+	slow, slowReply := between(r, 0, max(o.slowest, 1)), between(r, 0, max(o.slowest, 1))
+	if hit(o.slow) {
+		f.delay += slow
+	}
+	if hit(o.slow) {
+		f.replyDelay += slowReply
+	}
+	return f
+}
+
+func between(r *rand.Rand, low, high time.Duration) time.Duration {
+	return low + time.Duration(r.Int64N(int64(high-low)))
+}
+
+func streamOf(seed uint64, id int) *rand.Rand { return rand.New(rand.NewPCG(seed, uint64(id))) }
+
+func (l *link) String() string { return l.host.name + "#" + strconv.Itoa(l.id) }

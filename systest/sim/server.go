@@ -1,0 +1,174 @@
+package sim
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+)
+
+// A Server is a Redis server in memory. Its clock follows the local one, which
+// in a bubble of testing/synctest is virtual, plus an offset.
+type Server struct {
+	scripts *Scripts
+	// watch is called after each script with its keys, while nothing else
+	// runs on the server; nil is nobody.
+	watch func(script string, keys []string)
+
+	mu     sync.Mutex // guards the rest
+	space  *keyspace
+	loaded map[string]bool
+	offset time.Duration
+	inbox  map[string][]*session // subscribers by channel
+}
+
+// A session is one connection, as the server sees it.
+type session struct {
+	send     func([]byte) // must not block
+	channels []string
+}
+
+// NewServer returns an empty server.
+func NewServer(scripts *Scripts) *Server {
+	return &Server{scripts: scripts, space: newKeyspace(), loaded: map[string]bool{}, inbox: map[string][]*session{}}
+}
+
+func (s *Server) tickLocked() {
+	s.space.clock = time.Now().Add(s.offset).UnixMicro()
+}
+
+// instantLocked returns when the server's clock, unless it is stepped
+// meanwhile, shows so many milliseconds.
+func (s *Server) instantLocked(millis int64) time.Time {
+	return time.UnixMilli(millis).Add(-s.offset)
+}
+
+// step moves the clock.
+func (s *Server) step(d time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.offset += d
+}
+
+// restart forgets what a process forgets, and the data too unless kept.
+func (s *Server) restart(keep bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	clear(s.loaded)
+	clear(s.inbox)
+	if !keep {
+		clear(s.space.data)
+	}
+}
+
+func (s *Server) flush() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	clear(s.space.data)
+}
+
+// handle carries one command out and sends the reply.
+func (s *Server) handle(from *session, args []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.tickLocked()
+	switch strings.ToUpper(args[0]) {
+	case "SUBSCRIBE", "UNSUBSCRIBE":
+		s.subscribeLocked(from, strings.ToLower(args[0]), args[1:])
+	case "HELLO":
+		from.send(encodeHello())
+	default:
+		from.send(encode(s.doLocked(args)))
+	}
+}
+
+func (s *Server) doLocked(args []string) any {
+	switch strings.ToUpper(args[0]) {
+	case "PING":
+		return status("PONG")
+	case "CLIENT", "SELECT":
+		return status("OK")
+	case "PUBLISH":
+		if len(args) != 3 {
+			return errSyntax
+		}
+		return s.publishLocked(args[1], args[2])
+	case "SCRIPT":
+		if len(args) != 3 || !strings.EqualFold(args[1], "LOAD") {
+			return errSyntax
+		}
+		hash, err := s.scripts.load(args[2])
+		if err != nil {
+			return failure("ERR Error compiling script: " + err.Error())
+		}
+		s.loaded[hash] = true
+		return hash
+	case "EVAL", "EVALSHA":
+		return s.evalLocked(args)
+	}
+	return s.space.do(args)
+}
+
+// evalLocked runs a script by its text or by its hash.
+func (s *Server) evalLocked(args []string) any {
+	if len(args) < 3 {
+		return errSyntax
+	}
+	n, err := strconv.Atoi(args[2])
+	if err != nil || n < 0 || n > len(args)-3 {
+		return failure("ERR Number of keys can't be greater than number of args")
+	}
+	hash := args[1]
+	if strings.EqualFold(args[0], "EVAL") {
+		if hash, err = s.scripts.load(args[1]); err != nil {
+			return failure("ERR Error compiling script: " + err.Error())
+		}
+		s.loaded[hash] = true
+	}
+	if !s.loaded[hash] {
+		return failure("NOSCRIPT No matching script. Please use EVAL.")
+	}
+	keys := args[3 : 3+n]
+	reply := s.scripts.run(hash, keys, args[3+n:], s.doLocked)
+	if s.watch != nil {
+		s.watch(hash, keys)
+	}
+	return reply
+}
+
+func (s *Server) publishLocked(channel, message string) any {
+	for _, to := range s.inbox[channel] {
+		to.send(encodePush("message", channel, message))
+	}
+	return int64(len(s.inbox[channel]))
+}
+
+func (s *Server) subscribeLocked(from *session, verb string, channels []string) {
+	if verb == "unsubscribe" && len(channels) == 0 {
+		channels = slices.Clone(from.channels)
+	}
+	for _, channel := range channels {
+		s.leaveLocked(from, channel)
+		if verb == "subscribe" {
+			from.channels = append(from.channels, channel)
+			s.inbox[channel] = append(s.inbox[channel], from)
+		}
+		from.send(encodePush(verb, channel, int64(len(from.channels))))
+	}
+}
+
+func (s *Server) leaveLocked(from *session, channel string) {
+	same := func(other *session) bool { return other == from }
+	s.inbox[channel] = slices.DeleteFunc(s.inbox[channel], same)
+	from.channels = slices.DeleteFunc(from.channels, func(c string) bool { return c == channel })
+}
+
+// leave ends a session.
+func (s *Server) leave(from *session) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, channel := range slices.Clone(from.channels) {
+		s.leaveLocked(from, channel)
+	}
+}

@@ -1,0 +1,49 @@
+package sim
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/enginetest"
+	"github.com/holdfast-locks/holdfast/redislock"
+)
+
+// TestServerConforms runs the conformance suite on the real engine and the
+// server in memory, in virtual time: for all that locks need, it behaves like
+// Redis.
+func TestServerConforms(t *testing.T) {
+	scripts := NewScripts()
+	stores := map[driver.Engine]*network{}
+	open := func(t testing.TB, n *network) driver.Engine {
+		h := &host{name: "conformance", net: n}
+		engine, shut, err := h.open()
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(shut)
+		e := &closing{engine, shut}
+		stores[e] = n
+		return e
+	}
+	enginetest.Run(t, enginetest.Harness{
+		Open: func(t testing.TB) driver.Engine {
+			return open(t, newNetwork(NewServer(scripts), 1, func(string, ...any) {}))
+		},
+		Join:   func(t testing.TB, e driver.Engine) driver.Engine { return open(t, stores[e]) },
+		Unit:   400 * time.Millisecond,
+		Bubble: func(t *testing.T, f func(*testing.T)) { synctest.Test(t, f) },
+	})
+}
+
+// closing is an engine whose client is closed with it.
+type closing struct {
+	*redislock.Engine
+	shut func()
+}
+
+func (c *closing) Close() error {
+	c.shut()
+	return nil
+}
