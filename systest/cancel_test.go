@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -11,6 +13,8 @@ import (
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/internal/faultproxy"
+	"github.com/holdfast-locks/holdfast/systest/report"
+	"github.com/holdfast-locks/holdfast/systest/soak"
 )
 
 // A sweep cancels acquires after 0, 1, 2, … steps, so that every stage is hit
@@ -108,4 +112,64 @@ func TestCancelAtEveryStepOfAWait(t *testing.T) {
 		})
 		return func() { <-released }
 	})
+}
+
+// INVARIANT I5: acquires of names that others take as well, each cancelled at a
+// random instant, leave no lease, no place and no goroutine.
+func TestCancelAtRandom(t *testing.T) {
+	const links, names = 16, 8
+	s := newStore(t)
+	count := soak.Count(800, 10000)
+	before := runtime.NumGoroutine()
+	var acquired, cancelled atomic.Int64
+	var slowest atomic.Int64 // clean-up, in nanoseconds
+	t.Run("callers", func(t *testing.T) {
+		var all sync.WaitGroup
+		for i := range links {
+			l := s.link(t)
+			l.Latency(time.Millisecond)
+			client := l.client(t, nil)
+			all.Go(func() {
+				for n := range count / links {
+					ctx, cancel := context.WithTimeout(t.Context(), rand.N(12*time.Millisecond))
+					lease, err := client.Acquire(ctx, fmt.Sprintf("random/%d", (i+n)%names), nil)
+					switch {
+					case err == nil:
+						acquired.Add(1)
+						if err := lease.Release(t.Context()); err != nil {
+							t.Errorf("release: %v", err)
+						}
+					case errors.Is(err, context.DeadlineExceeded):
+						cancelled.Add(1)
+					default:
+						t.Errorf("acquire: %v", err)
+					}
+					cancel()
+				}
+			})
+		}
+		all.Wait()
+		began := time.Now()
+		for i := range names {
+			name := fmt.Sprintf("random/%d", i)
+			if !within(sweepBound, func() bool {
+				lock, err := s.engine.Inspect(t.Context(), name)
+				return err == nil && len(lock.Holders) == 0 && lock.QueueLength == 0
+			}) {
+				t.Errorf("%s has leases or places of nobody %s after the last call", name, sweepBound)
+			}
+		}
+		slowest.Store(int64(time.Since(began)))
+	})
+	// The clients are closed by now.
+	leaked := 0
+	if !within(patience, func() bool { leaked = runtime.NumGoroutine() - before; return leaked <= 0 }) {
+		t.Errorf("%d goroutines more than before", leaked)
+	}
+	report.Row(t, "context cancelled at a random instant", "0 orphans after 1 s, 0 goroutines leaked",
+		"%d acquires cancelled, %d not; nothing left after %s; %d goroutines leaked",
+		cancelled.Load(), acquired.Load(), time.Duration(slowest.Load()).Round(time.Millisecond), max(leaked, 0))
+	if cancelled.Load() < 100 || acquired.Load() < 100 {
+		t.Error("hardly any, or nearly all, were cancelled: the test proves little")
+	}
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/systest/report"
 )
 
 // A release hands the lock over in one message to the store and one from it:
@@ -101,7 +102,8 @@ func TestLostMessagesDelayByOneRefresh(t *testing.T) {
 				t.Fatal(err)
 			}
 			took := time.Since(began)
-			t.Logf("the lock came after %s", took)
+			report.Row(t, "lost wake-ups: every push message dropped, "+name, "nobody waits longer than the holder's remaining TTL plus one refresh",
+				"the lock came after %s, bound %s", took.Round(time.Millisecond), end.bound)
 			if slack := 500 * time.Millisecond; took > end.bound+slack {
 				t.Errorf("the waiter had the lock after %s, want at most %s", took, end.bound+slack)
 			}

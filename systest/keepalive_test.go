@@ -3,11 +3,14 @@ package systest
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/internal/faultproxy"
+	"github.com/holdfast-locks/holdfast/systest/report"
+	"github.com/holdfast-locks/holdfast/systest/soak"
 )
 
 const keptTTL = 1200 * time.Millisecond
@@ -152,6 +155,60 @@ func loseTo(t *testing.T, s *store, name string, begin func(*link)) (late time.D
 		t.Error(err)
 	}
 	return late
+}
+
+// INVARIANT I3, INVARIANT I9: a network that takes 0.4 TTL for a request and its
+// answer costs no lease; one that takes 1.2 TTL costs all, and every holder is
+// told before the store ends the lease.
+func TestLatency(t *testing.T) {
+	s := newStore(t)
+	count := soak.Count(10, 100)
+	kept, told := 0, 0
+	t.Run("0.4 TTL", func(t *testing.T) {
+		l := s.link(t)
+		leases := takeMany(t, l.client(t, nil), "kept", count)
+		roundTrip(l, keptTTL*4/10)
+		time.Sleep(3 * keptTTL) // the slow network under test
+		for _, lease := range leases {
+			if lease.Valid() && s.holding(t, lease.Name()).Token == lease.Token() {
+				kept++
+			}
+		}
+		l.OnRequest(nil)
+	})
+	t.Run("1.2 TTL", func(t *testing.T) {
+		l := s.link(t)
+		leases := takeMany(t, l.client(t, nil), "lost", count)
+		early := make(chan bool, count)
+		for _, lease := range leases {
+			context.AfterFunc(lease.Context(), func() {
+				cause := context.Cause(lease.Context())
+				early <- errors.Is(cause, holdfast.ErrLost) && s.held(t, lease.Name())
+			})
+		}
+		roundTrip(l, keptTTL*12/10)
+		for range leases {
+			if <-early {
+				told++
+			}
+		}
+		l.OnRequest(nil)
+	})
+	report.Row(t, "latency of 0.4 and 1.2 × TTL", "kept; reported lost before the store's expiry, in 100 %",
+		"0.4: %d of %d kept for 3 TTL; 1.2: %d of %d told before the store's expiry", kept, count, told, count)
+	if kept < count || told < count {
+		t.Errorf("%d of %d leases were kept, %d of %d holders told in time", kept, count, told, count)
+	}
+}
+
+// takeMany takes locks over a network that is well.
+func takeMany(t *testing.T, client *holdfast.Client, prefix string, count int) []*holdfast.Lease {
+	t.Helper()
+	leases := make([]*holdfast.Lease, count)
+	for i := range leases {
+		leases[i] = take(t, client, fmt.Sprintf("%s/%d", prefix, i))
+	}
+	return leases
 }
 
 // A store so slow that every answer comes after the deadline grants no lease,

@@ -10,11 +10,12 @@ import (
 
 // jobs are what the crews of this package do.
 var jobs = traffic.Jobs{
-	"take turns":  takeTurns,
-	"queue up":    queueUp,
-	"stress":      traffic.Stress,
-	string(asks):  hold(asks),
-	string(waits): hold(waits),
+	"take turns":       takeTurns,
+	"queue up":         queueUp,
+	"stress":           traffic.Stress,
+	"hold until death": holdUntilDeath,
+	string(asks):       hold(asks),
+	string(waits):      hold(waits),
 }
 
 // TestMain runs the tests, or the process that a test starts from its own

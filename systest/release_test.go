@@ -11,6 +11,8 @@ import (
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/internal/faultproxy"
+	"github.com/holdfast-locks/holdfast/systest/report"
+	"github.com/holdfast-locks/holdfast/systest/soak"
 )
 
 // A trafficLog notes, in the order in which a proxy saw them, the renewals and
@@ -49,7 +51,8 @@ func (g *trafficLog) note(o op) (answered func()) {
 // the caller's own Extend races it, and INVARIANT I4: nothing comes back.
 func TestReleaseRacingARenewal(t *testing.T) {
 	s := newStore(t)
-	const workers, each = 8, 50
+	const workers = 16
+	each := soak.Count(25, 10000/workers)
 	var all sync.WaitGroup
 	var mu sync.Mutex
 	met, violations := 0, 0
@@ -70,20 +73,24 @@ func TestReleaseRacingARenewal(t *testing.T) {
 		})
 	}
 	all.Wait()
-	t.Logf("%d releases, %d of them within 5 ms of a renewal, %d renewals after a release or overtaken by it", workers*each, met, violations)
 	if violations > 0 {
 		t.Errorf("%d renewals went out after the release, or were under way when it did", violations)
 	}
 	if met < workers*each/4 {
 		t.Errorf("only %d of %d releases met a renewal: this test proves nothing", met, workers*each)
 	}
+	resurrected := 0
 	for w := range workers {
 		for i := range each {
 			if name := fmt.Sprintf("race/%d/%d", w, i); s.held(t, name) {
+				resurrected++
 				t.Errorf("%s is held after its release", name)
 			}
 		}
 	}
+	report.Row(t, "release racing a renewal", "0 resurrected leases",
+		"%d releases, %d of them within 5 ms of a renewal; %d renewals after a release or overtaken by it; %d leases resurrected",
+		workers*each, met, violations, resurrected)
 }
 
 // raceRelease releases a lease about when its first renewal is due. It

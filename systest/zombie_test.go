@@ -10,6 +10,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/internal/faultproxy"
+	"github.com/holdfast-locks/holdfast/systest/report"
 )
 
 // A zombie is an acquire that is held up on the wire until after its own
@@ -82,7 +83,7 @@ func TestZombieAcquireLeavesNoOrphan(t *testing.T) {
 	s := newStore(t)
 	const parallel, each = 50, 20
 	orphans := zombies(t, s, parallel, each, func(string) {})
-	t.Logf("%d zombies, %d orphans", parallel*each, orphans)
+	report.Row(t, "zombie acquires: held on the wire until after their own cancel", "0 orphans", "%d zombies, %d orphans", parallel*each, orphans)
 	if orphans > 0 {
 		t.Errorf("%d of %d acquires that came after their cancel left a key held by nobody", orphans, parallel*each)
 	}

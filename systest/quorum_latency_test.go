@@ -1,0 +1,87 @@
+package systest
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/redislock"
+)
+
+// A distribution is how long the same took several times.
+type distribution struct{ median, most time.Duration }
+
+func distributionOf(took []time.Duration) distribution {
+	slices.Sort(took)
+	return distribution{took[len(took)/2], took[len(took)-1]}
+}
+
+// A member that is dead or silent costs nothing: an acquire takes as long as
+// the slower of the other two.
+func TestQuorumIsAsFastAsTheSlowerOfTwo(t *testing.T) {
+	const (
+		times  = 30
+		margin = 5 * time.Millisecond
+	)
+	g := newTrio(t)
+	g.admitted(t)
+	e := g.engine(t, g.far, 0)
+	slower, err := redislock.OpenMember("redis://" + g.far(2))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = slower.Close() }()
+	acquire := func() time.Duration {
+		t.Helper()
+		req := request("latency")
+		req.TTL = quorumTTL
+		start := time.Now()
+		reply, err := e.Acquire(t.Context(), req)
+		took := time.Since(start)
+		if err != nil || reply.Outcome != driver.Granted {
+			t.Fatalf("acquire: %+v, %v", reply, err)
+		}
+		if err := e.Release(t.Context(), driver.ReleaseRequest{Name: req.Name, LeaseID: req.LeaseID}); err != nil {
+			t.Fatalf("release: %v", err)
+		}
+		return took
+	}
+	acquire() // the connections are made
+	if _, err := slower.Inspect(t.Context(), "latency"); err != nil {
+		t.Fatal(err)
+	}
+	g.links[1].Latency(5 * time.Millisecond) // each way: 10 and 20 ms there and back
+	g.links[2].Latency(10 * time.Millisecond)
+	for _, fault := range []struct {
+		name     string
+		do, mend func()
+	}{
+		{"well", func() {}, func() {}},
+		{"silent", g.links[0].BlackHole, g.links[0].Heal},
+		{"stopped", g.servers[0].Stop, g.servers[0].Cont},
+		{"dead", g.servers[0].Kill, func() {}},
+	} {
+		fault.do()
+		var quorum, alone []time.Duration
+		for range times {
+			quorum = append(quorum, acquire())
+			start := time.Now()
+			if _, err := slower.Inspect(t.Context(), "latency"); err != nil {
+				t.Fatal(err)
+			}
+			alone = append(alone, time.Since(start))
+		}
+		q, a := distributionOf(quorum), distributionOf(alone)
+		t.Logf("the third member is %s: an acquire takes %s (median; at most %s), the slower of the others %s (%s)",
+			fault.name, q.median, q.most, a.median, a.most)
+		if q.median > a.median+margin {
+			t.Errorf("%s: an acquire takes %s, the slower member %s", fault.name, q.median, a.median)
+		}
+		// No attempt may wait for the time limit of a member, which is 100 ms.
+		if q.most > a.most+80*time.Millisecond {
+			t.Errorf("%s: an acquire took %s, the slower member at most %s", fault.name, q.most, a.most)
+		}
+		fault.mend()
+	}
+}

@@ -1,0 +1,352 @@
+package systest
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/fence"
+	"github.com/holdfast-locks/holdfast/internal/faultproxy"
+	"github.com/holdfast-locks/holdfast/internal/testsvc"
+	"github.com/holdfast-locks/holdfast/quorumlock"
+	"github.com/holdfast-locks/holdfast/redislock"
+)
+
+var quorumFor = flag.Duration("quorum", 6*time.Second, "how long the members of a quorum fail one by one")
+
+const (
+	quorumTTL     = time.Second
+	quorumClients = 3
+	quorumWorkers = 4 // of each client
+	quorumNames   = 3
+	// quorumGap bounds how long nobody is granted any lock while one member is
+	// not well: a lease that nobody can end any more, and a loaded machine.
+	quorumGap = 3 * time.Second
+)
+
+// A trio is three servers that know nothing of each other, each behind a
+// network of its own.
+type trio struct {
+	servers []*testsvc.Server
+	links   []*faultproxy.Proxy
+}
+
+func newTrio(t *testing.T) *trio {
+	t.Helper()
+	g := &trio{}
+	for range 3 {
+		s := testsvc.Redis(t)
+		g.servers = append(g.servers, s)
+		g.links = append(g.links, faultproxy.New(t, s.Addr))
+	}
+	return g
+}
+
+// engine returns a quorum of the servers. The quarantine is short.
+func (g *trio) engine(t *testing.T, addr func(i int) string, timeout time.Duration) *quorumlock.Engine {
+	t.Helper()
+	var members []driver.Member
+	for i := range g.servers {
+		m, err := redislock.OpenMember("redis://" + addr(i))
+		if err != nil {
+			t.Fatal(err)
+		}
+		members = append(members, m)
+	}
+	e, err := quorumlock.New(members, &quorumlock.Options{MaxTTL: quorumTTL, Timeout: timeout, CloseMembers: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := e.Close(); err != nil {
+			t.Errorf("close the quorum: %v", err)
+		}
+	})
+	return e
+}
+
+// far and near are the ways to the servers with and without faults.
+func (g *trio) far(i int) string  { return g.links[i].Addr() }
+func (g *trio) near(i int) string { return g.servers[i].Addr }
+
+// admitted returns an engine without faults, after it has ended the quarantine
+// that new servers begin with.
+func (g *trio) admitted(t *testing.T) *quorumlock.Engine {
+	t.Helper()
+	e := g.engine(t, g.near, 0)
+	if err := e.Admit(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+// able returns how many members grant locks.
+func able(t *testing.T, e *quorumlock.Engine) int64 {
+	t.Helper()
+	d, err := e.Diagnose(t.Context(), driver.DiagnoseRequest{TTL: quorumTTL})
+	if err != nil {
+		return 0
+	}
+	return d.Findings[0].Counts["able"]
+}
+
+// litter returns what the servers have of a lock.
+func (g *trio) litter(name string) (found []string) {
+	for _, s := range g.servers {
+		if value, err := s.Do("GET", name); err != nil || value != "" {
+			found = append(found, fmt.Sprintf("%s: %q %v", s.Addr, value, err))
+		}
+	}
+	return found
+}
+
+// A quorumShift is clients that take turns at some locks, and what they saw.
+type quorumShift struct {
+	t    *testing.T
+	gate *fence.Gate
+	stop context.CancelFunc
+	all  sync.WaitGroup
+
+	lost    atomic.Int64 // leases that ended with ErrLost
+	refused atomic.Int64 // writes of stale holders
+
+	mu       sync.Mutex                 // guards the rest
+	written  map[string][]claim         // accepted writes, in their order
+	highest  map[string]uint64          // the greatest token that was granted
+	present  map[string]*holdfast.Lease // of the latest holder that has not begun to release
+	granted  int
+	latest   time.Time     // of a grant
+	longest  time.Duration // without one
+	overlaps int
+}
+
+// A claim is what the resource has seen.
+type claim struct {
+	token uint64
+	id    holdfast.LeaseID
+}
+
+func newQuorumShift(t *testing.T, g *trio) *quorumShift {
+	s := &quorumShift{
+		t: t, gate: fence.NewGate(nil), latest: time.Now(),
+		written: map[string][]claim{}, highest: map[string]uint64{}, present: map[string]*holdfast.Lease{},
+	}
+	var ctx context.Context
+	ctx, s.stop = context.WithCancel(t.Context())
+	for range quorumClients {
+		client := newClient(t, g.engine(t, g.far, 0), &holdfast.Options{TTL: quorumTTL})
+		for i := range quorumWorkers {
+			s.all.Go(func() {
+				for ctx.Err() == nil {
+					s.turn(ctx, client, fmt.Sprintf("quorum/%d", i%quorumNames))
+				}
+			})
+		}
+	}
+	t.Cleanup(s.end)
+	return s
+}
+
+func (s *quorumShift) end() {
+	s.stop()
+	s.all.Wait()
+}
+
+// turn takes a lock once and writes under it.
+func (s *quorumShift) turn(ctx context.Context, client *holdfast.Client, name string) {
+	s.mu.Lock()
+	before := s.highest[name]
+	s.mu.Unlock()
+	lease, err := client.Acquire(ctx, name, nil)
+	if err != nil {
+		if ctx.Err() == nil && !errors.Is(err, holdfast.ErrUnavailable) {
+			s.t.Errorf("acquire: %v", err)
+		}
+		return
+	}
+	s.took(lease, before)
+	for range 3 {
+		s.write(lease)
+		select {
+		case <-time.After(5 * time.Millisecond):
+		case <-lease.Context().Done():
+		}
+	}
+	s.mu.Lock()
+	if s.present[name] == lease {
+		delete(s.present, name)
+	}
+	s.mu.Unlock()
+	if err := lease.Release(context.WithoutCancel(ctx)); errors.Is(err, holdfast.ErrLost) {
+		s.lost.Add(1)
+	}
+}
+
+// took notes a grant. INVARIANT I2: its token is above all that were granted
+// before the lock was asked for.
+func (s *quorumShift) took(l *holdfast.Lease, before uint64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := time.Now()
+	s.longest, s.latest = max(s.longest, now.Sub(s.latest)), now
+	s.granted++
+	if l.Token() <= before {
+		s.t.Errorf("%s: token %d after %d", l.Name(), l.Token(), before)
+	}
+	s.highest[l.Name()] = max(s.highest[l.Name()], l.Token())
+	if other := s.present[l.Name()]; other != nil && other.Valid() && l.Valid() {
+		s.overlaps++
+	}
+	s.present[l.Name()] = l
+}
+
+// write writes to a resource that knows stale holders by their tokens.
+func (s *quorumShift) write(l *holdfast.Lease) {
+	err := s.gate.Write(l.Name(), l, func() error {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.written[l.Name()] = append(s.written[l.Name()], claim{l.Token(), l.ID()})
+		return nil
+	})
+	if err != nil {
+		s.refused.Add(1)
+	}
+}
+
+// check fails the test unless the writes that passed are in order: those of
+// one holder after those of another, with greater tokens.
+func (s *quorumShift) check() {
+	s.t.Helper()
+	holders := 0
+	for name, all := range s.written {
+		for i, c := range all {
+			if i == 0 || c.token != all[i-1].token {
+				holders++
+			}
+			if i > 0 && (c.token < all[i-1].token || c.token == all[i-1].token && c.id != all[i-1].id) {
+				s.t.Errorf("%s: write %d has the claim %v after %v", name, i, c, all[i-1])
+			}
+		}
+	}
+	if holders < s.granted/2 {
+		s.t.Errorf("%d holders wrote, of %d", holders, s.granted)
+	}
+	if s.overlaps > 0 {
+		s.t.Errorf("%d times a lock was granted while another lease was valid", s.overlaps)
+	}
+	if s.longest > quorumGap {
+		s.t.Errorf("nobody was granted a lock for %s", s.longest)
+	}
+}
+
+// One member of three is stopped, cut off, silent, or killed and empty again,
+// at any time. There are no two holders, tokens grow, and locks stay available.
+func TestQuorumMinorityFails(t *testing.T) {
+	g := newTrio(t)
+	near := g.admitted(t)
+	s := newQuorumShift(t, g)
+	faults := []struct {
+		name      string
+		do, mend  func(i int)
+		forgotten bool
+	}{
+		{"STOP", func(i int) { g.servers[i].Stop() }, func(i int) { g.servers[i].Cont() }, false},
+		{"cut", func(i int) { g.links[i].Cut() }, func(i int) { g.links[i].Heal() }, false},
+		{"silence", func(i int) { g.links[i].BlackHole() }, func(i int) { g.links[i].Heal() }, false},
+		{"KILL, and empty again", func(i int) { g.servers[i].Kill() }, func(i int) { g.servers[i].Restart() }, true},
+	}
+	began, rounds := time.Now(), 0
+	for ; rounds == 0 || time.Since(began) < *quorumFor; rounds++ {
+		for _, n := range rand.Perm(len(faults)) {
+			fault, i := faults[n], rand.IntN(len(g.servers))
+			fault.do(i)
+			time.Sleep(200*time.Millisecond + rand.N(600*time.Millisecond)) // the fault under test goes on
+			fault.mend(i)
+			eventually(t, "the member takes part again after "+fault.name, func() bool {
+				time.Sleep(20 * time.Millisecond) // between looks, each of a hundred commands
+				return able(t, near) == 3
+			})
+		}
+	}
+	s.end()
+	t.Logf("%d faults in %s: %d leases, %d of them lost; %d writes refused; longest time without a grant %s",
+		rounds*len(faults), time.Since(began).Round(time.Millisecond), s.granted, s.lost.Load(), s.refused.Load(), s.longest)
+	s.check()
+	for i := range quorumNames {
+		name := fmt.Sprintf("quorum/%d", i)
+		eventually(t, "no server has a lease of "+name, func() bool { return len(g.litter(name)) == 0 })
+	}
+}
+
+// Without a majority nothing is granted, which is told in time, and what the
+// minority had accepted is gone when the others are back.
+func TestQuorumMajorityFails(t *testing.T) {
+	const timeout = 200 * time.Millisecond
+	for _, fault := range []struct {
+		name     string
+		do, mend func(g *trio, i int)
+	}{
+		{"KILL", func(g *trio, i int) { g.servers[i].Kill() }, func(g *trio, i int) { g.servers[i].Restart() }},
+		{"STOP", func(g *trio, i int) { g.servers[i].Stop() }, func(g *trio, i int) { g.servers[i].Cont() }},
+		{"cut", func(g *trio, i int) { g.links[i].Cut() }, func(g *trio, i int) { g.links[i].Heal() }},
+		{"silence", func(g *trio, i int) { g.links[i].BlackHole() }, func(g *trio, i int) { g.links[i].Heal() }},
+	} {
+		t.Run(fault.name, func(t *testing.T) {
+			t.Parallel()
+			g := newTrio(t)
+			near := g.admitted(t)
+			e := g.engine(t, g.far, timeout)
+			client := newClient(t, e, &holdfast.Options{TTL: quorumTTL})
+			lease, err := client.TryAcquire(t.Context(), "held", nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			fault.do(g, 0)
+			fault.do(g, 1)
+			var slowest time.Duration
+			for i := range 5 {
+				start := time.Now()
+				reply, err := e.Acquire(t.Context(), driver.AcquireRequest{Name: "free", LeaseID: driver.NewLeaseID(), TTL: quorumTTL})
+				took := time.Since(start)
+				slowest = max(slowest, took)
+				if !errors.Is(err, quorumlock.ErrNoQuorum) || reply.Outcome == driver.Granted {
+					t.Errorf("attempt %d: %+v, %v; want ErrNoQuorum", i, reply, err)
+				}
+			}
+			t.Logf("five attempts, the slowest took %s", slowest)
+			if slowest > timeout+100*time.Millisecond {
+				t.Errorf("an attempt took %s, with a timeout of %s", slowest, timeout)
+			}
+			if _, err := client.TryAcquire(t.Context(), "free", nil); !errors.Is(err, quorumlock.ErrNoQuorum) {
+				t.Errorf("TryAcquire: %v, want ErrNoQuorum", err)
+			}
+			<-lease.Context().Done()
+			if err := context.Cause(lease.Context()); !errors.Is(err, holdfast.ErrLost) {
+				t.Errorf("the lease ended with %v, want ErrLost", err)
+			}
+			fault.mend(g, 0)
+			fault.mend(g, 1)
+			eventually(t, "nothing is left of the attempts", func() bool { return len(g.litter("free")) == 0 })
+			eventually(t, "all members take part", func() bool {
+				time.Sleep(20 * time.Millisecond)
+				return able(t, near) == 3
+			})
+			eventually(t, "the lock is free", func() bool {
+				next, err := client.TryAcquire(t.Context(), "free", nil)
+				if err != nil {
+					return false
+				}
+				return next.Release(t.Context()) == nil
+			})
+			eventually(t, "nothing is left", func() bool { return len(g.litter("free")) == 0 })
+		})
+	}
+}
