@@ -13,7 +13,9 @@ var jobs = traffic.Jobs{
 	"take turns":       takeTurns,
 	"queue up":         queueUp,
 	"stress":           traffic.Stress,
+	"locks":            traffic.Locks,
 	"hold until death": holdUntilDeath,
+	"do once":          doOnce,
 	string(asks):       hold(asks),
 	string(waits):      hold(waits),
 }

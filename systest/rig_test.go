@@ -33,10 +33,12 @@ type store struct {
 type op string
 
 const (
-	acquire op = "acquire"
-	extend  op = "extend"
-	release op = "release"
-	other   op = "other" // handshakes, pings, subscriptions
+	acquire  op = "acquire"
+	extend   op = "extend"
+	release  op = "release"
+	complete op = "complete"
+	script   op = "script" // another one
+	other    op = "other"  // handshakes, pings, subscriptions
 )
 
 // newStore starts a server, with more options if there are any.
@@ -86,8 +88,15 @@ func (s *store) learnOps(t *testing.T) {
 	learn(acquire, err)
 	learn(extend, e.Extend(t.Context(), []driver.ExtendRequest{{Name: req.Name, LeaseID: req.LeaseID, TTL: req.TTL}})[0])
 	learn(release, e.Release(t.Context(), driver.ReleaseRequest{Name: req.Name, LeaseID: req.LeaseID}))
-	if len(s.ops) != 3 {
-		t.Fatalf("the three operations run %d scripts: %v", len(s.ops), s.ops)
+	req.LeaseID = driver.NewLeaseID()
+	_, err = e.Acquire(t.Context(), req)
+	learn(acquire, err)
+	learn(complete, e.Complete(t.Context(), driver.CompleteRequest{Name: req.Name, LeaseID: req.LeaseID, Retention: time.Minute}))
+	if _, err := e.Forget(t.Context(), req.Name); err != nil {
+		t.Fatal(err)
+	}
+	if len(s.ops) != 4 {
+		t.Fatalf("the four operations run %d scripts: %v", len(s.ops), s.ops)
 	}
 }
 
@@ -97,6 +106,7 @@ func (s *store) opOf(r faultproxy.Request) op {
 		if o, ok := s.ops[r.Words[1]]; ok {
 			return o
 		}
+		return script
 	}
 	return other
 }

@@ -44,6 +44,11 @@ type Job struct {
 	Hold    time.Duration
 	Seed    uint64
 
+	Names    int           // of Locks: how many
+	TTL      time.Duration // of Locks
+	Resource string        // of Locks: URL of a Resource
+	First    int           // of Locks: number of the first worker
+
 	// Out reports a value meanwhile. It may be called by many goroutines. It is
 	// nil where the job is made, and given to it by the crew.
 	Out func(any) `json:"-"`
