@@ -29,7 +29,7 @@ func queueUp(ctx context.Context, j traffic.Job) (any, error) {
 		return nil, err
 	}
 	defer engine.Close()
-	client, err := holdfast.New(engine, nil)
+	client, err := holdfast.New(engine, &holdfast.Options{TTL: j.TTL})
 	if err != nil {
 		return nil, err
 	}
