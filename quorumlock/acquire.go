@@ -11,10 +11,12 @@ import (
 )
 
 // maxRaises and maxPresses bound the rounds of one acquire, and pressPause is
-// the first pause before the same token is proposed again.
+// the first pause before the same token is proposed again. It doubles: the
+// others have an eighth of a second to withdraw, each of them from each member
+// one lock after the other.
 const (
 	maxRaises  = 4
-	maxPresses = 4
+	maxPresses = 7
 	pressPause = time.Millisecond
 )
 

@@ -26,6 +26,9 @@ type survey struct {
 	opts     rueidis.ClientOption // of req.URL
 	hosts    []string             // of req.URL
 	findings []driver.Finding
+	member   bool           // the store is one of a quorum's
+	first    rueidis.Client // for commands without a key: a master that answers
+	last     rueidis.Client // another one, if there is
 }
 
 // A server is one that Diagnose looks at.
@@ -64,9 +67,10 @@ func (e *Engine) Diagnose(ctx context.Context, req driver.DiagnoseRequest) (driv
 	s.compareClocks(servers)
 	s.lookAtSentinels(ctx)
 	s.lookAtCluster(ctx, servers)
-	s.tryRights(ctx)
+	s.tryRights(ctx, engineRights(), s.keys.vault(newDigest())...)
 	s.tryMessages(ctx)
 	s.tryLocks(ctx)
+	s.tryVault(ctx)
 	s.lookAtKeys(ctx, servers)
 	if ctx.Err() != nil {
 		return driver.Diagnosis{}, fmt.Errorf("the checks took too long: %w", ctx.Err())
@@ -114,13 +118,13 @@ func (s *survey) tell(ctx context.Context, client rueidis.Client, words ...strin
 	return s.ask(ctx, func() rueidis.RedisResult { return client.Do(ctx, client.B().Arbitrary(words...).Build()) })
 }
 
-// tellKey is tell for a command whose first argument is a key: the client
-// finds the node that has it.
-func (s *survey) tellKey(ctx context.Context, command, key string, args ...string) (any, error) {
-	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
+// erase deletes keys of one slot that a check has made, even if ctx has ended.
+// What cannot be deleted expires by itself.
+func (s *survey) erase(ctx context.Context, keys []string) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookTimeout)
 	defer cancel()
-	return s.ask(ctx, func() rueidis.RedisResult {
-		return s.client.Do(ctx, s.client.B().Arbitrary(command).Keys(key).Args(args...).Build())
+	_, _ = s.ask(ctx, func() rueidis.RedisResult {
+		return s.client.Do(ctx, s.client.B().Del().Key(keys...).Build())
 	})
 }
 
@@ -151,6 +155,7 @@ func (s *survey) reach(ctx context.Context) (servers []*server, closeAll func(),
 		}
 		return nil, closeAll, openError(ctx, err)
 	}
+	s.chooseNodes(servers)
 	if s.client.Mode() != rueidis.ClientModeSentinel || s.opts.InitAddress == nil {
 		return servers, closeAll, nil
 	}
@@ -163,6 +168,24 @@ func (s *survey) reach(ctx context.Context) (servers []*server, closeAll func(),
 		servers = append(servers, replica)
 	}
 	return servers, closeAll, nil
+}
+
+// chooseNodes sets the clients for commands without a key. The client of a
+// cluster would send those to any node, also to one that is down.
+func (s *survey) chooseNodes(servers []*server) {
+	s.first, s.last = s.client, s.client
+	if s.client.Mode() != rueidis.ClientModeCluster {
+		return
+	}
+	known := false
+	for _, server := range servers {
+		if server.err != nil || server.info.isReplica() {
+			continue
+		}
+		if s.last = server.client; !known {
+			s.first, known = server.client, true
+		}
+	}
 }
 
 // greet asks a server about itself. Not being allowed to know is an answer.

@@ -30,7 +30,9 @@ func (s *survey) tryLocks(ctx context.Context) {
 	p.first = driver.AcquireRequest{Name: p.name, LeaseID: driver.NewLeaseID(), TTL: probeTTL, Holder: holder}
 	p.second = p.first
 	p.second.LeaseID, p.second.Queue, p.second.WaiterTTL = driver.NewLeaseID(), true, probeTTL
-	defer s.clear(ctx, p)
+	// A name that was never used before, and will not be again, needs no last
+	// token.
+	defer s.erase(ctx, s.keys.state(p.name))
 	for _, step := range []struct {
 		what string
 		run  func(context.Context, *probe) error
@@ -120,15 +122,6 @@ func (s *survey) probeRecall(ctx context.Context, p *probe) error {
 		err = errWrong(found)
 	}
 	return err
-}
-
-// clear removes what tryLocks has left, even if ctx has ended: a name that was
-// never used before, and will not be again, needs no last token.
-func (s *survey) clear(ctx context.Context, p *probe) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookTimeout)
-	defer cancel()
-	keys := s.keys.state(p.name)
-	_, _ = s.tellKey(ctx, "DEL", keys[0], keys[1:]...) // else all expire by themselves
 }
 
 // A sample is what some of the names of the store are like.

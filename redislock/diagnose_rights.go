@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -32,10 +33,22 @@ func (r right) name() string { return strings.ToLower(r.words[0]) }
 
 func word(command string, args ...string) right { return right{words: []string{command}, args: args} }
 
-// rights returns the commands in the order in which they are tried. Set makes
-// a string, so that the commands for other types are refused as of the wrong
-// type, which comes after the rights were checked, and change nothing.
-func rights() []right {
+// memberRights are those that a member of a quorum needs.
+func memberRights() []right {
+	member := []string{"set", "evalsha", "eval", "get", "exists", "pttl", "pexpire", "time", "scan", "del"}
+	rights := []right{{words: []string{"INFO", "server"}, keyless: true}}
+	for _, r := range engineRights() {
+		if slices.Contains(member, r.name()) {
+			rights = append(rights, r)
+		}
+	}
+	return rights
+}
+
+// engineRights returns the commands in the order in which they are tried. Set
+// makes a string, so that the commands for other types are refused as of the
+// wrong type, which comes after the rights were checked, and change nothing.
+func engineRights() []right {
 	const unknown = "0000000000000000000000000000000000000000"
 	soon := time.Now().Add(time.Minute).UnixMilli()
 	return []right{
@@ -53,11 +66,11 @@ func rights() []right {
 
 // tryRights runs each command that the scripts need on a key of its own, and
 // names those that the user has no right to.
-func (s *survey) tryRights(ctx context.Context) {
+func (s *survey) tryRights(ctx context.Context, rights []right, others ...string) {
 	name := probePrefix + string(driver.NewLeaseID())
 	key := s.keys.lock(name)
 	who := s.user(ctx)
-	for _, k := range []string{key, s.keys.fence(name)} {
+	for _, k := range append([]string{key, s.keys.fence(name)}, others...) {
 		if err := s.try(ctx, word("GET"), k); lacks(err, "key") {
 			s.failed("rights", "", fmt.Errorf("%w: %s may not use keys such as %q: give it ~%s*, or name a prefix that it may use in the URL",
 				driver.ErrPermission, who, k, s.keys.prefix))
@@ -66,7 +79,7 @@ func (s *survey) tryRights(ctx context.Context) {
 	}
 	made := false
 	var missing []string
-	for _, r := range rights() {
+	for _, r := range rights {
 		var err error
 		if r.creates && !made {
 			err = s.dryRun(ctx, who, r, key)
@@ -97,7 +110,7 @@ func (s *survey) tryRights(ctx context.Context) {
 
 // user returns who we are to the server, as far as it tells.
 func (s *survey) user(ctx context.Context) string {
-	if reply, err := s.tell(ctx, s.client, "ACL", "WHOAMI"); err == nil {
+	if reply, err := s.tell(ctx, s.first, "ACL", "WHOAMI"); err == nil {
 		return fmt.Sprintf("the user %q", reply)
 	}
 	return "this user"
@@ -106,7 +119,7 @@ func (s *survey) user(ctx context.Context) string {
 // try runs one command.
 func (s *survey) try(ctx context.Context, r right, key string) error {
 	if r.keyless {
-		_, err := s.tell(ctx, s.client, r.words...)
+		_, err := s.tell(ctx, s.first, r.words...)
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
@@ -125,7 +138,7 @@ func (s *survey) dryRun(ctx context.Context, who string, r right, key string) er
 		return nil
 	}
 	words := append([]string{"ACL", "DRYRUN", strings.Trim(name, `"`)}, r.words...)
-	reply, err := s.tell(ctx, s.client, append(append(words, key), r.args...)...)
+	reply, err := s.tell(ctx, s.first, append(append(words, key), r.args...)...)
 	if text, ok := reply.(string); err == nil && ok && text != "OK" {
 		return fmt.Errorf("%w: %s", driver.ErrPermission, text)
 	}
@@ -154,7 +167,7 @@ func (s *survey) tryMessages(ctx context.Context) {
 	const loss = "waiting works, by asking now and then, and is slower"
 	who := s.user(ctx)
 	channel := s.keys.inboxes() + string(driver.NewLeaseID())
-	conn, _ := s.client.Dedicate()
+	conn, _ := s.first.Dedicate()
 	defer conn.Close() // it has a subscription
 	came := make(chan struct{}, 1)
 	conn.SetPubSubHooks(rueidis.PubSubHooks{OnMessage: func(rueidis.PubSubMessage) {
@@ -178,7 +191,7 @@ func (s *survey) tryMessages(ctx context.Context) {
 	}
 	sent := time.Now()
 	if _, err := s.ask(ctx, func() rueidis.RedisResult {
-		return s.client.Do(ctx, s.client.B().Publish().Channel(channel).Message("0").Build())
+		return s.last.Do(ctx, s.last.B().Publish().Channel(channel).Message("0").Build())
 	}); err != nil {
 		refused("publish", err)
 		return

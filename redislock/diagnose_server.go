@@ -70,8 +70,11 @@ func (s *survey) lookAtMemory(server *server) {
 }
 
 func (s *survey) lookAtPersistence(ctx context.Context, server *server) {
-	const risk = "a restart frees all locks while their holders work: set appendonly yes, " +
+	risk := "a restart frees all locks while their holders work: set appendonly yes, " +
 		"or let only resources that check fencing tokens rely on the locks"
+	if s.member {
+		risk = "a restart loses what this member knows of the locks, and it grants nothing until all that it may have forgotten is over: set appendonly yes"
+	}
 	if server.info["aof_enabled"] == "1" {
 		s.found(driver.OK, "persistence", server.addr, "append-only file")
 		return

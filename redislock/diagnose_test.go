@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redis/rueidis"
+
 	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/internal/drivertest"
 	"github.com/holdfast-locks/holdfast/internal/testsvc"
@@ -78,7 +80,7 @@ func TestDiagnoseGood(t *testing.T) {
 	if after := dump(t, admin); !maps.Equal(before, after) {
 		t.Errorf("the store was %v and is %v", before, after)
 	}
-	for _, key := range []string{"server", "memory", "persistence", "replicas", "clock", "round_trip", "rights", "messages", "locks", "tokens"} {
+	for _, key := range []string{"server", "memory", "persistence", "replicas", "clock", "round_trip", "rights", "messages", "locks", "onetime", "tokens"} {
 		wantFinding(t, d, key, driver.OK)
 	}
 	keys := wantFinding(t, d, "keys", driver.OK)
@@ -154,14 +156,23 @@ func TestDiagnoseRights(t *testing.T) {
 		{"~* &* +@all -publish", []string{"messages"}, "messages", driver.Warn, []string{`"guest"`, "may not run publish", "+publish"}},
 		{"~* &* +@all -subscribe", []string{"messages"}, "messages", driver.Warn, []string{"may not run subscribe"}},
 		{"~* resetchannels +@all", []string{"messages"}, "messages", driver.Warn, []string{"channels", "&holdfast:inbox:*"}},
-		{"~* &* +@all -evalsha", []string{"rights", "locks", "keys"}, "rights", driver.Fail, []string{"may not run evalsha: give it +evalsha"}},
-		{"~* &* +@all -zadd -pttl", []string{"rights", "locks"}, "rights", driver.Fail, []string{"may not run pttl, zadd: give it +pttl +zadd"}},
-		{"~* &* +@all -set -hset", []string{"rights", "locks"}, "rights", driver.Fail, []string{"may not run set, hset:"}},
-		{"~* &* +@all -set", []string{"rights", "locks"}, "rights", driver.Fail, []string{"may not run set:"}},
+		{"~* &* +@all -evalsha", []string{"rights", "locks", "keys", "onetime"}, "rights", driver.Fail, []string{"may not run evalsha: give it +evalsha"}},
+		{"~* &* +@all -zadd -pttl", []string{"rights", "locks", "onetime"}, "rights", driver.Fail, []string{"may not run pttl, zadd: give it +pttl +zadd"}},
+		{"~* &* +@all -set -hset", []string{"rights", "locks", "onetime"}, "rights", driver.Fail, []string{"may not run set, hset:"}},
+		{"~* &* +@all -set", []string{"rights", "locks", "onetime"}, "rights", driver.Fail, []string{"may not run set:"}},
+		// What would create a key is not tried where it could not be deleted.
+		{
+			"~* &* +@all -set -del -hdel", []string{"rights", "locks", "onetime"},
+			"rights", driver.Fail, []string{"may not run set, hdel, del:"},
+		},
 		{"~* &* +@all -info -config", []string{"server"}, "server", driver.Warn, []string{"not allowed to look"}},
 		{"~* &* +@all -config", nil, "replicas", driver.OK, []string{"not allowed to look at min-replicas-to-write"}},
 		{"~* &* +@all -acl", nil, "rights", driver.OK, []string{"this user may"}},
-		{"~other* &* +@all", []string{"rights", "locks", "keys"}, "rights", driver.Fail, []string{"keys such as", "~*", "prefix"}},
+		{"~other* &* +@all", []string{"rights", "locks", "keys", "onetime"}, "rights", driver.Fail, []string{"keys such as", "~*", "prefix"}},
+		{
+			"~holdfast-doctor-* ~holdfast:{holdfast-doctor-* &* +@all", []string{"rights", "onetime", "keys"},
+			"rights", driver.Fail, []string{"keys such as \"holdfast:{", "}:onetime:", "give it ~*"},
+		},
 		{"~* &* +@all -scan", []string{"rights", "keys"}, "keys", driver.Warn, []string{"not allowed to look"}},
 		{"~* &* +@all -time", []string{"rights", "locks", "clock", "keys"}, "clock", driver.Warn, []string{"not allowed to look"}},
 	} {
@@ -277,7 +288,13 @@ func TestDiagnoseCluster(t *testing.T) {
 		nodes, err := c.Masters[0].Do("CLUSTER", "NODES")
 		return err == nil && parseNodes(nodes)[c.Masters[1].Addr] == 0
 	})
-	wantFinding(t, diagnose(t, c.URL), "masters", driver.Warn, c.Masters[1].Addr, "without a replica")
+	// The client of a cluster asks any node what names no key: also a dead one.
+	for range 2 {
+		d = diagnose(t, c.URL)
+		wantFinding(t, d, "masters", driver.Warn, c.Masters[1].Addr, "without a replica")
+		wantFinding(t, d, "rights", driver.OK)
+		wantFinding(t, d, "messages", driver.OK)
+	}
 }
 
 // TestDiagnoseSlots: a cluster that does not serve all names.
@@ -298,4 +315,33 @@ func TestDiagnoseSlots(t *testing.T) {
 func TestDiagnoseTLS(t *testing.T) {
 	server, files := testsvc.RedisTLS(t, persistent...)
 	wantOnly(t, diagnose(t, server.URL+"?tls_ca="+files.CA+"&tls_cert="+files.Cert+"&tls_key="+files.Key))
+}
+
+// TestDiagnoseWrongAnswers: a server that does not do what the scripts rely on
+// is found out. Here it runs other scripts.
+func TestDiagnoseWrongAnswers(t *testing.T) {
+	server := testsvc.Redis(t, persistent...)
+	script := rueidis.NewLuaScript
+	for _, c := range []struct {
+		what  string
+		spoil func(*Engine)
+		key   string
+		says  string
+	}{
+		{"acquire", func(e *Engine) { e.scripts.acquire = script("return {1, 7, 0, ''}") }, "locks", "fails"},
+		{"extend", func(e *Engine) { e.scripts.extend = script("return {0}") }, "locks", "extend fails"},
+		{"redeem", func(e *Engine) { e.scripts.redeem = script("return {2, 'probe'}") }, "onetime", "redeem fails"},
+		{"revoke", func(e *Engine) { e.scripts.revoke = script("return 1") }, "onetime", "revoke fails"},
+		{"peek", func(e *Engine) { e.scripts.peek = script("return {1, 3600000, 'probe'}") }, "onetime", "peek fails"},
+	} {
+		t.Run(c.what, func(t *testing.T) {
+			e := open(t, server.URL)
+			c.spoil(e)
+			d, err := e.Diagnose(t.Context(), driver.DiagnoseRequest{TTL: time.Second})
+			if err != nil {
+				t.Fatal(err)
+			}
+			wantFinding(t, d, c.key, driver.Fail, c.says)
+		})
+	}
 }

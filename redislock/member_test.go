@@ -28,8 +28,8 @@ func openMember(t testing.TB, url string) *Member {
 	return m
 }
 
-// reached waits until the member has a connection to its server again.
-func reached(t testing.TB, m driver.Member) {
+// reached waits until a member, or the majority of a quorum, answers again.
+func reached(t testing.TB, m driver.Engine) {
 	t.Helper()
 	drivertest.Eventually(t, "the member answers", func() bool {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)

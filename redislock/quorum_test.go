@@ -54,8 +54,26 @@ func admit(t testing.TB, e *quorumlock.Engine) {
 // TestQuorumConformance runs the suite on a quorum of three servers.
 func TestQuorumConformance(t *testing.T) {
 	t.Parallel()
-	servers := trio(t)
-	opts := quorumlock.Options{MaxTTL: 30 * 24 * time.Hour}
+	conformance(t, trio(t))
+}
+
+// TestQuorumConformanceOfFive runs it on five.
+func TestQuorumConformanceOfFive(t *testing.T) {
+	t.Parallel()
+	conformance(t, five(t))
+}
+
+// five starts five servers that know nothing of each other.
+func five(t testing.TB) []*testsvc.Server {
+	t.Helper()
+	return append(trio(t), testsvc.Redis(t), testsvc.Redis(t))
+}
+
+// conformance runs the suite on a quorum of servers. A loaded machine must not
+// look like one that is cut off: it has the longest time to answer.
+func conformance(t *testing.T, servers []*testsvc.Server) {
+	t.Helper()
+	opts := quorumlock.Options{MaxTTL: 30 * 24 * time.Hour, Timeout: 2 * time.Second}
 	enginetest.Run(t, enginetest.Harness{
 		Open: func(tb testing.TB) driver.Engine {
 			for _, s := range servers {
@@ -70,6 +88,32 @@ func TestQuorumConformance(t *testing.T) {
 		Join: func(tb testing.TB, _ driver.Engine) driver.Engine { return quorum(tb, servers, opts) },
 		Unit: 400 * time.Millisecond,
 	})
+}
+
+// TestQuorumOfFiveSurvivesTwo: with one server dead and one silent locks are
+// taken and given back, without waiting for either.
+func TestQuorumOfFiveSurvivesTwo(t *testing.T) {
+	t.Parallel()
+	servers := five(t)
+	e := quorum(t, servers, quorumlock.Options{})
+	admit(t, e)
+	servers[0].Kill()
+	servers[3].Stop()
+	start := time.Now()
+	for range 20 {
+		drivertest.Cycle(t, e, "a")
+	}
+	// Far below 20 times the time limit of a member, which is two seconds.
+	if took := time.Since(start); took > 10*time.Second {
+		t.Errorf("20 leases took %s", took)
+	}
+	servers[1].Kill()
+	if _, err := e.Acquire(t.Context(), drivertest.Request("a", time.Minute)); !errors.Is(err, quorumlock.ErrNoQuorum) {
+		t.Errorf("with two of five: %v, want ErrNoQuorum", err)
+	}
+	servers[3].Cont()
+	reached(t, e)
+	drivertest.Cycle(t, e, "a")
 }
 
 // TestQuorumEmptyRestart: a server that comes back empty does not help to give

@@ -75,11 +75,35 @@ func openError(ctx context.Context, err error) error {
 	return fmt.Errorf("%w: %w", driver.ErrUnavailable, err)
 }
 
-// ping asks whether the server serves.
+// ping asks whether the server serves: of a cluster, any node, because the
+// client would send it to one that may be down while the others serve.
 func (e *Engine) ping(ctx context.Context) error {
-	_, err := e.ask(ctx, func() rueidis.RedisResult { return e.client.Do(ctx, e.client.B().Ping().Build()) })
-	if errors.Is(err, driver.ErrPermission) {
-		return nil // it knows the user, and locks need no right to ping
+	nodes := map[string]rueidis.Client{"": e.client}
+	if e.client.Mode() == rueidis.ClientModeCluster {
+		nodes = e.client.Nodes()
+	}
+	answers := make(chan error, len(nodes))
+	for _, node := range nodes {
+		// It ends with the answer, after silence, or with the engine. Not with
+		// ctx: that would spoil the connection for others who wait for it.
+		go func() {
+			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), silence)
+			defer cancel()
+			_, err := e.ask(ctx, func() rueidis.RedisResult { return node.Do(ctx, node.B().Ping().Build()) })
+			answers <- err
+		}()
+	}
+	err := errors.New("no node is known")
+	for range nodes {
+		select {
+		case err = <-answers:
+		case <-ctx.Done():
+			return fmt.Errorf("no answer from the server: %w", ctx.Err())
+		}
+		// Without the right to ping it knows the user, and locks need no more.
+		if err == nil || errors.Is(err, driver.ErrPermission) {
+			return nil
+		}
 	}
 	return err
 }

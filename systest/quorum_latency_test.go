@@ -7,6 +7,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/redislock"
+	"github.com/holdfast-locks/holdfast/systest/report"
 )
 
 // A distribution is how long the same took several times.
@@ -23,10 +24,13 @@ func TestQuorumIsAsFastAsTheSlowerOfTwo(t *testing.T) {
 	const (
 		times  = 30
 		margin = 5 * time.Millisecond
+		// What an acquire takes that waits for the member. It is far above what
+		// a loaded machine may add.
+		timeout = 700 * time.Millisecond
 	)
 	g := newTrio(t)
 	g.admitted(t)
-	e := g.engine(t, g.far, 0)
+	e := g.engine(t, g.far, timeout)
 	slower, err := redislock.OpenMember("redis://" + g.far(2))
 	if err != nil {
 		t.Fatal(err)
@@ -73,14 +77,13 @@ func TestQuorumIsAsFastAsTheSlowerOfTwo(t *testing.T) {
 			alone = append(alone, time.Since(start))
 		}
 		q, a := distributionOf(quorum), distributionOf(alone)
-		t.Logf("the third member is %s: an acquire takes %s (median; at most %s), the slower of the others %s (%s)",
-			fault.name, q.median, q.most, a.median, a.most)
+		report.Row(t, "a third member that is "+fault.name, "an acquire takes no more than the slower of the others and 5 ms",
+			"acquire %s (median; at most %s), the slower of the others %s (%s)", q.median, q.most, a.median, a.most)
 		if q.median > a.median+margin {
 			t.Errorf("%s: an acquire takes %s, the slower member %s", fault.name, q.median, a.median)
 		}
-		// No attempt may wait for the time limit of a member, which is 100 ms.
-		if q.most > a.most+80*time.Millisecond {
-			t.Errorf("%s: an acquire took %s, the slower member at most %s", fault.name, q.most, a.most)
+		if q.most >= timeout {
+			t.Errorf("%s: an acquire took %s: it waited for the member", fault.name, q.most)
 		}
 		fault.mend()
 	}

@@ -3,7 +3,6 @@ package systest
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"math/rand/v2"
 	"sync"
@@ -18,9 +17,9 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/testsvc"
 	"github.com/holdfast-locks/holdfast/quorumlock"
 	"github.com/holdfast-locks/holdfast/redislock"
+	"github.com/holdfast-locks/holdfast/systest/report"
+	"github.com/holdfast-locks/holdfast/systest/soak"
 )
-
-var quorumFor = flag.Duration("quorum", 6*time.Second, "how long the members of a quorum fail one by one")
 
 const (
 	quorumTTL     = time.Second
@@ -263,8 +262,9 @@ func TestQuorumMinorityFails(t *testing.T) {
 		{"silence", func(i int) { g.links[i].BlackHole() }, func(i int) { g.links[i].Heal() }, false},
 		{"KILL, and empty again", func(i int) { g.servers[i].Kill() }, func(i int) { g.servers[i].Restart() }, true},
 	}
+	length := soak.For(6*time.Second, 2*time.Minute)
 	began, rounds := time.Now(), 0
-	for ; rounds == 0 || time.Since(began) < *quorumFor; rounds++ {
+	for ; rounds == 0 || time.Since(began) < length; rounds++ {
 		for _, n := range rand.Perm(len(faults)) {
 			fault, i := faults[n], rand.IntN(len(g.servers))
 			fault.do(i)
@@ -277,7 +277,8 @@ func TestQuorumMinorityFails(t *testing.T) {
 		}
 	}
 	s.end()
-	t.Logf("%d faults in %s: %d leases, %d of them lost; %d writes refused; longest time without a grant %s",
+	report.Row(t, "one member of a quorum of three stopped, cut off, silent or restarted empty", "no two holders whose writes both pass, tokens grow, locks stay available",
+		"%d faults in %s: %d leases, %d of them lost; %d writes refused; longest time without a grant %s",
 		rounds*len(faults), time.Since(began).Round(time.Millisecond), s.granted, s.lost.Load(), s.refused.Load(), s.longest)
 	s.check()
 	for i := range quorumNames {
@@ -321,7 +322,8 @@ func TestQuorumMajorityFails(t *testing.T) {
 					t.Errorf("attempt %d: %+v, %v; want ErrNoQuorum", i, reply, err)
 				}
 			}
-			t.Logf("five attempts, the slowest took %s", slowest)
+			report.Row(t, "a majority of a quorum is gone: "+fault.name, "ErrNoQuorum within the timeout, nothing granted, no litter",
+				"five attempts, the slowest took %s with a timeout of %s", slowest.Round(time.Millisecond), timeout)
 			if slowest > timeout+100*time.Millisecond {
 				t.Errorf("an attempt took %s, with a timeout of %s", slowest, timeout)
 			}

@@ -3,6 +3,7 @@
 package testsvc
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net"
@@ -30,7 +31,7 @@ type Server struct {
 // took the port between the choice and the bind.
 const startAttempts = 10
 
-// Redis starts a redis-server without persistence and without a password, and
+// Redis starts a server, Redis or Valkey, without persistence and without a password, and
 // returns when it accepts connections. The extra arguments are options as on
 // its command line ("--requirepass", "secret") and override those that Redis
 // sets. The server is stopped when the test and its subtests are over.
@@ -51,14 +52,26 @@ func dataArgs(s *Server, extraArgs []string) []string {
 	}, extraArgs...)
 }
 
-// redisServer starts the program redis-server with the arguments that args
+// lookServer returns the path of redis-server, or where there is none, that of
+// valkey-server, which takes the same options and says the same when it is
+// ready.
+func lookServer() (string, error) {
+	for _, program := range []string{"redis-server", "valkey-server"} {
+		if path, err := exec.LookPath(program); err == nil {
+			return path, nil
+		}
+	}
+	return "", errors.New("neither redis-server nor valkey-server found: install one (Debian: apt-get install redis-server, macOS: brew install redis)")
+}
+
+// redisServer starts redis-server or valkey-server with the arguments that args
 // returns, which may depend on the address. ready is what its output says when
 // it is ready.
 func redisServer(t testing.TB, ready string, args func(*Server) []string) *Server {
 	t.Helper()
-	program, err := exec.LookPath("redis-server")
+	program, err := lookServer()
 	if err != nil {
-		t.Fatal("redis-server not found: install it (Debian: apt-get install redis-server, macOS: brew install redis)")
+		t.Fatal(err)
 	}
 	s := &Server{t: t, program: program, ready: ready}
 	t.Cleanup(s.end)
@@ -71,7 +84,7 @@ func redisServer(t testing.TB, ready string, args func(*Server) []string) *Serve
 			return s
 		}
 	}
-	t.Fatalf("redis-server does not start: %v", err)
+	t.Fatalf("%s does not start: %v", program, err)
 	return nil
 }
 
@@ -131,7 +144,7 @@ func (s *Server) Stop() {
 	s.t.Helper()
 	p := s.running()
 	if err := p.freeze(); err != nil {
-		s.t.Fatalf("stop redis-server: %v", err)
+		s.t.Fatalf("stop %s: %v", s.program, err)
 	}
 }
 
@@ -139,7 +152,7 @@ func (s *Server) Stop() {
 func (s *Server) Cont() {
 	s.t.Helper()
 	if err := syscall.Kill(s.running().pid, syscall.SIGCONT); err != nil {
-		s.t.Fatalf("continue redis-server: %v", err)
+		s.t.Fatalf("continue %s: %v", s.program, err)
 	}
 }
 
@@ -154,13 +167,13 @@ func (s *Server) Restart() {
 			return
 		}
 	}
-	s.t.Fatalf("redis-server does not restart on %s: %v", s.Addr, err)
+	s.t.Fatalf("%s does not restart on %s: %v", s.program, s.Addr, err)
 }
 
 func (s *Server) running() *process {
 	s.t.Helper()
 	if s.proc == nil {
-		s.t.Fatal("redis-server does not run: the test has killed it")
+		s.t.Fatal("the server does not run: the test has killed it")
 	}
 	return s.proc
 }

@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
@@ -78,7 +79,11 @@ func TestServerEndsWithItsTest(t *testing.T) {
 }
 
 func TestBadArgumentIsReported(t *testing.T) {
-	_, err := startProcess("redis-server", []string{"--no-such-option", "1"}, "Ready")
+	program, err := lookServer()
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = startProcess(program, []string{"--no-such-option", "1"}, "Ready")
 	if err == nil || !strings.Contains(err.Error(), "no-such-option") {
 		t.Errorf("got %v, want an error with the server's own words", err)
 	}
@@ -138,4 +143,29 @@ func alive(pid int) bool {
 	}
 	_, rest, _ := strings.Cut(string(stat), ") ")
 	return !strings.HasPrefix(rest, "Z")
+}
+
+// TestServerByAnyName: without redis-server it is valkey-server.
+func TestServerByAnyName(t *testing.T) {
+	program, err := lookServer()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	t.Setenv("PATH", dir)
+	if path, err := lookServer(); err == nil {
+		t.Errorf("found %s on an empty PATH", path)
+	}
+	for _, name := range []string{"valkey-server", "redis-server"} {
+		link := filepath.Join(dir, name)
+		if err := os.Symlink(program, link); err != nil {
+			t.Fatal(err)
+		}
+		if path, err := lookServer(); err != nil || path != link {
+			t.Errorf("found %q, %v; want %s", path, err, link)
+		}
+		if _, err := Redis(t).Do("PING"); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
 }

@@ -74,6 +74,9 @@ many, share through a store.
 Stores (--store, or HOLDFAST_STORE in the environment):
   sqlite:///path/file.db    the processes of this host (default: a file of yours)
   redis://host:port         Redis or Valkey; rediss:// for TLS
+  redis+sentinel://…/name, redis+cluster://…
+                            the same with Sentinel, or a Redis Cluster
+  quorum+redis://a,b,c      a majority of servers that know nothing of each other
   memory:                   this process only, for trying things out`,
 		SilenceErrors: true,
 		SilenceUsage:  true,

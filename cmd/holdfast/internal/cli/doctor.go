@@ -25,6 +25,7 @@ const (
 
 func (a *app) doctorCommand() *cobra.Command {
 	var ttl time.Duration
+	var admit bool
 	cmd := &cobra.Command{
 		Use:   "doctor",
 		Short: "Check whether the store is fit for locks",
@@ -33,21 +34,27 @@ kinds of requests on a lock of a random name.
 
 The exit status is 0 if all is well, 1 if there are warnings, 69 if the store
 cannot be reached or does not serve, 77 if it does not permit what locks need,
-78 if it cannot do that, or the URL is wrong.`,
+78 if it cannot do that, or the URL is wrong.
+
+The servers of a quorum that are new, or have lost their data, grant nothing for
+the quorum's max_ttl (5m). --admit ends that at once, before the checks. Use it
+when you know that nobody uses the quorum yet: it is refused, with status 75, if
+a server has a lease, and with 69 if one does not answer.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if ttl < 10*time.Millisecond || ttl > 30*24*time.Hour {
 				return usage("doctor: --ttl %s: want 10ms to 720h", ttl)
 			}
-			return a.doctor(cmd.Context(), ttl)
+			return a.doctor(cmd.Context(), ttl, admit)
 		},
 	}
 	cmd.Flags().DurationVar(&ttl, "ttl", 30*time.Second, "`DURATION` of the leases that the store is to be fit for")
+	cmd.Flags().BoolVar(&admit, "admit", false, "first let the servers of a quorum that nobody uses yet grant locks at once")
 	a.addJSONFlag(cmd)
 	return cmd
 }
 
-func (a *app) doctor(ctx context.Context, ttl time.Duration) error {
+func (a *app) doctor(ctx context.Context, ttl time.Duration, admit bool) error {
 	url, err := a.store()
 	if err != nil {
 		return err
@@ -61,6 +68,11 @@ func (a *app) doctor(ctx context.Context, ttl time.Duration) error {
 		return exit.With(openStatus(err), fmt.Errorf("open store: %w", err))
 	}
 	defer engine.Close()
+	if admit {
+		if err := admitAll(ctx, engine); err != nil {
+			return err
+		}
+	}
 	diagnoser, ok := engine.(driver.Diagnoser)
 	if !ok {
 		return exit.With(exit.Config, fmt.Errorf("doctor: there is nothing to check in the store %s", store.Public(url)))
@@ -79,6 +91,29 @@ func (a *app) doctor(ctx context.Context, ttl time.Duration) error {
 	}
 	if status := doctorStatus(diagnosis); status != exit.OK {
 		return &exit.Error{Status: status}
+	}
+	return nil
+}
+
+// admitAll ends the quarantine of a quorum's members, unless one of them has a
+// lease.
+func admitAll(ctx context.Context, engine driver.Engine) error {
+	quorum, ok := engine.(interface {
+		Leased(ctx context.Context) (name string, found bool, err error)
+		Admit(ctx context.Context) error
+	})
+	if !ok {
+		return usage("doctor: --admit: the store is no quorum")
+	}
+	name, found, err := quorum.Leased(ctx)
+	switch {
+	case err != nil:
+		return exit.With(openStatus(err), fmt.Errorf("doctor: --admit: %w", err))
+	case found:
+		return exit.With(exit.Busy, fmt.Errorf("doctor: --admit: %q is held: the quorum is in use, and its servers must wait", name))
+	}
+	if err := quorum.Admit(ctx); err != nil {
+		return exit.With(openStatus(err), fmt.Errorf("doctor: --admit: %w", err))
 	}
 	return nil
 }

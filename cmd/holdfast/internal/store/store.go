@@ -17,13 +17,14 @@ import (
 )
 
 const (
-	supported = "sqlite:///path/file.db, redis://host:port, redis+sentinel://host:port/master, redis+cluster://host:port, the same with rediss, memory:"
-	later     = "quorum+redis http https"
+	supported = "sqlite:///path/file.db, redis://host:port, redis+sentinel://host:port/master, redis+cluster://host:port, quorum+redis://a,b,c, the same with rediss, memory:"
+	later     = "http https"
 )
 
 // Open opens the store at rawURL. An error that wraps driver.ErrInvalid or
 // driver.ErrUnsupported means that the URL is wrong or of a kind that this
-// version does not know. Errors contain no credentials.
+// version does not know. Errors contain no credentials. A quorum is opened also
+// if none of its members is there: its requests fail then.
 func Open(ctx context.Context, rawURL string) (driver.Engine, error) {
 	scheme, _, found := strings.Cut(rawURL, ":")
 	if !found {
@@ -36,6 +37,8 @@ func Open(ctx context.Context, rawURL string) (driver.Engine, error) {
 		return opened(sqlitelock.OpenURL(ctx, rawURL))
 	case "redis", "rediss", "redis+sentinel", "rediss+sentinel", "redis+cluster", "rediss+cluster":
 		return opened(redislock.Open(ctx, rawURL))
+	case "quorum+redis", "quorum+rediss":
+		return opened(openQuorum(rawURL))
 	}
 	if strings.Contains(" "+later+" ", " "+scheme+" ") {
 		return nil, fmt.Errorf("store %s: is not supported in this version; use one of %s: %w", scheme, supported, driver.ErrUnsupported)
@@ -65,7 +68,7 @@ func Public(rawURL string) string {
 	}
 	hosts = hosts[strings.LastIndexByte(hosts, '@')+1:]
 	u, err := url.Parse(rest)
-	if err != nil || strings.HasPrefix(scheme, "redis") && strings.Contains(rest, "@") {
+	if err != nil || strings.HasPrefix(strings.TrimPrefix(scheme, "quorum+"), "redis") && strings.Contains(rest, "@") {
 		return scheme + ":" // it may be a password with special characters
 	}
 	if q := u.Query(); q.Has("sentinel_user") || q.Has("sentinel_password") {

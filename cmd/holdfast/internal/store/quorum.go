@@ -1,0 +1,119 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/quorumlock"
+	"github.com/holdfast-locks/holdfast/redislock"
+)
+
+// paramMaxTTL is the one parameter of a quorum's URL that is not for each of
+// its members.
+const paramMaxTTL = "max_ttl"
+
+// openQuorum opens a store at quorum+redis://[user:password@]a,b,c[/db][?…]. It
+// sends nothing.
+func openQuorum(rawURL string) (*quorumlock.Engine, error) {
+	urls, opts, err := parseQuorum(rawURL)
+	if err != nil {
+		return nil, fmt.Errorf("%w quorum URL: %w", driver.ErrInvalid, err)
+	}
+	var members []driver.Member
+	for _, memberURL := range urls {
+		m, err := redislock.OpenMember(memberURL)
+		if err != nil {
+			return nil, err // those before have not been used: there is nothing to close
+		}
+		members = append(members, m)
+	}
+	return quorumlock.New(members, &opts)
+}
+
+// parseQuorum returns the URL of each member: the same with one host, and
+// without what is for the quorum. Its errors quote
+// no part of the URL that may be a misplaced password.
+func parseQuorum(rawURL string) (urls []string, opts quorumlock.Options, err error) {
+	opts.CloseMembers = true
+	scheme, rest, ok := strings.Cut(rawURL, "://")
+	if !ok {
+		return nil, opts, errors.New("want quorum+redis://host1:port,host2:port,host3:port")
+	}
+	rest, query, asked := strings.Cut(rest, "?")
+	authority, path := rest, ""
+	if i := strings.IndexAny(rest, "/#"); i >= 0 {
+		authority, path = rest[:i], rest[i:]
+	}
+	user := ""
+	if i := strings.LastIndexByte(authority, '@'); i >= 0 {
+		user, authority = authority[:i+1], authority[i+1:]
+	}
+	hosts := strings.Split(authority, ",")
+	if err := checkHosts(hosts, user); err != nil {
+		return nil, opts, err
+	}
+	if query, opts.MaxTTL, err = takeMaxTTL(query); err != nil {
+		return nil, opts, err
+	}
+	if asked && query != "" {
+		path += "?" + query
+	}
+	for _, host := range hosts {
+		urls = append(urls, strings.TrimPrefix(scheme, "quorum+")+"://"+user+host+path)
+	}
+	return urls, opts, nil
+}
+
+// checkHosts finds out what would be no quorum.
+func checkHosts(hosts []string, user string) error {
+	seen := map[string]int{}
+	for i, host := range hosts {
+		u, err := url.Parse("redis://" + host)
+		if err != nil || u.Hostname() == "" || u.User != nil {
+			return errors.New("a host is malformed or missing; want host:port,host:port,host:port")
+		}
+		port := u.Port()
+		if port == "" {
+			port = "6379"
+		}
+		addr := net.JoinHostPort(strings.ToLower(u.Hostname()), port)
+		if seen[addr] > 0 {
+			return fmt.Errorf("the hosts %d and %d are the same: the members must be servers of their own", seen[addr], i+1)
+		}
+		seen[addr] = i + 1
+	}
+	n := len(hosts)
+	switch {
+	case n < 3 && strings.Count(user, "@") > 1:
+		return errors.New("user and password stand once, in front of the first host: they are the same for all members")
+	case n < 3:
+		return fmt.Errorf("it names %d: a quorum takes at least 3 servers to survive the loss of one", n)
+	case n%2 == 0:
+		return fmt.Errorf("it names %d servers: an even number survives no more losses than %d: take one away or add one", n, n-1)
+	}
+	return nil
+}
+
+// takeMaxTTL takes the parameter max_ttl out of a query.
+func takeMaxTTL(query string) (rest string, maxTTL time.Duration, err error) {
+	var others []string
+	given := false
+	for part := range strings.SplitSeq(query, "&") {
+		name, value, _ := strings.Cut(part, "=")
+		if name != paramMaxTTL {
+			others = append(others, part)
+			continue
+		}
+		maxTTL, err = time.ParseDuration(value)
+		if err != nil || maxTTL <= 0 || given {
+			return "", 0, fmt.Errorf("%s: want one duration, such as 5m, the same in all clients", paramMaxTTL)
+		}
+		given = true
+	}
+	return strings.Join(others, "&"), maxTTL, nil
+}

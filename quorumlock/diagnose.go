@@ -1,0 +1,237 @@
+package quorumlock
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/driver"
+)
+
+// A Checker is a member that can look at its store. Engine.Diagnose uses it.
+type Checker interface {
+	driver.Member
+
+	// Check looks at the store as driver.Diagnoser does, and tries the requests
+	// of a quorum under a random name, with its quarantine. The run is the same
+	// text for members on the same store, and another for others; empty if it
+	// is not known. A store that does not answer is an error.
+	//
+	// The finding "quarantine" must have the measure "remaining", and the
+	// finding "clock" the measures "offset", of the store's clock to ours, and
+	// "uncertainty".
+	Check(ctx context.Context, req driver.DiagnoseRequest, quarantine time.Duration) (run string, d driver.Diagnosis, err error)
+}
+
+var _ driver.Diagnoser = (*Engine)(nil)
+
+// clockStep is by how much the members' clocks may differ.
+const clockStep = 100 * time.Millisecond
+
+// A checkup is what became known of one member.
+type checkup struct {
+	member    int
+	label     string // of the server
+	run       string
+	findings  []driver.Finding
+	err       error         // why it takes no part
+	remaining time.Duration // of its quarantine
+}
+
+// Diagnose implements driver.Diagnoser: it looks at all members at once. What
+// is wrong with one of them is a warning as long as a majority takes part. It
+// fails with ErrNoQuorum if none answers.
+func (e *Engine) Diagnose(ctx context.Context, req driver.DiagnoseRequest) (driver.Diagnosis, error) {
+	if err := e.enter(ctx); err != nil {
+		return driver.Diagnosis{}, err
+	}
+	defer e.running.Done()
+	checkups := make([]checkup, len(e.members))
+	done := make(chan checkup, len(e.members))
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	for i := range e.members {
+		e.running.Go(func() { done <- e.checkUp(ctx, i, req) })
+	}
+	for range e.members {
+		select {
+		case c := <-done:
+			checkups[c.member] = c
+		case <-ctx.Done():
+			return driver.Diagnosis{}, fmt.Errorf("the checks took too long: %w", ctx.Err())
+		case <-e.life.Done():
+			return driver.Diagnosis{}, errClosing
+		}
+	}
+	if err := e.noneAnswers(checkups); err != nil {
+		return driver.Diagnosis{}, err
+	}
+	var d driver.Diagnosis
+	d.Findings = append(d.Findings, e.judgeQuorum(checkups), judgeIndependence(checkups), judgeClocks(checkups))
+	if req.TTL > e.opts.MaxTTL {
+		err := e.checkTTL("TTL", req.TTL)
+		d.Findings = append(d.Findings, driver.Finding{Level: driver.Fail, Key: "ttl", Text: err.Error(), Err: err})
+	}
+	for _, c := range checkups {
+		d.Findings = append(d.Findings, c.findings...)
+	}
+	return d, nil
+}
+
+// noneAnswers returns an error if that is so.
+func (e *Engine) noneAnswers(checkups []checkup) error {
+	var errs []error
+	for _, c := range checkups {
+		if len(c.findings) > 0 {
+			return nil
+		}
+		errs = append(errs, c.err)
+	}
+	return missing(errs, e.quorum, len(e.members), 0)
+}
+
+// checkUp looks at one member.
+func (e *Engine) checkUp(ctx context.Context, i int, req driver.DiagnoseRequest) checkup {
+	m := e.members[i]
+	c := checkup{member: i, label: label(m, i)}
+	checker, ok := m.(Checker)
+	if !ok {
+		if _, c.err = m.Inspect(ctx, "holdfast-doctor"); c.err == nil {
+			c.findings = []driver.Finding{{Key: "member", Server: c.label, Text: "it answers; nothing else can be checked"}}
+		}
+		return c
+	}
+	var d driver.Diagnosis
+	if c.run, d, c.err = checker.Check(ctx, driver.DiagnoseRequest{TTL: req.TTL}, e.quarantine()); c.err != nil {
+		return c
+	}
+	for _, f := range d.Findings {
+		if f.Server == "" {
+			f.Server = c.label
+		}
+		if f.Level == driver.Fail { // of this member; the quorum may do without
+			if c.err == nil {
+				c.err = f.Err
+			}
+			f.Level, f.Err = driver.Warn, nil
+		}
+		if f.Key == "quarantine" {
+			c.remaining = f.Measures["remaining"]
+		}
+		c.findings = append(c.findings, f)
+	}
+	return c
+}
+
+// label names a member for people.
+func label(m driver.Member, i int) string {
+	if s, ok := m.(fmt.Stringer); ok && s.String() != "" {
+		return s.String()
+	}
+	return fmt.Sprintf("member %d", i+1)
+}
+
+// judgeQuorum says how many members grant locks.
+func (e *Engine) judgeQuorum(checkups []checkup) driver.Finding {
+	var errs []error
+	var why []string
+	var longest time.Duration
+	for _, c := range checkups {
+		switch {
+		case c.err != nil:
+			errs = append(errs, c.err)
+			why = append(why, fmt.Sprintf("%s takes no part: %s", c.label, c.err))
+		case c.remaining > 0:
+			longest = max(longest, c.remaining)
+			why = append(why, fmt.Sprintf("%s is in quarantine for another %s", c.label, c.remaining.Round(time.Second)))
+		}
+	}
+	able := len(checkups) - len(why)
+	f := driver.Finding{
+		Key: "quorum", Counts: map[string]int64{"members": int64(len(checkups)), "able": int64(able)},
+		Text: fmt.Sprintf("%d of %d members grant locks, and %d are enough", able, len(checkups), e.quorum),
+	}
+	switch {
+	case len(why) == 0:
+		return f
+	case able < e.quorum:
+		f.Level, f.Err = driver.Fail, missing(errs, e.quorum, len(checkups), longest)
+	default:
+		f.Level = driver.Warn
+	}
+	f.Text += ": " + strings.Join(why, "; ")
+	return f
+}
+
+// judgeIndependence looks for members that are one store: its loss, or that of
+// its memory, would count for several.
+func judgeIndependence(checkups []checkup) driver.Finding {
+	f := driver.Finding{Key: "independence", Text: "the members that answer are servers of their own"}
+	for i, c := range checkups {
+		same := func(other checkup) bool { return c.run != "" && other.run == c.run }
+		if j := slices.IndexFunc(checkups[:i], same); j >= 0 {
+			f.Level, f.Err = driver.Fail, fmt.Errorf("%w quorum: %s and %s are one server: use servers of their own, on machines of their own",
+				driver.ErrInvalid, checkups[j].label, c.label)
+			f.Text = f.Err.Error()
+			return f
+		}
+	}
+	return f
+}
+
+// judgeClocks compares the members' clocks.
+func judgeClocks(checkups []checkup) driver.Finding {
+	var least, most *driver.Finding
+	for _, c := range checkups {
+		for i, f := range c.findings {
+			if _, known := f.Measures["offset"]; f.Key != "clock" || !known {
+				continue
+			}
+			if least == nil || f.Measures["offset"] < least.Measures["offset"] {
+				least = &c.findings[i]
+			}
+			if most == nil || f.Measures["offset"] > most.Measures["offset"] {
+				most = &c.findings[i]
+			}
+		}
+	}
+	if least == most { // one at most
+		return driver.Finding{Key: "clocks", Level: driver.Warn, Text: "too few clocks can be seen to compare them"}
+	}
+	apart := most.Measures["offset"] - least.Measures["offset"]
+	f := driver.Finding{
+		Key: "clocks", Measures: map[string]time.Duration{"apart": apart},
+		Text: fmt.Sprintf("at most %s apart", apart.Round(time.Microsecond)),
+	}
+	if apart > clockStep+most.Measures["uncertainty"]+least.Measures["uncertainty"] {
+		f.Level = driver.Warn
+		f.Text = fmt.Sprintf("that of %s is %s ahead of that of %s: a member that is more than a second off is as good as down: run NTP on both",
+			most.Server, apart.Round(time.Millisecond), least.Server)
+	}
+	return f
+}
+
+// Leased returns a name of which a member has a lease, or none. It fails if a
+// member does not answer. It is for people who want to Admit: as long as there
+// is one the quorum is in use. That there is none does not prove the contrary,
+// because members that lost their memory may have had one.
+func (e *Engine) Leased(ctx context.Context) (name string, found bool, err error) {
+	if err := e.enter(ctx); err != nil {
+		return "", false, err
+	}
+	defer e.running.Done()
+	for i, m := range e.members {
+		locks, err := listMember(ctx, m, "")
+		if err != nil {
+			return "", false, fmt.Errorf("%s: %w", label(m, i), err)
+		}
+		for _, lock := range locks {
+			if len(lock.Holders) > 0 {
+				return lock.Name, true, nil
+			}
+		}
+	}
+	return "", false, nil
+}
