@@ -129,9 +129,12 @@ func TestTerminal(t *testing.T) {
 	t.Run("interrupt", func(t *testing.T) {
 		t.Parallel()
 		// The command alone is interrupted, and once: were the shell in the
-		// foreground as well, it would end.
+		// foreground as well, it would end. The command begins before it is in
+		// the foreground, which the 8th field of its status tells.
 		term := startTerminal(t, sqlite(t), `
-			holdfast run job -- sh -c 'trap "echo int; exit 9" INT; echo ready; while :; do sleep 0.02; done'; echo "status $?"
+			holdfast run job -- sh -c 'trap "echo int; exit 9" INT
+				until read -r a b c d e f g foreground rest </proc/$$/stat && [ $foreground = $$ ]; do sleep 0.02; done
+				echo ready; while :; do sleep 0.02; done'; echo "status $?"
 			read line; echo "shell got $line"`)
 		term.await("ready")
 		term.press(ctrlC)
