@@ -44,7 +44,7 @@ func refusal(code string) (advice string, sentinel error) {
 // saying knows such errors without a word of their own, by their text.
 func saying(text string) (advice string, sentinel error) {
 	switch {
-	case strings.Contains(text, "user executing the script"):
+	case strings.Contains(text, "user executing the script"), strings.HasPrefix(text, "ACL failure in script"): // Redis 7; Valkey 8
 		return refusal("NOPERM")
 	case strings.HasPrefix(text, "AUTH "), strings.HasPrefix(text, "invalid password"):
 		return refusal("WRONGPASS")
