@@ -8,6 +8,7 @@ require (
 	github.com/holdfast-locks/holdfast/sqlitelock v0.1.0
 	github.com/redis/rueidis v1.0.79
 	go.uber.org/goleak v1.3.0
+	golang.org/x/sys v0.49.0
 )
 
 require (
@@ -32,6 +33,5 @@ require (
 	github.com/go-sql-driver/mysql v1.10.1
 	github.com/jackc/pgx/v5 v5.12.0
 	github.com/yuin/gopher-lua v1.1.2
-	golang.org/x/sys v0.49.0 // indirect
 	modernc.org/sqlite v1.61.1
 )

@@ -70,6 +70,10 @@ const (
 	Swallow
 	// Reset resets the client's connection instead of delivering the reply.
 	Reset
+	// BlackHole loses the reply and everything behind it on this connection in
+	// both directions, as Proxy.BlackHoleConn does: what the client sends from
+	// then on never reaches the server.
+	BlackHole
 )
 
 // Delay returns the Action of a slow network.

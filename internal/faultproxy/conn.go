@@ -22,7 +22,11 @@ type conn struct {
 	awaited  *queue[Action] // of the requests whose reply has not come, in order
 	toClient *queue[message]
 
+	requests *wobble // of this direction
+	replies  *wobble
+
 	subscribed atomic.Bool // the client has used subscriptions
+	lost       atomic.Bool // in a black hole of its own
 
 	dead     chan struct{} // closed by kill
 	killOnce sync.Once
@@ -42,6 +46,8 @@ func newConn(p *Proxy, number int, client, server *net.TCPConn) *conn {
 		toServer: newQueue[message](),
 		awaited:  newQueue[Action](),
 		toClient: newQueue[message](),
+		requests: &wobble{proxy: p, number: number, direction: 0},
+		replies:  &wobble{proxy: p, number: number, direction: 1},
 		dead:     make(chan struct{}),
 	}
 }
@@ -90,7 +96,7 @@ func (c *conn) readRequests() {
 		case len(words) > 0: // an empty command has no reply
 			c.awaited.push(action)
 		}
-		c.toServer.push(message{raw: raw, due: c.proxy.arrival(action.RequestDelay), hold: action.Hold})
+		c.toServer.push(message{raw: raw, due: c.requests.arrival(action.RequestDelay), hold: action.Hold})
 		if action.Strand {
 			reset(c.client)
 		}
@@ -104,7 +110,10 @@ func (c *conn) writeRequests() {
 		if !ok || !c.arrive(m) {
 			return
 		}
-		if _, err := c.server.Write(m.raw); err != nil {
+		if c.lost.Load() {
+			continue
+		}
+		if err := c.requests.write(c.server, m.raw, c.dead); err != nil {
 			return
 		}
 	}
@@ -128,7 +137,7 @@ func (c *conn) readReplies() {
 		if action.Answered != nil {
 			action.Answered()
 		}
-		c.toClient.push(message{raw: r.raw, due: c.proxy.arrival(action.ReplyDelay), fate: action.Reply})
+		c.toClient.push(message{raw: r.raw, due: c.replies.arrival(action.ReplyDelay), fate: action.Reply})
 	}
 }
 
@@ -144,12 +153,15 @@ func (c *conn) writeReplies() {
 			return
 		}
 		switch {
+		case m.fate == BlackHole:
+			c.lost.Store(true)
+		case c.lost.Load():
 		case m.fate == Swallow:
 			mute = true
 		case m.fate == Reset:
 			reset(c.client)
 		case !mute:
-			c.client.Write(m.raw)
+			c.replies.write(c.client, m.raw, c.dead)
 		}
 	}
 }

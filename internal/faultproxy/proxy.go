@@ -12,7 +12,9 @@
 //	})
 //
 // Faults of single requests are Actions; faults of the whole network are
-// Latency, LoseMessages, Cut, BlackHole and Drop.
+// Latency, Jitter, Reorder, Slice, LoseMessages, Cut, BlackHole and Drop;
+// BlackHoleConn is one of a single connection. What is random follows from a
+// seed and the number of the connection, so that a run can be repeated.
 //
 // # Limits
 //
@@ -38,6 +40,9 @@ type Proxy struct {
 	latency  atomic.Int64 // nanoseconds, of everything
 	silent   atomic.Bool  // messages of subscriptions are lost
 	hook     atomic.Pointer[func(Request) Action]
+	jitter   atomic.Pointer[spread]
+	reorder  atomic.Pointer[spread]
+	slice    atomic.Pointer[slicing]
 	all      sync.WaitGroup // the accept loop and the connections
 
 	mu      sync.Mutex // guards the rest
@@ -93,11 +98,6 @@ func (p *Proxy) Latency(d time.Duration) { p.latency.Store(int64(d)) }
 // LoseMessages says whether the messages of subscriptions are lost from now
 // on. Confirmations of SUBSCRIBE and its kin are not.
 func (p *Proxy) LoseMessages(lose bool) { p.silent.Store(lose) }
-
-// arrival returns when what was read now arrives.
-func (p *Proxy) arrival(delay time.Duration) time.Time {
-	return time.Now().Add(time.Duration(p.latency.Load()) + delay)
-}
 
 // Drop breaks every connection, on both sides; what was on the wire is lost.
 // Clients may connect again at once.

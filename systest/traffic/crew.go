@@ -186,7 +186,7 @@ func (c *Crew) Next(v any) {
 		c.t.Fatalf("a crew ended: %v", c.out.Err())
 	}
 	var failed crewError
-	if json.Unmarshal(c.out.Bytes(), &failed); failed.Failed != "" {
+	if err := json.Unmarshal(c.out.Bytes(), &failed); err == nil && failed.Failed != "" {
 		c.t.Fatalf("a crew failed: %s", failed.Failed)
 	}
 	if err := json.Unmarshal(c.out.Bytes(), v); err != nil {
@@ -199,7 +199,7 @@ func (c *Crew) Next(v any) {
 func (c *Crew) Follow(note func(report []byte) bool) {
 	for c.out.Scan() {
 		var failed crewError
-		if json.Unmarshal(c.out.Bytes(), &failed); failed.Failed != "" {
+		if err := json.Unmarshal(c.out.Bytes(), &failed); err == nil && failed.Failed != "" {
 			c.t.Errorf("a crew failed: %s", failed.Failed)
 			return
 		}

@@ -1,0 +1,173 @@
+package faultproxy
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// roundTrips returns how long each of some requests took, one after the other.
+func roundTrips(c *caller, n int) []time.Duration {
+	var took []time.Duration
+	for range n {
+		began := time.Now()
+		c.send("ECHO", "x")
+		c.expect(bulk("x"))
+		took = append(took, time.Since(began))
+	}
+	return took
+}
+
+func TestJitterIsRandomAndWithinItsRange(t *testing.T) {
+	const least, most = 5 * time.Millisecond, 40 * time.Millisecond
+	_, p, c := start(t)
+	p.Jitter(least, most, 1)
+	took := roundTrips(c, 15)
+	if got := slices.Min(took); got < 2*least {
+		t.Errorf("a round trip took %s, want at least %s", got, 2*least)
+	}
+	if d := slices.Max(took) - slices.Min(took); d < (most-least)/2 {
+		t.Errorf("round trips differ by %s: %v, want them random", d, took)
+	}
+	p.Jitter(0, 0, 0)
+	if got := slices.Min(roundTrips(c, 5)); got >= 2*least {
+		t.Errorf("without jitter a round trip takes %s", got)
+	}
+}
+
+func TestJitterKeepsTheOrderOfAStream(t *testing.T) {
+	_, p, c := start(t)
+	p.Jitter(0, 20*time.Millisecond, 2)
+	var want strings.Builder
+	for i := range 30 {
+		c.send("ECHO", fmt.Sprint(i))
+		want.WriteString(bulk(fmt.Sprint(i)))
+	}
+	c.expect(want.String())
+}
+
+// The seed decides: two proxies with the same one delay alike.
+func TestJitterFollowsItsSeed(t *testing.T) {
+	draws := func(seed uint64) (ds []time.Duration) {
+		w := &wobble{proxy: &Proxy{}, number: 3}
+		w.proxy.Jitter(0, time.Hour, seed)
+		for range 5 {
+			ds = append(ds, time.Until(w.arrival(0)).Round(time.Minute))
+		}
+		return ds
+	}
+	if a, b, c := draws(1), draws(1), draws(2); !slices.Equal(a, b) || slices.Equal(a, c) {
+		t.Errorf("seed 1 gives %v and %v, seed 2 %v", a, b, c)
+	}
+}
+
+func TestSlicedMessagesArriveWholeAndInPieces(t *testing.T) {
+	_, p, c := start(t)
+	p.Slice(3, time.Millisecond, 1)
+	c.send("NESTED", "x1")
+	want := answer("NESTED", "x1")
+	c.conn.SetReadDeadline(time.Now().Add(patience))
+	got, reads := "", 0
+	for buffer := make([]byte, 1024); len(got) < len(want); reads++ {
+		n, err := c.conn.Read(buffer)
+		if err != nil {
+			t.Fatalf("after %q: %v", got, err)
+		}
+		got += string(buffer[:n])
+	}
+	if got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if reads < 5 {
+		t.Errorf("%d bytes came in %d pieces, want many", len(want), reads)
+	}
+	long := strings.Repeat("b", 1<<20)
+	c.send("ECHO", long)
+	c.expect(bulk(long))
+	p.Slice(0, 0, 0)
+	c.send("ECHO", "y")
+	c.expect(bulk("y"))
+}
+
+func TestReorderLetsConnectionsOvertake(t *testing.T) {
+	server, p, first := start(t)
+	callers := []*caller{first}
+	for len(callers) < 6 {
+		callers = append(callers, dial(t, p))
+	}
+	for _, c := range callers { // the connections get their numbers in this order
+		roundTrips(c, 1)
+	}
+	p.Reorder(200*time.Millisecond, 7)
+	var took []time.Duration
+	for _, c := range callers {
+		took = append(took, roundTrips(c, 1)[0])
+	}
+	slow, fast := slices.Index(took, slices.Max(took)), slices.Index(took, slices.Min(took))
+	if took[slow]-took[fast] < 50*time.Millisecond {
+		t.Fatalf("round trips take %v, want each connection to have its own", took)
+	}
+	callers[slow].send("ECHO", "sent first")
+	callers[slow].send("ECHO", "behind it")
+	callers[fast].send("ECHO", "sent later")
+	callers[fast].expect(bulk("sent later"))
+	callers[slow].expect(bulk("sent first") + bulk("behind it"))
+	server.mu.Lock()
+	got := strings.Join(server.done[len(server.done)-3:], ", ")
+	server.mu.Unlock()
+	if got != "ECHO sent later, ECHO sent first, ECHO behind it" {
+		t.Errorf("the server saw %s", got)
+	}
+	p.Reorder(0, 0)
+	if d := roundTrips(callers[slow], 1)[0]; d > took[slow]/2 {
+		t.Errorf("without reordering a round trip takes %s, and %s with it", d, took[slow])
+	}
+}
+
+func TestBlackHoleOfOneConnection(t *testing.T) {
+	server, p, c := start(t)
+	numbers := make(chan int, 8)
+	p.OnRequest(func(r Request) Action { numbers <- r.Conn; return Action{} })
+	c.send("ECHO", "x")
+	c.expect(bulk("x"))
+	other := dial(t, p)
+	other.send("ECHO", "y")
+	other.expect(bulk("y"))
+	if number := <-numbers; !p.BlackHoleConn(number) || p.BlackHoleConn(number+100) {
+		t.Fatal("BlackHoleConn does not know its connections")
+	}
+	c.send("ECHO", "lost")
+	other.send("ECHO", "lives")
+	other.expect(bulk("lives"))
+	c.expectSilence()
+	if server.carriedOut("ECHO lost") {
+		t.Error("a request came out of the black hole")
+	}
+}
+
+func TestBlackHoleLosesTheReplyOnTheWire(t *testing.T) {
+	server, p, c := start(t)
+	numbers := make(chan int, 1)
+	p.OnRequest(func(r Request) Action { numbers <- r.Conn; return Delay(0, 20*time.Millisecond) })
+	c.send("ECHO", "answered")
+	eventually(t, "the request reaches the server", func() bool { return server.carriedOut("ECHO answered") })
+	p.BlackHoleConn(<-numbers)
+	c.expectSilence()
+}
+
+func TestBlackHoleInsteadOfOneReply(t *testing.T) {
+	server, p, c := start(t)
+	on(p, "victim", Action{Reply: BlackHole})
+	c.send("ECHO", "first")
+	c.send("ECHO", "victim")
+	c.expect(bulk("first"))
+	eventually(t, "the request reaches the server", func() bool { return server.carriedOut("ECHO victim") })
+	c.expectSilence()
+	c.send("ECHO", "behind")
+	c.expectSilence()
+	if server.carriedOut("ECHO behind") {
+		t.Error("a request came out of the black hole")
+	}
+}

@@ -1,0 +1,95 @@
+package check
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/systest/model/lease"
+)
+
+// A Sight is a look at the store, on a way around every fault: at the instant
+// or after it, the name was held by the lease.
+type Sight struct {
+	Name    string
+	LeaseID string
+	At      int64
+}
+
+// A Closing is a name that was seen to be closed by a lease that nobody had any
+// more.
+type Closing struct {
+	Sight
+	For time.Duration // since the lease's end
+}
+
+// Closed returns for each lease that was seen after its end the last sight of
+// it, the longest first: stuck those whose holder was told that it is over, or
+// whose end in the store has passed, and abandoned those whose caller gave up
+// without a lease and has not been able to call it off yet.
+//
+// The end is the return of the answer to a release or a call off. Without one
+// it is as late as the store may end the lease by itself: its TTL after the last
+// request to take or lengthen it has returned; where that had no answer it may
+// still be under way for as long as requests linger, and then wait for its turn.
+// For what is abandoned it is the instant at which the caller gave up.
+//
+// Leases that no client knows of are strangers.
+func (h *History) Closed(sights []Sight, linger time.Duration) (stuck, abandoned []Closing, strangers int) {
+	ends := leaseEnds(h.Ops(), int64(linger))
+	lastStuck, lastAbandoned := map[string]Closing{}, map[string]Closing{}
+	for _, s := range sights {
+		end, known := ends[s.LeaseID]
+		switch {
+		case !known:
+			strangers++
+		case s.At > end.over:
+			lastStuck[s.LeaseID] = Closing{s, time.Duration(s.At - end.over)}
+		case end.gaveUp != 0 && s.At > end.gaveUp:
+			lastAbandoned[s.LeaseID] = Closing{s, time.Duration(s.At - end.gaveUp)}
+		}
+	}
+	return longestFirst(lastStuck), longestFirst(lastAbandoned), strangers
+}
+
+func longestFirst(last map[string]Closing) []Closing {
+	return slices.SortedFunc(maps.Values(last), func(a, b Closing) int { return cmp.Compare(b.For, a.For) })
+}
+
+// A leaseEnd says when a lease is over.
+type leaseEnd struct {
+	over   int64 // at the latest, as its holder knows
+	gaveUp int64 // when a caller without the lease ended its requests; 0 if it got it
+	told   bool
+}
+
+func leaseEnds(ops []Op, linger int64) map[string]leaseEnd {
+	slices.SortFunc(ops, func(a, b Op) int { return cmp.Compare(a.Return, b.Return) })
+	ends := map[string]leaseEnd{}
+	for _, o := range ops {
+		end := ends[o.LeaseID]
+		if o.LeaseID == "" || o.Kind == lease.Inspect || end.told && o.Kind != lease.Acquire {
+			continue
+		}
+		switch answered := o.Outcome == lease.Done || o.Outcome == lease.Lost; o.Kind {
+		case lease.Acquire:
+			if end.told && (o.Outcome == lease.Held || o.Outcome == lease.Cancelled || o.Outcome == lease.Failed) {
+				break
+			}
+			end.told = false // somebody wants it again
+			end.gaveUp, end.over = 0, o.Return+int64(o.TTL)
+			if o.Outcome == lease.Unknown { // it may have a place, and get the lock at its end
+				end.gaveUp, end.over = o.Return, o.Return+linger+2*int64(o.TTL)
+			}
+		case lease.Extend:
+			end.over = max(end.over, o.Return+int64(o.TTL))
+		default:
+			if end.told = answered; answered {
+				end.over = o.Return
+			}
+		}
+		ends[o.LeaseID] = end
+	}
+	return ends
+}

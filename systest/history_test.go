@@ -1,0 +1,276 @@
+package systest
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/internal/faultproxy"
+	"github.com/holdfast-locks/holdfast/systest/check"
+	"github.com/holdfast-locks/holdfast/systest/model/lease"
+	"github.com/holdfast-locks/holdfast/systest/report"
+	"github.com/holdfast-locks/holdfast/systest/soak"
+	"github.com/holdfast-locks/holdfast/systest/traffic"
+)
+
+const (
+	historyCrews   = 4
+	historyWorkers = 8 // of each crew
+	historyNames   = 8
+	historyTTL     = 300 * time.Millisecond
+	historyHold    = 8 * time.Millisecond
+
+	// stuckBound is for how long a name may be closed by a lease that is over.
+	stuckBound = 100 * time.Millisecond
+)
+
+// The clocks and the data are left alone, the network is not.
+//
+// INVARIANT I1: nobody is displaced before its deadline.
+func TestHistoryTimed(t *testing.T) {
+	r := runHistory(t, soak.For(1500*time.Millisecond, time.Minute), func(s *store, h *historyRun) {
+		h.loseReplies(5)
+		h.shake()
+	})
+	v := r.history.Check(t, lease.Model{Mode: lease.Timed, Linger: traffic.LocksLinger})
+	accepted, refused := r.resource.Log.Check(t)
+	stuck := r.checkStuck(t)
+	report.Row(t, "5 % of replies lost, jitter, slices, reordered connections, 32 clients, 8 names",
+		"0 leases displaced before their deadline, 0 names stuck more than 100 ms after their last holder",
+		"%s; %s; resource: %d writes, %d stale ones refused; %s", v, r.lost, accepted, refused, stuck)
+}
+
+// INVARIANT I2, I5, I6: whatever replies are lost.
+func TestHistoryFenced(t *testing.T) {
+	r := runHistory(t, soak.For(1500*time.Millisecond, time.Minute), func(s *store, h *historyRun) { h.loseReplies(10) })
+	v := r.history.Check(t, lease.Model{Mode: lease.Fenced, Linger: traffic.LocksLinger})
+	accepted, refused := r.resource.Log.Check(t)
+	stuck := r.checkStuck(t)
+	report.Row(t, "10 % of replies lost (dropped, reset, black-holed), 32 clients, 8 names, 60 s",
+		"0 illegal histories, 0 names stuck more than 100 ms after their last holder",
+		"%s: %s; %s; resource: %d writes, %d stale ones refused; %s", r.took, v, r.lost, accepted, refused, stuck)
+}
+
+// The same, and the data goes away again and again.
+func TestHistoryFencedDataFaults(t *testing.T) {
+	faults := 0
+	r := runHistory(t, soak.For(1500*time.Millisecond, time.Minute), func(s *store, h *historyRun) {
+		h.loseReplies(10)
+		h.every(250*time.Millisecond, func(n int) {
+			faults++
+			name := fmt.Sprintf("lock-%d", n%historyNames)
+			switch n % 4 {
+			case 0:
+				h.history.During("", func() { s.tell(t, "FLUSHALL") })
+			case 1, 2:
+				h.history.During(name, func() { s.tell(t, "DEL", name) })
+			case 3:
+				h.history.During("", s.server.Restart)
+			}
+		})
+	})
+	v := r.history.Check(t, lease.Model{Mode: lease.Fenced, Linger: traffic.LocksLinger})
+	accepted, refused := r.resource.Log.Check(t)
+	_, stuck := r.closings(t) // a flush forgets what was called off, so that a late request may be granted
+	report.Row(t, "flush, DEL of the lock's key, restart empty, and 10 % of replies lost, 32 clients, 8 names",
+		"0 illegal histories: tokens strict, stale extends and releases refused",
+		"%d faults in %s: %s; %s; resource: %d writes, %d stale ones refused; %s", faults, r.took, v, r.lost, accepted, refused, stuck)
+}
+
+// tell is do on a connection of its own, for a server that was restarted.
+func (s *store) tell(t *testing.T, words ...string) {
+	t.Helper()
+	if _, err := s.server.Do(words...); err != nil {
+		t.Errorf("%v: %v", words, err)
+	}
+}
+
+// A historyRun is one run of crews that take locks, with all that was seen.
+type historyRun struct {
+	history  check.History
+	resource *traffic.Resource
+	lost     *losses
+	took     time.Duration
+
+	links []*faultproxy.Proxy // one for each crew
+	stop  chan struct{}       // closed when the crews are done
+	all   sync.WaitGroup      // what ends with stop
+	sight []check.Sight       // valid when all is over
+}
+
+// runHistory lets crews take locks for so long, in a network and on a store
+// that harm makes bad, and collects what they saw.
+func runHistory(t *testing.T, length time.Duration, harm func(*store, *historyRun)) *historyRun {
+	t.Helper()
+	s := newStore(t)
+	r := &historyRun{resource: traffic.NewResource(t), lost: &losses{}, stop: make(chan struct{}), took: length}
+	seed := rand.Uint64()
+	t.Logf("seed %d, for %s", seed, length)
+	crews := make([]*traffic.Crew, historyCrews)
+	for i := range crews {
+		p := faultproxy.New(t, s.server.Addr)
+		r.links = append(r.links, p)
+		crews[i] = traffic.Start(t, traffic.Job{
+			Job: "locks", Store: "redis://" + p.Addr(), Workers: historyWorkers, First: i * historyWorkers, Seed: seed,
+			For: length, TTL: historyTTL, Hold: historyHold, Names: historyNames, Resource: r.resource.URL,
+		})
+	}
+	var following sync.WaitGroup // one goroutine per crew, which reads its reports
+	for _, c := range crews {
+		c.Begin()
+		following.Go(func() {
+			if !r.follow(c) {
+				t.Error("a crew has not done its job")
+			}
+		})
+	}
+	r.all.Go(func() { r.watch(t, s) })
+	harm(s, r)
+	following.Wait()
+	close(r.stop)
+	r.all.Wait()
+	return r
+}
+
+// follow notes what a crew reports until it ends, and reports whether it did its
+// job: then its last report is no operation.
+func (r *historyRun) follow(c *traffic.Crew) (done bool) {
+	c.Follow(func(line []byte) bool {
+		var o check.Op
+		if err := json.Unmarshal(line, &o); err != nil {
+			return false
+		}
+		if done = o.Name == ""; !done {
+			r.history.Note(o)
+		}
+		return true
+	})
+	return done
+}
+
+// every calls do again and again until the crews are done, in the goroutine of
+// the test.
+func (r *historyRun) every(pause time.Duration, do func(n int)) {
+	end := time.After(r.took)
+	for n := 0; ; n++ {
+		select {
+		case <-time.After(pause):
+			do(n)
+		case <-end:
+			return
+		}
+	}
+}
+
+// watch looks who holds each name, until the crews are done and all leases are
+// over.
+func (r *historyRun) watch(t *testing.T, s *store) {
+	for {
+		for n := range historyNames {
+			name := fmt.Sprintf("lock-%d", n)
+			at := check.Now()
+			lock, err := s.engine.Inspect(t.Context(), name)
+			if err != nil {
+				continue // the store is being restarted
+			}
+			for _, h := range lock.Holders {
+				r.sight = append(r.sight, check.Sight{Name: name, LeaseID: string(h.LeaseID), At: at})
+			}
+		}
+		select {
+		case <-r.stop:
+			return
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+}
+
+// checkStuck fails t if a name was stuck, and says how long one was.
+func (r *historyRun) checkStuck(t *testing.T) string {
+	t.Helper()
+	stuck, figures := r.closings(t)
+	for _, s := range stuck {
+		t.Errorf("%s is stuck: lease %.6s holds it still, %s after its end", s.Name, s.LeaseID, s.For)
+		for _, o := range r.history.Ops() {
+			if o.LeaseID == s.LeaseID {
+				t.Logf("  client %d [%s, %s before] %s", o.Client, time.Duration(s.At-o.Call), time.Duration(s.At-o.Return), o)
+			}
+		}
+	}
+	return figures
+}
+
+// closings returns the names that were stuck for too long, and says how long
+// names were closed by leases that nobody had.
+func (r *historyRun) closings(t *testing.T) (tooLong []check.Closing, figures string) {
+	t.Helper()
+	stuck, abandoned, strangers := r.history.Closed(r.sight, traffic.LocksLinger)
+	if len(r.sight) == 0 {
+		t.Error("nobody was seen to hold a name")
+	}
+	if strangers > 0 {
+		t.Errorf("%d times somebody unknown held a name", strangers)
+	}
+	for _, s := range stuck {
+		if s.For > stuckBound {
+			tooLong = append(tooLong, s)
+		}
+	}
+	return tooLong, fmt.Sprintf("%d names stuck in %d looks, %s at worst; %d acquires without an answer held a name after their callers gave up, for %s at worst",
+		len(tooLong), len(r.sight), longest(stuck), len(abandoned), longest(abandoned))
+}
+
+func longest(closings []check.Closing) time.Duration {
+	if len(closings) == 0 {
+		return 0
+	}
+	return closings[0].For.Round(time.Millisecond)
+}
+
+// losses count the replies that were lost.
+type losses struct{ asked, dropped, reset, swallowed atomic.Int64 }
+
+func (l *losses) String() string {
+	return fmt.Sprintf("of %d replies %d dropped, %d reset, %d black-holed", l.asked.Load(), l.dropped.Load(), l.reset.Load(), l.swallowed.Load())
+}
+
+// loseReplies loses so many percent of the replies to scripts, which is what
+// the library asks with.
+func (r *historyRun) loseReplies(percent int) {
+	for _, p := range r.links {
+		p.OnRequest(func(q faultproxy.Request) (a faultproxy.Action) {
+			if q.Command() != "EVALSHA" && q.Command() != "EVAL" {
+				return a
+			}
+			r.lost.asked.Add(1)
+			if rand.IntN(100) >= percent {
+				return a
+			}
+			switch rand.IntN(3) {
+			case 0:
+				r.lost.dropped.Add(1)
+				a.Reply = faultproxy.Swallow
+			case 1:
+				r.lost.reset.Add(1)
+				a.Reply = faultproxy.Reset
+			case 2:
+				r.lost.swallowed.Add(1)
+				a.Reply = faultproxy.BlackHole
+			}
+			return a
+		})
+	}
+}
+
+// shake makes the network slow in a random way.
+func (r *historyRun) shake() {
+	for i, p := range r.links {
+		p.Jitter(0, 2*time.Millisecond, uint64(i))
+		p.Reorder(5*time.Millisecond, uint64(i))
+		p.Slice(100, 0, uint64(i))
+	}
+}

@@ -1,0 +1,39 @@
+// Package lease says which histories of a lock are legal. It is a model for
+// porcupine: clients note what they asked and what they were told, with the
+// instants of one clock, and the checker searches for an order of the requests
+// that a correct lock could have carried out.
+//
+// # Two modes
+//
+// Timed is for runs in which clocks and data are left alone: nobody is
+// displaced before its deadline. A name may be granted to another only if the
+// lease in the way was released, or if the grant's instant, which lies
+// somewhere between its call and its return, can be after that deadline.
+//
+// Fenced is for all faults: a lease may lapse at any time, and nobody can know.
+// What is left must hold nevertheless: tokens strictly grow, a repeat gets the
+// token of the first time, and who was displaced can neither extend nor
+// release.
+//
+// In both modes a repeat may get a new token only with a reason: the lease was
+// released or displaced, its deadline may be over, the store said that it is
+// lost, or somebody noted a Fault.
+//
+// # What is unknown
+//
+// An outcome that is not known may have taken effect at any later moment, once,
+// or never. Searching for all these moments takes for ever, so the unknown is
+// put into the state, or out of the history, and never branches:
+//
+//   - An acquire that is repeated until it is answered is one operation, from
+//     the first call to the last return. If that took long, an earlier lease of
+//     the same ID may have ended meanwhile, and counts as never answered.
+//   - One that is never answered changes nothing that another client could
+//     hold against the lock, but for one thing: others may be told that the name
+//     is held. For that time they are not asked to explain it. The time ends
+//     when the lease ID was called off, or, where that is not known, when the
+//     request has lingered and its lease has ended.
+//   - An extend changes nothing that is checked.
+//   - A release makes the lease doubtful: from its call on it may lapse at any
+//     time.
+package lease

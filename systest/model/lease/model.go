@@ -1,0 +1,204 @@
+package lease
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/anishathalye/porcupine"
+)
+
+// A Mode says what the lock promises.
+type Mode int
+
+const (
+	Timed  Mode = iota // nobody is displaced before its deadline
+	Fenced             // a lease may lapse at any time; tokens strictly grow
+)
+
+func (m Mode) String() string { return [...]string{"timed", "fenced"}[m] }
+
+// A Model is a lock of which nobody asks for anything but exclusive leases.
+type Model struct {
+	Mode Mode
+	// Linger is how long after its return a request without an answer may still
+	// be under way.
+	Linger time.Duration
+}
+
+// Porcupine returns the model and, by name, the histories to check against it.
+func (m Model) Porcupine(ops []Op) (porcupine.Model, map[string][]porcupine.Operation) {
+	histories := map[string][]porcupine.Operation{}
+	for name, own := range byName(ops) {
+		for _, s := range m.prepare(own) {
+			histories[name] = append(histories[name], porcupine.Operation{
+				ClientId: s.Client, Input: s, Call: s.Call, Output: s.Outcome, Return: s.Return,
+			})
+		}
+	}
+	return porcupine.Model{
+		Init: func() any { return state{} },
+		Step: func(before, input, _ any) (bool, any) {
+			after, ok := m.step(before.(state), input.(step))
+			return ok, after
+		},
+		DescribeOperation: func(input, _ any) string { return input.(step).describe() },
+		DescribeState:     func(s any) string { return s.(state).String() },
+	}, histories
+}
+
+// byName splits a history; a fault belongs to each name that it concerns.
+func byName(ops []Op) map[string][]Op {
+	names := map[string][]Op{}
+	for _, o := range ops {
+		if o.Name != "" {
+			names[o.Name] = append(names[o.Name], o)
+		}
+	}
+	for _, o := range ops {
+		if o.Name == "" {
+			for name := range maps.Clone(names) {
+				names[name] = append(names[name], o)
+			}
+		}
+	}
+	return names
+}
+
+// A state is all that matters of what was carried out so far. What the store
+// may or may not have done is in it, so that one state stands for many of the
+// store: the owner may be gone already if doubtful, and after its end.
+type state struct {
+	now      int64  // it is no earlier
+	token    uint64 // the last one
+	owner    string // the lease that was granted last, unless it certainly is over
+	ends     int64  // until when its holder trusts it
+	doubtful bool   // it may lapse before
+	tombs    string // lease IDs that were called off, each with a space behind it
+}
+
+func (s state) String() string {
+	owner := "nobody"
+	if s.owner != "" {
+		owner = fmt.Sprintf("%.6s", s.owner)
+		if s.doubtful {
+			owner += " perhaps"
+		}
+	}
+	return fmt.Sprintf("%s, token %d", owner, s.token)
+}
+
+func (s step) describe() string {
+	text := s.String()
+	if s.doubt {
+		text += ", in doubt"
+	}
+	return text
+}
+
+// step returns the state after a step, or false if no lock could answer so.
+// The instant of the step is the earliest that is possible: each constraint on
+// it is of the form "not before".
+func (m Model) step(s state, o step) (state, bool) {
+	s.now = max(s.now, o.Call)
+	mine := s.owner != "" && s.owner == o.LeaseID
+	if o.never || s.now > o.Return {
+		return s, false
+	}
+	if o.doubt {
+		s.doubtful = s.doubtful || mine
+		return s, true
+	}
+	switch o.Kind {
+	case Fault:
+		s.doubtful, s.tombs = s.owner != "", ""
+		return s, true
+	case Acquire:
+		return m.acquire(s, o, mine)
+	case Extend:
+		if o.Outcome == Lost {
+			return m.lapse(s, o, mine)
+		}
+		s.ends = max(s.ends, o.Deadline)
+		return s, mine
+	case Release:
+		if o.Outcome == Lost {
+			return m.lapse(s, o, mine)
+		}
+		return s.free(), mine
+	case CallOff:
+		if o.tomb {
+			s.tombs += o.LeaseID + " "
+		}
+		if mine {
+			s = s.free()
+		}
+		return s, true
+	case Inspect:
+		if o.Outcome == Lost {
+			return m.lapse(s, o, s.owner != "")
+		}
+		return s, mine && s.token == o.Token
+	}
+	return s, false
+}
+
+func (m Model) acquire(s state, o step, mine bool) (state, bool) {
+	switch o.Outcome {
+	case Held:
+		return s, s.owner != "" && !mine
+	case Cancelled:
+		return s, true // prepare has looked for who called it off
+	}
+	if strings.Contains(s.tombs, o.LeaseID+" ") {
+		return s, false
+	}
+	if mine && o.Token == s.token {
+		s.ends = max(s.ends, o.Deadline)
+		return s, true
+	}
+	if o.Token <= s.token {
+		return s, false
+	}
+	if mine || m.Mode == Timed {
+		var ok bool
+		if s, ok = s.over(o); !ok {
+			return s, false
+		}
+	}
+	s.owner, s.token, s.ends, s.doubtful = o.LeaseID, o.Token, o.Deadline, false
+	return s, true
+}
+
+// over returns the state after the owner's lease has ended by itself, or false
+// if it cannot have ended before the step returned.
+func (s state) over(o step) (state, bool) {
+	if s.owner != "" && !s.doubtful {
+		s.now = max(s.now, s.ends)
+	}
+	return s.free(), s.now <= o.Return
+}
+
+// lapse is the answer that a lease is not live.
+func (m Model) lapse(s state, o step, mine bool) (state, bool) {
+	switch {
+	case !mine:
+		return s, true
+	case m.Mode == Fenced:
+		return s.free(), true
+	}
+	return s.over(o)
+}
+
+func (s state) free() state {
+	s.owner, s.ends, s.doubtful = "", 0, false
+	return s
+}
+
+// Names returns the names of a history in order.
+func Names(histories map[string][]porcupine.Operation) []string {
+	return slices.SortedFunc(maps.Keys(histories), cmp.Compare[string])
+}

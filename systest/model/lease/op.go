@@ -1,0 +1,67 @@
+package lease
+
+import (
+	"fmt"
+	"time"
+)
+
+// A Kind is what a client asked for.
+type Kind int
+
+const (
+	Acquire Kind = iota // one attempt, or a wait for the lock; also its repeats
+	Extend
+	Release
+	CallOff // a release of an acquire without a known outcome; it stays called off
+	Inspect
+	Fault // not a request: something was done to the data or the clock of the store
+)
+
+func (k Kind) String() string {
+	return [...]string{"acquire", "extend", "release", "call off", "inspect", "fault"}[k]
+}
+
+// An Outcome is what a client was told.
+type Outcome int
+
+const (
+	Done      Outcome = iota // granted, extended, released; of Inspect: held by LeaseID
+	Held                     // somebody else has it
+	Lost                     // the lease is not live; of Inspect: nobody has it
+	Cancelled                // the lease ID was called off
+	Unknown                  // it may have been carried out, or may be later
+	Failed                   // it certainly was not carried out
+)
+
+func (o Outcome) String() string {
+	return [...]string{"done", "held", "lost", "cancelled", "unknown", "failed"}[o]
+}
+
+// An Op is one request of one client, or one fault. Instants are nanoseconds of
+// one monotonic clock that all clients share.
+type Op struct {
+	Client  int
+	Name    string // of the lock; a Fault without one concerns all
+	Kind    Kind
+	LeaseID string
+	Call    int64
+	Return  int64
+	Outcome Outcome
+	Token   uint64        // of an Acquire or Inspect that is Done
+	TTL     time.Duration // of an Acquire or Extend
+
+	// Deadline is until when the client trusts the lease, of an Acquire or
+	// Extend that is Done.
+	Deadline int64
+}
+
+func (o Op) String() string {
+	s := fmt.Sprintf("%s %.6s: %s", o.Kind, o.LeaseID, o.Outcome)
+	if o.Token != 0 {
+		s += fmt.Sprintf(", token %d", o.Token)
+	}
+	if o.Deadline != 0 {
+		s += fmt.Sprintf(", until %s after the call", time.Duration(o.Deadline-o.Call))
+	}
+	return s
+}

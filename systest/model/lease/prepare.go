@@ -1,0 +1,137 @@
+package lease
+
+import (
+	"cmp"
+	"math"
+	"slices"
+)
+
+// A step is an operation as the model sees it.
+type step struct {
+	Op
+	// doubt: the lease may lapse at any time from here on, for what was asked
+	// for it and has no known outcome.
+	doubt bool
+	// tomb: a later acquire of the lease ID must be refused.
+	tomb bool
+	// never: no lock could have answered so.
+	never bool
+}
+
+// A window is a time in which a lease may be held without anybody's knowledge.
+type window struct{ from, to int64 }
+
+// prepare turns the history of one name into the steps that are to be put into
+// order; see "What is unknown" in the package's documentation.
+func (m Model) prepare(ops []Op) []step {
+	ids := map[string][]Op{}
+	var inspects, faults []Op
+	for _, o := range ops {
+		switch {
+		case o.Outcome == Failed:
+		case o.Kind == Fault:
+			faults = append(faults, o)
+		case o.Kind == Inspect:
+			inspects = append(inspects, o)
+		default:
+			ids[o.LeaseID] = append(ids[o.LeaseID], o)
+		}
+	}
+	var steps []step
+	var windows []window
+	for _, own := range ids {
+		slices.SortStableFunc(own, func(a, b Op) int { return cmp.Compare(a.Call, b.Call) })
+		s, w := m.prepareLease(own, len(faults) > 0)
+		steps, windows = append(steps, s...), append(windows, w...)
+	}
+	for _, o := range inspects {
+		if o.Outcome != Unknown {
+			steps = append(steps, step{Op: o})
+		}
+	}
+	steps = slices.DeleteFunc(steps, func(s step) bool { return s.excused(windows) })
+	for _, o := range faults {
+		steps = append(steps, step{Op: o})
+	}
+	slices.SortStableFunc(steps, func(a, b step) int { return cmp.Compare(a.Call, b.Call) })
+	return steps
+}
+
+// excused reports whether the step says that somebody has the name at a time
+// when nobody may know who.
+func (s step) excused(windows []window) bool {
+	if s.Outcome != Held && (s.Kind != Inspect || s.Outcome != Done) {
+		return false
+	}
+	return slices.ContainsFunc(windows, func(w window) bool { return s.Call <= w.to && w.from <= s.Return })
+}
+
+// prepareLease prepares what was asked for one lease ID, by one client, in this
+// order.
+func (m Model) prepareLease(ops []Op, faulty bool) (steps []step, windows []window) {
+	var first *Op    // of a chain of acquires without an answer
+	tainted := false // one of them may still take effect
+	calledOff := int64(math.MaxInt64)
+	for i, o := range ops {
+		s := step{Op: o}
+		switch {
+		case o.Kind == Acquire && o.Outcome == Unknown:
+			if first == nil {
+				first = &ops[i]
+			}
+			windows = append(windows, window{o.Call, m.hiddenUntil(o, ops[i+1:], faulty)})
+			continue
+		case o.Kind == Acquire && o.Outcome == Done:
+			if first != nil {
+				s.Call, first = first.Call, nil
+			}
+		case o.Kind == Acquire && o.Outcome == Cancelled:
+			s.never = calledOff > o.Return
+		case o.Kind == Extend && o.Outcome == Unknown:
+			continue
+		case o.Kind == Release && o.Outcome == Unknown:
+			s.doubt = true
+		case o.Kind == CallOff:
+			calledOff = min(calledOff, o.Call)
+			s.doubt = o.Outcome == Unknown
+			if o.Outcome == Unknown {
+				break
+			}
+			s.tomb = slices.ContainsFunc(ops[i+1:], func(later Op) bool { return later.Kind == Acquire })
+			first, tainted = nil, false
+		}
+		if o.Kind != Acquire {
+			tainted = tainted || first != nil
+		}
+		// An unanswered repeat may have made a new lease of the old ID, whose
+		// token nobody knows.
+		if tainted && (o.Kind == Extend || o.Kind == Release) {
+			s.doubt = true
+		}
+		steps = append(steps, s)
+	}
+	return steps, windows
+}
+
+// hiddenUntil returns until when a lease of an acquire without an answer may be
+// held. later is what the client asked for the same lease ID after it.
+func (m Model) hiddenUntil(o Op, later []Op, faulty bool) int64 {
+	end := int64(math.MaxInt64)
+	if m.Linger < math.MaxInt64-o.TTL {
+		end = o.Return + int64(m.Linger+o.TTL)
+	}
+	for _, l := range later {
+		switch {
+		case l.Kind == Acquire && l.Outcome == Done && !faulty:
+			if l.Return < o.Call+int64(o.TTL)*9/10 {
+				return o.Call - 1 // no secret: it was the same lease
+			}
+			return min(end, l.Return) // one may have ended before the other began
+		case l.Kind == CallOff && l.Outcome != Unknown && !faulty:
+			return min(end, l.Return) // what may still arrive is refused
+		case l.Kind == Acquire && l.Outcome == Unknown, l.Kind == Extend && l.Outcome == Unknown:
+			end = max(end, l.Return+int64(l.TTL)) // it may have lengthened what is hidden
+		}
+	}
+	return end
+}

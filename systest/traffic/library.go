@@ -1,0 +1,99 @@
+package traffic
+
+import (
+	"context"
+	"time"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/systest/check"
+	"github.com/holdfast-locks/holdfast/systest/model/lease"
+)
+
+// A librarian is a locker who works with the library. What the library does
+// behind his back he cannot know, and notes what he is told.
+type librarian struct {
+	*locker
+	client  *holdfast.Client
+	refused holdfast.LeaseID // of the last acquire without a lease
+}
+
+// library returns the locker as a librarian.
+func (l *locker) library() (b *librarian, closed func(), err error) {
+	b = &librarian{locker: l}
+	queuer, _ := l.engine.(driver.Queuer)
+	b.client, err = holdfast.New(&noting{l.engine, queuer, l}, &holdfast.Options{
+		TTL: l.job.TTL, RequestTimeout: answerWithin,
+		Observer: func(e holdfast.Event) {
+			if e.Kind == holdfast.Refused { // in the goroutine of the call
+				b.refused = e.LeaseID
+			}
+		},
+	})
+	return b, func() {
+		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		defer cancel()
+		_ = b.client.Close(ctx) // waits for what it calls off
+	}, err
+}
+
+// A noting engine notes what the library calls off.
+type noting struct {
+	driver.Engine
+	driver.Queuer // nil where Capabilities has no queue
+	*locker
+}
+
+func (e *noting) Release(ctx context.Context, req driver.ReleaseRequest) error {
+	if !req.Cancel {
+		return e.Engine.Release(ctx, req)
+	}
+	var err error
+	o := check.Op{Name: req.Name, Kind: lease.CallOff, LeaseID: string(req.LeaseID), TTL: e.job.TTL}
+	e.ask(ctx, o, func(ctx context.Context, _ *check.Op) error {
+		err = e.Engine.Release(ctx, req)
+		return err
+	})
+	return err
+}
+
+// turn waits for a lock, works, and gives it back.
+func (b *librarian) turn(ctx context.Context, name string) error {
+	opts := &holdfast.AcquireOptions{KeepAlive: holdfast.KeepAliveOff, Wait: time.Millisecond + time.Duration(b.rand.Int64N(int64(b.job.TTL)))}
+	o := check.Op{Client: b.number, Name: name, Kind: lease.Acquire, TTL: b.job.TTL, Call: check.Now()}
+	held, err := b.client.Acquire(ctx, name, opts)
+	o.Return = check.Now()
+	if err != nil {
+		// It may be held until it is called off, in the background.
+		o.LeaseID, o.Outcome = string(b.refused), lease.Unknown
+		b.job.Out(o)
+		return unexpected(err)
+	}
+	o.LeaseID, o.Token, o.Deadline = string(held.ID()), held.Token(), check.Instant(held.Deadline())
+	b.job.Out(o)
+	accepted, err := write(b.http, b.job.Resource, name, held)
+	if err != nil {
+		return err
+	}
+	b.sleep(ctx, b.job.Hold)
+	if accepted && b.chance(30) {
+		b.told(o, lease.Extend, held, func() error { return held.Extend(ctx, b.job.TTL) })
+	}
+	b.told(o, lease.Release, held, func() error { return held.Release(ctx) })
+	return nil
+}
+
+// told notes a request for a lease. Only a success is an answer of the store:
+// the library also knows by itself that a lease is lost.
+func (b *librarian) told(o check.Op, kind lease.Kind, held *holdfast.Lease, do func() error) {
+	o = check.Op{Client: o.Client, Name: o.Name, Kind: kind, LeaseID: o.LeaseID, TTL: o.TTL, Call: check.Now()}
+	err := do()
+	o.Return = check.Now()
+	switch {
+	case err != nil:
+		o.Outcome = lease.Unknown
+	case kind == lease.Extend:
+		o.Deadline = check.Instant(held.Deadline())
+	}
+	b.job.Out(o)
+}

@@ -1,0 +1,284 @@
+package traffic
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/fence"
+	"github.com/holdfast-locks/holdfast/redislock"
+	"github.com/holdfast-locks/holdfast/systest/check"
+	"github.com/holdfast-locks/holdfast/systest/model/lease"
+)
+
+const (
+	// answerWithin is how long Locks waits for an answer.
+	answerWithin = 150 * time.Millisecond
+	// silentFor is how long a connection of Locks may owe an answer before it is
+	// made anew.
+	silentFor = 100 * time.Millisecond
+	// insist is how often a request without an answer is repeated.
+	insist = 5
+)
+
+// LocksLinger is how long after its return a request of Locks may still be
+// under way in a network that delays it by less than that.
+const LocksLinger = time.Second
+
+// Locks is a job: workers take locks, write to the resource that they protect,
+// and report each request and what they were told as a check.Op. Each worker
+// has an engine of its own; on odd names every fourth works with the library, and the
+// others with the engine as it is.
+func Locks(ctx context.Context, j Job) (any, error) {
+	return check.Op{}, LocksOn(ctx, func() (driver.Engine, func(), error) { return openImpatient(ctx, j.Store) }, j)
+}
+
+// LocksOn is Locks on the engines that open returns, and closes.
+func LocksOn(ctx context.Context, open func() (e driver.Engine, closed func(), err error), j Job) error {
+	transport := &http.Transport{MaxIdleConnsPerHost: j.Workers}
+	defer transport.CloseIdleConnections()
+	end := time.Now().Add(j.For)
+	errs := make(chan error, j.Workers)
+	var all sync.WaitGroup
+	for i := range j.Workers {
+		l := &locker{
+			job: j, number: j.First + i, rand: rand.New(rand.NewPCG(j.Seed, uint64(j.First+i))),
+			http: &http.Client{Transport: transport, Timeout: patience},
+		}
+		all.Go(func() {
+			e, closed, err := open()
+			if err == nil {
+				defer closed()
+				l.engine = e
+				err = l.run(ctx, end)
+			}
+			errs <- err
+		})
+	}
+	all.Wait()
+	close(errs)
+	var failed error
+	for err := range errs {
+		failed = errors.Join(failed, err)
+	}
+	return failed
+}
+
+// openImpatient opens the engine of a URL. One of Redis notices soon that a
+// connection is silent.
+func openImpatient(ctx context.Context, url string) (driver.Engine, func(), error) {
+	addr, ok := strings.CutPrefix(url, "redis://")
+	if !ok {
+		e, err := Open(ctx, url)
+		return e, func() { _ = e.Close() }, err
+	}
+	opts := rueidis.ClientOption{
+		InitAddress: []string{addr}, ForceSingleClient: true, DisableRetry: true, DisableCache: true,
+		AlwaysPipelining: true, PipelineMultiplex: -1, ClientSetInfo: rueidis.DisableClientSetInfo,
+		ConnWriteTimeout: silentFor, Dialer: net.Dialer{Timeout: time.Second, KeepAlive: silentFor / 2},
+	}
+	client, err := rueidis.NewClient(opts)
+	for end := time.Now().Add(patience); err != nil && time.Now().Before(end); {
+		time.Sleep(silentFor)
+		client, err = rueidis.NewClient(opts)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	// To close it takes a second if a connection is silent. It ends with the crew.
+	return redislock.New(client, nil), func() {}, nil
+}
+
+// A locker is one worker. Only its goroutine uses it.
+type locker struct {
+	job    Job
+	number int
+	rand   *rand.Rand
+	engine driver.Engine
+	http   *http.Client
+}
+
+func (l *locker) run(ctx context.Context, end time.Time) error {
+	library, closed, err := l.library()
+	if err != nil {
+		return err
+	}
+	defer closed()
+	for time.Now().Before(end) && ctx.Err() == nil {
+		n := l.rand.IntN(l.job.Names)
+		name := fmt.Sprintf("lock-%d", n)
+		if n%2 == 1 && l.number%4 == 0 {
+			err = library.turn(ctx, name)
+		} else {
+			err = l.turn(ctx, name)
+		}
+		if err != nil {
+			return err
+		}
+		l.sleep(ctx, 5*time.Millisecond)
+	}
+	return nil
+}
+
+// chance is true in so many of a hundred cases.
+func (l *locker) chance(percent int) bool { return l.rand.IntN(100) < percent }
+
+// sleep lets a random time pass, shorter than most.
+func (l *locker) sleep(ctx context.Context, most time.Duration) {
+	select {
+	case <-time.After(time.Duration(l.rand.Int64N(int64(most)))):
+	case <-ctx.Done():
+	}
+}
+
+// ask notes one request. do carries it out.
+func (l *locker) ask(ctx context.Context, o check.Op, do func(ctx context.Context, o *check.Op) error) check.Op {
+	ctx, cancel := context.WithTimeout(ctx, answerWithin)
+	defer cancel()
+	o.Client, o.Call = l.number, check.Now()
+	err := do(ctx, &o)
+	o.Return = check.Now()
+	switch {
+	case err == nil:
+	case errors.Is(err, driver.ErrLost):
+		o.Outcome = lease.Lost
+	case errors.Is(err, driver.ErrUnavailable):
+		o.Outcome = lease.Failed
+	default:
+		o.Outcome = lease.Unknown
+	}
+	l.job.Out(o)
+	return o
+}
+
+// insist repeats a request until it is answered, or often enough. It reports
+// whether an answer is missing.
+func (l *locker) insist(ctx context.Context, request func() check.Op) (o check.Op, unanswered bool) {
+	for try := 0; try < insist; try++ {
+		if try > 0 {
+			l.sleep(ctx, 10*time.Millisecond)
+		}
+		o = request()
+		if o.Outcome != lease.Unknown && o.Outcome != lease.Failed {
+			return o, unanswered
+		}
+		unanswered = unanswered || o.Outcome == lease.Unknown
+	}
+	return o, unanswered
+}
+
+func (l *locker) acquire(ctx context.Context, name string, id driver.LeaseID) check.Op {
+	o := check.Op{Name: name, Kind: lease.Acquire, LeaseID: string(id), TTL: l.job.TTL}
+	return l.ask(ctx, o, func(ctx context.Context, o *check.Op) error {
+		reply, err := l.engine.Acquire(ctx, driver.AcquireRequest{Name: name, LeaseID: id, TTL: o.TTL})
+		if err != nil {
+			return err
+		}
+		switch reply.Outcome {
+		case driver.Granted:
+			o.Token, o.Deadline = reply.Token, o.Call+trusted(o.TTL)
+		case driver.Held:
+			o.Outcome = lease.Held
+		case driver.Cancelled:
+			o.Outcome = lease.Cancelled
+		}
+		return nil
+	})
+}
+
+// trusted returns how long a lease may be trusted, as the library does.
+func trusted(ttl time.Duration) int64 { return int64(ttl - ttl/100 - 2*time.Millisecond) }
+
+func (l *locker) extend(ctx context.Context, name string, id driver.LeaseID) check.Op {
+	o := check.Op{Name: name, Kind: lease.Extend, LeaseID: string(id), TTL: l.job.TTL}
+	return l.ask(ctx, o, func(ctx context.Context, o *check.Op) error {
+		err := l.engine.Extend(ctx, []driver.ExtendRequest{{Name: name, LeaseID: id, TTL: o.TTL}})[0]
+		if err == nil {
+			o.Deadline = o.Call + trusted(o.TTL)
+		}
+		return err
+	})
+}
+
+func (l *locker) release(ctx context.Context, kind lease.Kind, name string, id driver.LeaseID, cancel bool) check.Op {
+	o := check.Op{Name: name, Kind: kind, LeaseID: string(id), TTL: l.job.TTL}
+	return l.ask(ctx, o, func(ctx context.Context, o *check.Op) error {
+		return l.engine.Release(ctx, driver.ReleaseRequest{Name: name, LeaseID: id, Cancel: cancel})
+	})
+}
+
+// turn tries to take a lock, works, and gives it back.
+func (l *locker) turn(ctx context.Context, name string) error {
+	id := driver.NewLeaseID()
+	got, uncertain := l.insist(ctx, func() check.Op { return l.acquire(ctx, name, id) })
+	if got.Outcome != lease.Done {
+		if uncertain {
+			l.callOff(ctx, name, id)
+		}
+		return nil
+	}
+	again, err := l.work(ctx, got)
+	if err != nil {
+		return err
+	}
+	uncertain = uncertain || again
+	if l.chance(4) { // it forgets what it has
+		return nil
+	}
+	l.insist(ctx, func() check.Op { return l.release(ctx, lease.Release, name, id, uncertain) })
+	if l.chance(10) { // it does not know that it has given it back
+		l.extend(ctx, name, id)
+		l.release(ctx, lease.Release, name, id, false)
+	}
+	return nil
+}
+
+// callOff makes sure that an acquire without an answer has no effect. Often it
+// sends it again after that, as a network may do that delivers it late.
+func (l *locker) callOff(ctx context.Context, name string, id driver.LeaseID) {
+	off := func() check.Op { return l.release(ctx, lease.CallOff, name, id, true) }
+	l.insist(ctx, off)
+	for range l.rand.IntN(4) {
+		switch l.acquire(ctx, name, id).Outcome {
+		case lease.Cancelled:
+			return
+		case lease.Done, lease.Unknown: // the store may have forgotten it
+			l.insist(ctx, off)
+		}
+	}
+}
+
+// work does what one does with a lease while it may be trusted, and at times
+// when it may not. It reports whether a repeat of the acquire was not answered.
+func (l *locker) work(ctx context.Context, got check.Op) (uncertain bool, err error) {
+	name, id := got.Name, driver.LeaseID(got.LeaseID)
+	claim := fence.NewClaim(got.Token, id)
+	if accepted, err := write(l.http, l.job.Resource, name, claim); err != nil || !accepted {
+		return false, err // the lease is over
+	}
+	if l.chance(20) {
+		_, uncertain = l.insist(ctx, func() check.Op { return l.acquire(ctx, name, id) })
+	}
+	if l.chance(5) {
+		l.sleep(ctx, l.job.TTL*3/2) // perhaps too long
+	} else {
+		l.sleep(ctx, l.job.Hold)
+	}
+	if l.chance(30) {
+		l.insist(ctx, func() check.Op { return l.extend(ctx, name, id) })
+		l.sleep(ctx, l.job.Hold)
+	}
+	if l.chance(30) {
+		_, err = write(l.http, l.job.Resource, name, claim)
+	}
+	return uncertain, err
+}
