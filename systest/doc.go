@@ -1,8 +1,20 @@
-// Package systest holds the fault tests: the real client on a real Redis,
+// Package systest holds the fault tests: the real client on real servers,
 // behind a network that delays, loses, holds and cuts (internal/faultproxy),
-// and with processes that are stopped. It contains tests only and is never
-// released.
+// with processes that are stopped and killed, clocks that step, and data that is
+// lost. It is never released.
 //
-// Each file is one theme. Where a test shows that something never happens, a
-// second one shows that the same check would see it happen.
+// Each file here is one theme. Where a test shows that something never happens,
+// a second one shows that the same check would see it happen. What the tests
+// use is in rooms of its own:
+//
+//	model/    what is legal: histories of a lock (lease), and every state of
+//	          the quorum's protocol (quorum)
+//	traffic/  clients, in processes of their own, and the resource they write to
+//	fault/    what goes wrong with clocks and engines
+//	check/    verdicts on what clients and resources saw
+//	report/   what was measured
+//	soak/     how much is done: -soak 30m for what docs/guarantees.md reports
+//
+// Two others stand alone: sim/ simulates client, engine, network and store in
+// virtual time, and mutant/ puts faults into the product to see them found.
 package systest
