@@ -1,11 +1,15 @@
 # make test   install or find what the tests need, and run them all
+# make soak   the long form of the fault tests, half an hour unless LENGTH says
+#             otherwise; what they measured goes into soak.md
 # make lint   formatting, vet, static checks
 # make ci     both: what has to be green before a change lands
 # make tidy   go mod tidy in every module of the workspace
 
 GO ?= go
 
-.PHONY: test lint ci tidy deps
+LENGTH ?= 30m
+
+.PHONY: test soak lint ci tidy deps
 
 ci: lint test
 
@@ -16,6 +20,9 @@ deps:
 # compete with each other for the processor.
 test: deps
 	$(GO) test -race -p 1 -timeout 15m work
+
+soak: deps
+	scripts/soak.sh $(LENGTH)
 
 lint:
 	scripts/lint.sh

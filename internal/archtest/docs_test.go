@@ -37,6 +37,40 @@ func TestArchitectureNamesTestsThatExist(t *testing.T) {
 	}
 }
 
+// caseName finds tests, and requirements of the conformance suite.
+var caseName = regexp.MustCompile(`(?m)^(?:func |\s+Name:\s+")([A-Z][A-Za-z0-9]+)[("]`)
+
+// TestGuaranteesNameCasesThatExist: docs/guarantees.md is worth what its cases
+// are worth, and every row has one.
+func TestGuaranteesNameCasesThatExist(t *testing.T) {
+	doc, err := os.ReadFile("../../docs/guarantees.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	known, rows := map[string]bool{}, 0
+	for _, m := range caseName.FindAllStringSubmatch(goSources(t, "../.."), -1) {
+		known[m[1]] = true
+	}
+	for line := range strings.Lines(string(doc)) {
+		if !strings.HasPrefix(line, "| ") || strings.HasSuffix(strings.TrimSpace(line), " cases |") || strings.HasPrefix(line, "| store |") {
+			continue
+		}
+		rows++
+		cases := shownBy.FindAllStringSubmatch(line, -1)
+		for _, m := range cases {
+			if !known[m[1]] {
+				t.Errorf("there is no test and no requirement %s", m[1])
+			}
+		}
+		if len(cases) == 0 {
+			t.Errorf("no case shows: %s", line)
+		}
+	}
+	if rows < 30 {
+		t.Errorf("%d guarantees, want at least 30: is the table read?", rows)
+	}
+}
+
 // Every invariant that the document lists is cited where the code keeps it.
 func TestInvariantsAreCited(t *testing.T) {
 	sources := goSources(t, "../..")

@@ -78,10 +78,9 @@ func leaseMutants() []Mutant {
 		{
 			Name: "max-hold-ignored", Invariant: "", File: "extend.go",
 			Breaks:  "The keep-alive renews a lease beyond MaxHold.",
-			Old:     "if l.opts.MaxHold == 0 {",
-			New:     "if l.opts.MaxHold >= 0 {",
+			Old:     "left := l.began.mono.Add(l.opts.MaxHold)",
+			New:     "left := l.began.mono.Add(2 * l.opts.MaxHold)",
 			FoundBy: []Finder{{".", "TestMaxHold"}},
-			Hang:    true,
 		},
 		{
 			Name: "retry-draws-lease-id", Invariant: "I6", File: "acquire.go",
@@ -110,6 +109,41 @@ func leaseMutants() []Mutant {
 			Old:     "return permanent(err) || errors.Is(err, ErrUnavailable)",
 			New:     "return permanent(err) || err != nil",
 			FoundBy: []Finder{{".", "TestUnheardGrantIsCalledOff"}, {".", "TestExtendErrors"}},
+		},
+		{
+			Name: "release-leaves-no-tombstone", Invariant: "I5", File: "release.go",
+			Breaks:  "The release of a lease whose first request got no answer lets that request in when it arrives at last.",
+			Old:     "KeepFor: l.keepFor(), Cancel: l.cancel}",
+			New:     "KeepFor: l.keepFor()}",
+			FoundBy: []Finder{{".", "TestZombieOfReleasedLeaseMeetsTombstone"}},
+		},
+		{
+			Name: "release-is-not-repeated", Invariant: "", File: "release.go",
+			Breaks:  "A release that gets no answer is not sent again.",
+			Old:     "if err != nil && !permanent(err) {",
+			New:     "if err != nil && !permanent(err) && err == nil {",
+			FoundBy: []Finder{{".", "TestReleaseGoesOnInBackground"}},
+		},
+		{
+			Name: "lock-delay-ends-with-renewal", Invariant: "", File: "extend.go",
+			Breaks:  "LockDelay does not follow a lease that was renewed.",
+			Old:     "TTL: r.ttl + r.lease.opts.LockDelay}",
+			New:     "TTL: r.ttl}",
+			FoundBy: []Finder{{".", "TestLockDelayAfterRenewals"}},
+		},
+		{
+			Name: "verify-believes-a-closed-name", Invariant: "", File: "lease.go",
+			Breaks:  "Verify takes a lease that was ended for live while the name is kept closed.",
+			Old:     "if h.LeaseID == l.id && !h.Released {",
+			New:     "if h.LeaseID == l.id {",
+			FoundBy: []Finder{{".", "TestVerifyOfNameKeptClosed"}},
+		},
+		{
+			Name: "labels-are-shared", Invariant: "", File: "acquire.go",
+			Breaks:  "The labels of a lease change with the map of the caller.",
+			Old:     "holder.Reason, holder.Labels = o.Reason, maps.Clone(o.Labels)",
+			New:     "holder.Reason, holder.Labels = o.Reason, o.Labels\n\t_ = maps.Clone(o.Labels)",
+			FoundBy: []Finder{{".", "TestLabelsAreCopied"}},
 		},
 	}
 }

@@ -72,5 +72,12 @@ func memlockMutants() []Mutant {
 			New:     "reply, err := e.acquireLocked(req, now)",
 			FoundBy: []Finder{conformance("memlock", "GatherTakesAllOrNone")},
 		},
+		{
+			Name: "token-past-the-last", Invariant: "I2", File: "driver/token.go",
+			Breaks:  "A clock that is past the greatest token gives tokens that are not exact everywhere.",
+			Old:     "if least > MaxToken {",
+			New:     "if least > MaxToken && least == 0 {",
+			FoundBy: []Finder{{"memlock", "TestClockPastLastToken"}},
+		},
 	}
 }

@@ -1,7 +1,6 @@
 package mutant
 
 import (
-	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -57,23 +56,4 @@ func (m Mutant) apply(root string) (string, error) {
 			m.Name, m.File, n, m.Old)
 	}
 	return strings.Replace(string(text), m.Old, m.New, 1), nil
-}
-
-// overlay writes the faulty file into dir, and returns the file that tells the
-// go command to read it in place of the one below root.
-func (m Mutant) overlay(root, dir string) (string, error) {
-	text, err := m.apply(root)
-	if err != nil {
-		return "", err
-	}
-	faulty, list := filepath.Join(dir, filepath.Base(m.File)), filepath.Join(dir, "overlay.json")
-	if err := os.WriteFile(faulty, []byte(text), 0o644); err != nil {
-		return "", err
-	}
-	replace := map[string]map[string]string{"Replace": {filepath.Join(root, m.File): faulty}}
-	data, err := json.Marshal(replace)
-	if err != nil {
-		return "", err
-	}
-	return list, os.WriteFile(list, data, 0o644)
 }

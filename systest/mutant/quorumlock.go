@@ -15,7 +15,7 @@ func quorumMutants() []Mutant {
 			Breaks:  "Acceptances of a token that was proposed before count for the present one.",
 			Old:     "if v.token != a.present.token {",
 			New:     "if v.token == 0 {",
-			FoundBy: []Finder{{"quorumlock", "TestHistories"}},
+			FoundBy: []Finder{{"quorumlock", "TestLateVoteCountsForItsToken"}},
 		},
 		{
 			Name: "quorum-counts-all-own", Invariant: "I6", File: "quorumlock/ballot.go",
@@ -23,6 +23,13 @@ func quorumMutants() []Mutant {
 			Old:     "case t.ownMost >= b.quorum:",
 			New:     "case t.own >= b.quorum:",
 			FoundBy: []Finder{{"quorumlock", "TestVerdict"}},
+		},
+		{
+			Name: "quorum-follows-the-furthest", Invariant: "I2", File: "quorumlock/ballot.go",
+			Breaks:  "The next token follows the member whose clock is furthest ahead.",
+			Old:     "if candidate <= candidates[0]+uint64(guessLead.Microseconds()) {",
+			New:     "if candidate > 0 {",
+			FoundBy: []Finder{{"quorumlock", "TestNextToken"}, {"quorumlock", "TestWrongClockInCompany"}},
 		},
 		{
 			Name: "quorum-no-quarantine", Invariant: "I1", File: "memlock/member.go",

@@ -104,6 +104,13 @@ func redisLeaseMutants() []Mutant {
 			New:     "settle('fresh ' .. by)",
 			FoundBy: []Finder{redis("RedeemHandsOutOnce"), {"redislock", "TestRedeemByMany"}},
 		},
+		{
+			Name: "redis-clock-back-lasts", Invariant: "I8", File: "redislock/value.lua",
+			Breaks:  "A lease lasts as much longer as the server's clock goes back.",
+			Old:     "if lock.id and (lock.left < 0 or lock.left > lock.ttl) then",
+			New:     "if lock.id and lock.left < 0 then",
+			FoundBy: []Finder{{"redislock", "TestClockStepBack"}},
+		},
 	}
 }
 
@@ -116,14 +123,14 @@ func redisQueueMutants() []Mutant {
 			Breaks:  "A release does not hand the lock over: the next waiter finds out when it looks.",
 			Old:     "pcall(serve, s)",
 			New:     "",
-			FoundBy: []Finder{redis("WatchTellsGrant"), {"systest", "TestHandOverIsTwoMessages"}},
+			FoundBy: []Finder{redis("WatchTellsGrant")},
 		},
 		{
 			Name: "redis-lost-wake-up", Invariant: "I7", File: "redislock/serve.lua",
 			Breaks:  "Who is handed the lock is not told.",
 			Old:     "grant(s, p, token, p.ttl, p.ends)\n      tell(p.inbox, id, token)",
 			New:     "grant(s, p, token, p.ttl, p.ends)",
-			FoundBy: []Finder{redis("WatchTellsGrant"), {"redislock", "TestHandOverIsTold"}},
+			FoundBy: []Finder{redis("WatchTellsGrant")},
 		},
 		{
 			Name: "redis-barging", Invariant: "I7", File: "redislock/request.lua",
@@ -185,8 +192,36 @@ func redisQueueMutants() []Mutant {
 			Name: "redis-doubts-every-subscription", Invariant: "I7", File: "redislock/inbox.go",
 			Breaks:  "A grant from before the subscription is taken for a message that was lost, and the subscription is made anew.",
 			Old:     "owed = owed || i.hears && w.heard == i.made && !w.told",
-			New:     "owed = true",
+			New:     "owed = w != nil",
 			FoundBy: []Finder{{"redislock", "TestOwedMessage"}},
+		},
+		{
+			Name: "redis-hand-over-outlasts-place", Invariant: "I7", File: "redislock/serve.lua",
+			Breaks:  "A lease that is handed to a waiter that died lasts for longer than its place.",
+			Old:     "grant(s, p, token, p.ttl, p.ends)",
+			New:     "grant(s, p, token, 2 * p.ttl)",
+			FoundBy: []Finder{redis("HandedOverLeaseEndsWithPlace")},
+		},
+		{
+			Name: "redis-refresh-creates", Invariant: "I7", File: "redislock/refresh.lua",
+			Breaks:  "A refresh of a place that was given up makes another.",
+			Old:     "return { -5 }",
+			New:     "return { 0, 1, '', 1 }",
+			FoundBy: []Finder{redis("RefreshNeverCreates")},
+		},
+		{
+			Name: "redis-places-outlast-clock-back", Invariant: "I8", File: "redislock/state.lua",
+			Breaks:  "Places and shared leases last as much longer as the server's clock goes back.",
+			Old:     "if s.seen > millis() then",
+			New:     "if s.seen < 0 then",
+			FoundBy: []Finder{{"redislock", "TestClockStepBackWithQueue"}},
+		},
+		{
+			Name: "redis-kind-not-checked", Invariant: "I12", File: "redislock/request.lua",
+			Breaks:  "A semaphore is used with two limits.",
+			Old:     "if kind and kind ~= r.limit then",
+			New:     "if kind and kind ~= r.limit and kind == 0 then",
+			FoundBy: []Finder{redis("SemaphoreChecksKind")},
 		},
 	}
 }

@@ -1,6 +1,9 @@
+//go:build mutants
+
 package mutant
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
@@ -18,32 +21,36 @@ const (
 	hangLimit   = 15 * time.Second
 )
 
+// overlay writes the faulty file into dir, and returns the file that tells the
+// go command to read it in place of the one below root.
+func (m Mutant) overlay(root, dir string) (string, error) {
+	text, err := m.apply(root)
+	if err != nil {
+		return "", err
+	}
+	faulty, list := filepath.Join(dir, filepath.Base(m.File)), filepath.Join(dir, "overlay.json")
+	if err := os.WriteFile(faulty, []byte(text), 0o644); err != nil {
+		return "", err
+	}
+	replace := map[string]map[string]string{"Replace": {filepath.Join(root, m.File): faulty}}
+	data, err := json.Marshal(replace)
+	if err != nil {
+		return "", err
+	}
+	return list, os.WriteFile(list, data, 0o644)
+}
+
 // build compiles the tests of a package below root, with an overlay unless that
 // is "", and returns the binary, which it puts into dir.
 func build(root, pkg, overlay, dir string) (string, error) {
 	binary := filepath.Join(dir, strings.ReplaceAll(pkg, "/", "_")+".test")
 	cmd := exec.Command("go", "test", "-c", "-o", binary, "-overlay", overlay, ".")
-	if overlay == "" {
-		cmd = exec.Command("go", "test", "-c", "-o", binary, ".")
-	}
 	cmd.Dir = filepath.Join(root, pkg)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("the tests of %s do not compile: %w\n%s", pkg, err, out)
 	}
 	return binary, nil
 }
-
-// A verdict is what has become of one test.
-type verdict int
-
-const (
-	passed verdict = iota
-	failed
-	hung
-	unclear // it was not run, or something else went wrong
-)
-
-func (v verdict) String() string { return [...]string{"passed", "failed", "hung", "unclear"}[v] }
 
 // run runs one test of a binary as the go command would.
 func (f Finder) run(binary, root string, limit time.Duration) (v verdict, output string) {
@@ -52,24 +59,6 @@ func (f Finder) run(binary, root string, limit time.Duration) (v verdict, output
 	cmd.Env = append(os.Environ(), "PWD="+cmd.Dir)
 	out, err := cmd.CombinedOutput()
 	return f.judge(string(out), err), string(out)
-}
-
-// judge tells from the output of a run, and how it ended, what has become of
-// the test.
-func (f Finder) judge(output string, err error) verdict {
-	stands := func(word string) bool {
-		return regexp.MustCompile(`(?m)^ *--- ` + word + `: ` + regexp.QuoteMeta(f.Test) + ` \(`).MatchString(output)
-	}
-	switch {
-	case strings.Contains(output, "panic: test timed out"), strings.Contains(output, "all goroutines are asleep"),
-		strings.Contains(output, "panic: deadlock: all goroutines in bubble are blocked"):
-		return hung
-	case err == nil && stands("PASS"):
-		return passed
-	case err != nil && stands("FAIL"):
-		return failed
-	}
-	return unclear
 }
 
 // pattern returns what selects the test alone.

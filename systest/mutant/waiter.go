@@ -26,10 +26,10 @@ func waiterMutants() []Mutant {
 			FoundBy: []Finder{{".", "TestWaiterNeverSpins"}},
 		},
 		{
-			Name: "lost-news-is-never-found", Invariant: "I7", File: "wait.go",
-			Breaks:  "A waiter that finds by a refresh that it was handed the lock does not notice.",
-			Old:     "case r.reply.Err == nil && r.reply.Outcome == driver.Granted:",
-			New:     "case r.reply.Err == nil && r.reply.Outcome == driver.Granted && w.client == nil:",
+			Name: "head-sleeps-through-expiry", Invariant: "I7", File: "usher.go",
+			Breaks:  "The first of the queue does not look when the lease in the way ends by itself.",
+			Old:     "if w.Place == 1 && w.ExpiresIn != driver.Never {",
+			New:     "if w.Place == 0 && w.ExpiresIn != driver.Never {",
 			FoundBy: []Finder{{".", "TestLostNewsIsFoundByRefresh"}},
 		},
 		{
@@ -54,6 +54,34 @@ func waiterMutants() []Mutant {
 			FoundBy: []Finder{{".", "TestAcquireAllCannotDeadlock"}},
 			Hang:    true,
 		},
+		{
+			Name: "place-counts-from-reply", Invariant: "I3", File: "usher.go",
+			Breaks:  "A place counts from the answer to its refresh, and so does the lease that it becomes.",
+			Old:     "u.answerLocked(p, refresh{sent, replies[i]})",
+			New:     "u.answerLocked(p, refresh{u.client.now(), replies[i]})\n\t\t_ = sent",
+			FoundBy: []Finder{{".", "TestHandedOverLeaseIsTrustedNoLongerThanItLasts"}},
+		},
+		{
+			Name: "lost-place-keeps-its-id", Invariant: "I5", File: "wait.go",
+			Breaks:  "A waiter that lost its place asks for another under the same lease ID.",
+			Old:     "w.req.LeaseID, w.uncertain, w.queued = driver.NewLeaseID(), false, instant{}",
+			New:     "w.uncertain, w.queued = false, instant{}",
+			FoundBy: []Finder{{".", "TestLateGrantIsCalledOff"}},
+		},
+		{
+			Name: "gather-deadline-from-reply", Invariant: "I3", File: "gather.go",
+			Breaks:  "The deadlines of AcquireAll count from the reply, not from before the request.",
+			Old:     "end := sent.add(trusted(g.opts.TTL))",
+			New:     "end := g.client.now().add(trusted(g.opts.TTL))",
+			FoundBy: []Finder{{".", "TestAcquireAllErrors"}},
+		},
+		{
+			Name: "closed-client-gathers", Invariant: "", File: "gather.go",
+			Breaks:  "AcquireAll returns leases of a client that was closed meanwhile.",
+			Old:     "if err == nil && c.isClosed() {",
+			New:     "if err == nil && c.isClosed() && err != nil {",
+			FoundBy: []Finder{{".", "TestCloseMeetsGrant"}},
+		},
 	}
 }
 
@@ -72,7 +100,7 @@ func workMutants() []Mutant {
 			Name: "complete-is-not-repeated", Invariant: "I6", File: "complete.go",
 			Breaks:  "A result whose first request gets no answer is not stored again.",
 			Old:     "if permanent(err) || !backoff.sleep(ctx) {",
-			New:     "if permanent(err) || ctx != nil {",
+			New:     "if permanent(err) || !backoff.sleep(ctx) || err != nil {",
 			FoundBy: []Finder{{".", "TestCompleteIsRepeated"}},
 		},
 		{

@@ -1,0 +1,79 @@
+package quorumlock_test
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/memlock"
+	"github.com/holdfast-locks/holdfast/quorumlock"
+)
+
+// A voter is a member that hears of tokens below one, and may be late to answer.
+// Of others it hears only if it is told all.
+type voter struct {
+	*memlock.Member
+	below uint64
+	late  time.Duration
+	all   bool
+	asked atomic.Int32
+}
+
+func (v *voter) Propose(ctx context.Context, req driver.ProposeRequest) (driver.ProposeReply, error) {
+	v.asked.Add(1)
+	if req.Token >= v.below && !v.all {
+		<-ctx.Done()
+		return driver.ProposeReply{}, ctx.Err()
+	}
+	reply, err := v.Member.Propose(ctx, req)
+	if req.Token < v.below {
+		time.Sleep(v.late)
+	}
+	return reply, err
+}
+
+// TestLateVoteCountsForItsToken: an acceptance that comes when a greater token
+// was proposed already does not count for that one. Two of three members refuse
+// the first token. The third accepts it, but that is heard late. Then only one
+// hears of the second token: that is no majority. INVARIANT I2.
+func TestLateVoteCountsForItsToken(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		lifted := uint64(time.Now().Add(time.Minute).UnixMicro())
+		a, b, c := &voter{below: lifted}, &voter{below: lifted, late: 20 * time.Millisecond}, &voter{below: lifted, all: true}
+		for _, v := range []*voter{a, b, c} {
+			v.Member = memlock.NewMember()
+			if err := v.Admit(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if v == b {
+				continue
+			}
+			_, err := v.Withdraw(t.Context(), driver.WithdrawRequest{
+				Name: "a", LeaseID: driver.NewLeaseID(), Token: lifted, Lead: time.Hour,
+			})
+			if !errors.Is(err, driver.ErrLost) {
+				t.Fatalf("Withdraw of what was not proposed: %v", err)
+			}
+		}
+		engine, err := quorumlock.New([]driver.Member{a, b, c}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer engine.Close()
+		reply, err := engine.Acquire(t.Context(), driver.AcquireRequest{
+			Name: "a", LeaseID: driver.NewLeaseID(), TTL: 10 * time.Second,
+		})
+		if !errors.Is(err, quorumlock.ErrNoQuorum) {
+			t.Errorf("Acquire: %+v, %v; want ErrNoQuorum: only one member has a lease with the token %d", reply, err, reply.Token)
+		}
+		for _, v := range []*voter{a, b, c} {
+			if n := v.asked.Load(); n != 2 {
+				t.Errorf("%d proposals to a member, want two rounds", n)
+			}
+		}
+	})
+}

@@ -1,0 +1,36 @@
+package mutant
+
+import (
+	"regexp"
+	"strings"
+)
+
+// A verdict is what has become of one test.
+type verdict int
+
+const (
+	passed verdict = iota
+	failed
+	hung
+	unclear // it was not run, or something else went wrong
+)
+
+func (v verdict) String() string { return [...]string{"passed", "failed", "hung", "unclear"}[v] }
+
+// judge tells from the output of a run, and how it ended, what has become of
+// the test.
+func (f Finder) judge(output string, err error) verdict {
+	stands := func(word string) bool {
+		return regexp.MustCompile(`(?m)^ *--- ` + word + `: ` + regexp.QuoteMeta(f.Test) + ` \(`).MatchString(output)
+	}
+	switch {
+	case strings.Contains(output, "panic: test timed out"), strings.Contains(output, "all goroutines are asleep"),
+		strings.Contains(output, "panic: deadlock: all goroutines in bubble are blocked"):
+		return hung
+	case err == nil && stands("PASS"):
+		return passed
+	case err != nil && stands("FAIL"):
+		return failed
+	}
+	return unclear
+}
