@@ -13,10 +13,41 @@
 // would round them: a script that forgets '%.0f' is found by the tests on a
 // real server, not here.
 //
+// # What happens in a run
+//
+// Three to five clients, with two or three workers each, compete for two names
+// and for the keys of do-once work: exclusively, shared, as a semaphore, with
+// and without waiting, with every option that changes a lease's end. Requests,
+// replies and messages are lost, delayed and repeated; hosts are cut off or
+// die; the server stands still, restarts with or without its data, forgets
+// everything, or its clock is stepped. Then all is well again, the work ends,
+// the clients are closed, and a day goes by.
+//
+// # What must hold
+//
+//   - Until the store loses data or its clock goes forward, no two leases that
+//     exclude one another are trusted at the same instant, and what a client
+//     trusts the store keeps for at least as long. Virtual time is one clock,
+//     so both are compared to the nanosecond.
+//   - A resource refuses no valid lease meanwhile, and do-once work is done
+//     once.
+//   - Always: tokens grow in the order of the grants, over a loss of data as
+//     long as the clock has come further than it was wrong; a resource accepts
+//     no token below one that it has accepted; nobody who has a place is
+//     overtaken; nobody is in the way for longer than his TTL; what the store
+//     is said to have confirmed it had; no renewal is sent after a release; no
+//     waiter spins.
+//   - Unless data was lost: no lease ID is granted after the store has
+//     confirmed its end, and clients that are closed leave nothing.
+//   - Once all is well nobody waits for a free name for longer than a refresh,
+//     and everybody is served. In the end only last tokens and records are
+//     left, a day later nothing, and no goroutine.
+//
 // # What a seed decides
 //
 // The clients, their work, the faults and what the network does to each
-// message. It does not decide how goroutines are scheduled at one instant,
-// nor the library's own jitter, which no program can seed: a replay meets the
-// same faults at the same times, and mostly, but not always, the same end.
+// message. It does not decide how goroutines are scheduled at one instant, nor
+// the library's own jitter, which nobody can seed: a replay meets faults of the
+// same kinds at the same times, but not always the same end. -repeat makes the
+// run of a seed many times, until something is found.
 package sim

@@ -173,6 +173,9 @@ func getRange(k *keyspace, args []string) any {
 	if e == nil {
 		return ""
 	}
+	if last < 0 && (first >= 0 || first <= last) {
+		last = max(last+len(e.text), 0) // Redis takes an end before the first byte for the first
+	}
 	first, last = span(first, last, len(e.text))
 	return e.text[first:last]
 }

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"os"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -33,6 +34,8 @@ type link struct {
 }
 
 var _ net.Conn = (*link)(nil)
+
+func (l *link) String() string { return l.host.name + "#" + strconv.Itoa(l.id) }
 
 // newLink is called with the network's lock.
 func newLink(h *host, id int) *link {
@@ -75,7 +78,6 @@ func (l *link) arrive(args []string, f fate) {
 	hung := l.hung
 	l.delay = f.replyDelay
 	l.mu.Unlock()
-	script := strings.HasPrefix(strings.ToUpper(args[0]), "EVAL")
 	switch {
 	case hung:
 		return
@@ -89,25 +91,32 @@ func (l *link) arrive(args []string, f fate) {
 		l.answers = false
 		l.mu.Unlock()
 	}
-	if script && f.twice {
-		n.count("twice", "%v: %s", l, brief(args))
-		first := l.session
-		if f.second {
-			first = &session{send: func([]byte) {}}
-		}
-		n.server.handle(first, args)
-		if !f.second {
-			n.server.handle(&session{send: func([]byte) {}}, args)
-			return
-		}
-	}
-	n.server.handle(l.session, args)
+	script := strings.HasPrefix(strings.ToUpper(args[0]), "EVAL")
+	l.carryOut(args, script && f.twice, f.second)
 	if f.mute {
 		l.hang(f.reset)
 		if script && f.replay {
 			time.AfterFunc(f.replayAfter, func() { l.replay(args) })
 		}
 	}
+}
+
+// carryOut lets the server carry out a request, perhaps twice, and answer the
+// first or the second time.
+func (l *link) carryOut(args []string, twice, second bool) {
+	n, nobody := l.host.net, &session{send: func([]byte) {}}
+	switch {
+	case !twice:
+		n.server.handle(l.session, args)
+		return
+	case second:
+		n.server.handle(nobody, args)
+		n.server.handle(l.session, args)
+	default:
+		n.server.handle(l.session, args)
+		n.server.handle(nobody, args)
+	}
+	n.count("twice", "%v: %s", l, brief(args))
 }
 
 // replay is what a proxy does that got no reply.
@@ -122,27 +131,15 @@ func (l *link) replay(args []string) {
 
 // reply sends bytes to the client. It is called with the server's lock.
 func (l *link) reply(b []byte) {
-	push := b[0] == '>' && strings.Contains(string(b[:min(len(b), 20)]), "message")
 	l.mu.Lock()
-	delay := l.delay
-	if push {
-		delay = between(l.chance, fastest, usual)
-	}
-	dropped := l.hung || !l.answers
-	if push && !dropped {
-		n := l.host.net
-		n.mu.Lock()
-		dropped = l.chance.Float64() < n.odds.news
-		if dropped {
-			n.injected["news"]++
-		}
-		n.mu.Unlock()
+	delay, dropped := l.delay, l.hung || !l.answers
+	if news := b[0] == '>' && strings.Contains(string(b[:min(len(b), 20)]), "message"); news && !dropped {
+		delay, dropped = l.host.net.drawNews(l.chance)
 	}
 	l.mu.Unlock()
-	if dropped {
-		return
+	if !dropped {
+		l.replies.push(delay, func() { l.deliver(b) })
 	}
-	l.replies.push(delay, func() { l.deliver(b) })
 }
 
 func (l *link) deliver(b []byte) {
@@ -254,3 +251,22 @@ func (l *link) SetWriteDeadline(time.Time) error { return nil }
 
 func (l *link) LocalAddr() net.Addr  { return &net.TCPAddr{} }
 func (l *link) RemoteAddr() net.Addr { return &net.TCPAddr{} }
+
+// brief is a command for people: the script, by the beginning of its hash, and
+// the lease ID where it is easily found.
+func brief(args []string) string {
+	words := []string{args[0]}
+	for _, arg := range args[1:] {
+		if len(arg) == 40 {
+			arg = arg[:6]
+		}
+		if len(arg) > 60 {
+			arg = arg[:60]
+		}
+		words = append(words, arg)
+		if len(words) == 5 {
+			break
+		}
+	}
+	return strings.Join(words, " ")
+}

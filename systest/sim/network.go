@@ -6,7 +6,6 @@ import (
 	"errors"
 	"math/rand/v2"
 	"net"
-	"strconv"
 	"sync"
 	"syscall"
 	"time"
@@ -14,7 +13,7 @@ import (
 
 // A network joins hosts to one server.
 type network struct {
-	server *Server
+	server *server
 	seed   uint64
 	note   func(format string, args ...any)
 
@@ -46,7 +45,7 @@ type host struct {
 	dead bool      // the same for ever
 }
 
-func newNetwork(server *Server, seed uint64, note func(string, ...any)) *network {
+func newNetwork(server *server, seed uint64, note func(string, ...any)) *network {
 	return &network{server: server, seed: seed, note: note, links: map[*link]struct{}{}, injected: map[string]int{}}
 }
 
@@ -166,10 +165,23 @@ func (n *network) draw(r *rand.Rand) fate {
 	return f
 }
 
+// drawNews decides the fate of a message of publish and subscribe.
+func (n *network) drawNews(r *rand.Rand) (delay time.Duration, dropped bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	delay = between(r, fastest, usual)
+	if slow := between(r, 0, max(n.odds.slowest, 1)); r.Float64() < n.odds.slow {
+		delay += slow
+	}
+	dropped = r.Float64() < n.odds.news
+	if dropped {
+		n.injected["news"]++
+	}
+	return delay, dropped
+}
+
 func between(r *rand.Rand, low, high time.Duration) time.Duration {
 	return low + time.Duration(r.Int64N(int64(high-low)))
 }
 
 func streamOf(seed uint64, id int) *rand.Rand { return rand.New(rand.NewPCG(seed, uint64(id))) }
-
-func (l *link) String() string { return l.host.name + "#" + strconv.Itoa(l.id) }

@@ -8,13 +8,13 @@ import (
 	"time"
 )
 
-// A Server is a Redis server in memory. Its clock follows the local one, which
+// A server is a Redis server in memory. Its clock follows the local one, which
 // in a bubble of testing/synctest is virtual, plus an offset.
-type Server struct {
+type server struct {
 	scripts *Scripts
-	// watch is called after each script with its keys, while nothing else
-	// runs on the server; nil is nobody.
-	watch func(script string, keys []string)
+	// watch is called after each script with its keys and reply, while nothing
+	// else runs on the server; nil is nobody.
+	watch func(keys []string, reply any)
 
 	mu     sync.Mutex // guards the rest
 	space  *keyspace
@@ -29,30 +29,30 @@ type session struct {
 	channels []string
 }
 
-// NewServer returns an empty server.
-func NewServer(scripts *Scripts) *Server {
-	return &Server{scripts: scripts, space: newKeyspace(), loaded: map[string]bool{}, inbox: map[string][]*session{}}
+// newServer returns an empty server.
+func newServer(scripts *Scripts) *server {
+	return &server{scripts: scripts, space: newKeyspace(), loaded: map[string]bool{}, inbox: map[string][]*session{}}
 }
 
-func (s *Server) tickLocked() {
+func (s *server) tickLocked() {
 	s.space.clock = time.Now().Add(s.offset).UnixMicro()
 }
 
 // instantLocked returns when the server's clock, unless it is stepped
 // meanwhile, shows so many milliseconds.
-func (s *Server) instantLocked(millis int64) time.Time {
+func (s *server) instantLocked(millis int64) time.Time {
 	return time.UnixMilli(millis).Add(-s.offset)
 }
 
 // step moves the clock.
-func (s *Server) step(d time.Duration) {
+func (s *server) step(d time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.offset += d
 }
 
 // restart forgets what a process forgets, and the data too unless kept.
-func (s *Server) restart(keep bool) {
+func (s *server) restart(keep bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	clear(s.loaded)
@@ -62,14 +62,14 @@ func (s *Server) restart(keep bool) {
 	}
 }
 
-func (s *Server) flush() {
+func (s *server) flush() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	clear(s.space.data)
 }
 
 // handle carries one command out and sends the reply.
-func (s *Server) handle(from *session, args []string) {
+func (s *server) handle(from *session, args []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.tickLocked()
@@ -83,7 +83,7 @@ func (s *Server) handle(from *session, args []string) {
 	}
 }
 
-func (s *Server) doLocked(args []string) any {
+func (s *server) doLocked(args []string) any {
 	switch strings.ToUpper(args[0]) {
 	case "PING":
 		return status("PONG")
@@ -111,7 +111,7 @@ func (s *Server) doLocked(args []string) any {
 }
 
 // evalLocked runs a script by its text or by its hash.
-func (s *Server) evalLocked(args []string) any {
+func (s *server) evalLocked(args []string) any {
 	if len(args) < 3 {
 		return errSyntax
 	}
@@ -132,19 +132,19 @@ func (s *Server) evalLocked(args []string) any {
 	keys := args[3 : 3+n]
 	reply := s.scripts.run(hash, keys, args[3+n:], s.doLocked)
 	if s.watch != nil {
-		s.watch(hash, keys)
+		s.watch(keys, reply)
 	}
 	return reply
 }
 
-func (s *Server) publishLocked(channel, message string) any {
+func (s *server) publishLocked(channel, message string) any {
 	for _, to := range s.inbox[channel] {
 		to.send(encodePush("message", channel, message))
 	}
 	return int64(len(s.inbox[channel]))
 }
 
-func (s *Server) subscribeLocked(from *session, verb string, channels []string) {
+func (s *server) subscribeLocked(from *session, verb string, channels []string) {
 	if verb == "unsubscribe" && len(channels) == 0 {
 		channels = slices.Clone(from.channels)
 	}
@@ -158,14 +158,14 @@ func (s *Server) subscribeLocked(from *session, verb string, channels []string) 
 	}
 }
 
-func (s *Server) leaveLocked(from *session, channel string) {
+func (s *server) leaveLocked(from *session, channel string) {
 	same := func(other *session) bool { return other == from }
 	s.inbox[channel] = slices.DeleteFunc(s.inbox[channel], same)
 	from.channels = slices.DeleteFunc(from.channels, func(c string) bool { return c == channel })
 }
 
 // leave ends a session.
-func (s *Server) leave(from *session) {
+func (s *server) leave(from *session) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, channel := range slices.Clone(from.channels) {

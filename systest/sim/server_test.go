@@ -29,7 +29,7 @@ func TestServerConforms(t *testing.T) {
 	}
 	enginetest.Run(t, enginetest.Harness{
 		Open: func(t testing.TB) driver.Engine {
-			return open(t, newNetwork(NewServer(scripts), 1, func(string, ...any) {}))
+			return open(t, newNetwork(newServer(scripts), 1, func(string, ...any) {}))
 		},
 		Join:   func(t testing.TB, e driver.Engine) driver.Engine { return open(t, stores[e]) },
 		Unit:   400 * time.Millisecond,

@@ -1,0 +1,145 @@
+package sim
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/holdfast-locks/holdfast"
+)
+
+// A history is what happened in one run. Its methods are safe for concurrent
+// use. The server's lock may be held when its lock is taken, never the other
+// way round.
+type history struct {
+	began time.Time
+
+	mu         sync.Mutex // guards the rest
+	events     []event
+	violations []string
+	first      int // number of events before the first violation
+
+	tainted  time.Time // when the store lost data or its clock went forward; zero: never
+	lost     bool      // the store has lost data
+	tenures  map[holdfast.LeaseID]*tenure
+	byName   map[string][]*tenure
+	askedBy  map[holdfast.LeaseID]*host // who asked for a lease ID
+	waiting  map[string]int             // workers that wait for a name, on hosts that live
+	onces    map[string]*onceBook
+	accepted map[string][]write // by resource
+	counts   map[string]int
+}
+
+// An event is one line of the trace. It is written out only if it is printed.
+type event struct {
+	at     time.Time
+	format string
+	args   []any
+}
+
+// A tenure is the time for which one client trusted one lease in one mode.
+type tenure struct {
+	lease    *holdfast.Lease
+	holder   string
+	mode     holdfast.Mode
+	from, to time.Time // to is zero while it lasts
+}
+
+// A write is one that a resource has accepted.
+type write struct {
+	token uint64
+	id    holdfast.LeaseID
+}
+
+func newHistory() *history {
+	return &history{
+		began: time.Now(), tenures: map[holdfast.LeaseID]*tenure{}, byName: map[string][]*tenure{},
+		askedBy: map[holdfast.LeaseID]*host{}, waiting: map[string]int{}, onces: map[string]*onceBook{},
+		accepted: map[string][]write{}, counts: map[string]int{},
+	}
+}
+
+// note adds a line to the trace.
+func (h *history) note(format string, args ...any) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.noteLocked(format, args...)
+}
+
+func (h *history) noteLocked(format string, args ...any) {
+	h.events = append(h.events, event{time.Now(), format, args})
+}
+
+// violate records that something happened which must not.
+func (h *history) violate(format string, args ...any) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.violateLocked(format, args...)
+}
+
+func (h *history) violateLocked(format string, args ...any) {
+	if len(h.violations) == 0 {
+		h.first = len(h.events)
+	}
+	h.violations = append(h.violations, h.line(event{time.Now(), format, args}))
+	h.noteLocked("VIOLATION: "+format, args...)
+}
+
+func (h *history) line(e event) string {
+	return fmt.Sprintf("%12.6f  ", e.at.Sub(h.began).Seconds()) + fmt.Sprintf(e.format, e.args...)
+}
+
+// Lines of the trace that are printed around the first violation.
+const (
+	linesBefore = 120
+	linesAfter  = 20
+)
+
+// trace returns what happened around the first violation.
+func (h *history) trace() string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	var b strings.Builder
+	for _, e := range h.events[max(0, h.first-linesBefore):min(len(h.events), h.first+linesAfter)] {
+		b.WriteString(h.line(e) + "\n")
+	}
+	return b.String()
+}
+
+// taint notes that from now on exclusion is not promised; lost says that the
+// store has lost data.
+func (h *history) taint(lost bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.lost = h.lost || lost
+	if h.tainted.IsZero() {
+		h.tainted = time.Now()
+	}
+}
+
+func (h *history) isTainted() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return !h.tainted.IsZero()
+}
+
+func (h *history) count(what string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.counts[what]++
+}
+
+// asks notes which host draws up requests for a lease ID.
+func (h *history) asks(id holdfast.LeaseID, by *host) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.askedBy[id] = by
+}
+
+// waits notes that a worker begins (1) or ceases (-1) to wait for a name.
+func (h *history) waits(name string, n int) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.waiting[name] += n
+}

@@ -1,0 +1,262 @@
+package sim
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/holdfast-locks/holdfast"
+)
+
+// An oracle looks at the store after each script. It reads the keys in Go, on
+// its own, and knows what the scripts must never do with them.
+type oracle struct {
+	*history
+	server   *server
+	offsetUp time.Duration // how far ahead the server's clock ever was
+	books    map[string]*book
+	seen     map[holdfast.LeaseID]time.Time // when the store last had a lease
+	ended    map[holdfast.LeaseID]bool      // the store has confirmed the end
+	rates    map[holdfast.LeaseID]rate      // of requests
+}
+
+// A book is what the oracle remembers of one name.
+type book struct {
+	granted map[holdfast.LeaseID]uint64      // every lease that there ever was
+	queue   map[holdfast.LeaseID]storedPlace // after the last script
+	max     uint64                           // the greatest token since the store last lost data
+	maxAt   time.Time                        // when it was granted
+	old     uint64                           // the greatest token before
+	oldAt   time.Time
+}
+
+// A view is the store's state of one name.
+type view struct {
+	leases map[holdfast.LeaseID]storedLease
+	limit  int           // of permits; 0 if the leases are none
+	places []storedPlace // whether they are live or not
+}
+
+type storedLease struct {
+	ends    int64 // ms of the server's clock
+	ttl     int64 // ms
+	token   uint64
+	permits int
+}
+
+type storedPlace struct {
+	id     holdfast.LeaseID
+	number float64
+	ends   int64
+}
+
+func newOracle(h *history, s *server, names []string) *oracle {
+	o := &oracle{history: h, server: s, offsetUp: s.offset, books: map[string]*book{},
+		seen: map[holdfast.LeaseID]time.Time{}, ended: map[holdfast.LeaseID]bool{},
+		rates: map[holdfast.LeaseID]rate{},
+	}
+	for _, name := range names {
+		o.books[name] = &book{granted: map[holdfast.LeaseID]uint64{}}
+	}
+	s.watch = o.look
+	return o
+}
+
+// companions returns what the keys beside a lock's begin with; see redislock.
+func companions(name string) string { return "holdfast:{" + name + "}:" }
+
+// view reads the state of a name. It is called with the server's lock.
+func (o *oracle) view(name string) view {
+	v := view{leases: map[holdfast.LeaseID]storedLease{}}
+	space, base := o.server.space, companions(name)
+	part := func(kind string) *entry { return space.find(base + kind + ":" + name) }
+	detail, waiters := part("detail"), part("waiters")
+	if lock := space.find(name); lock != nil {
+		v.readLeases(space, lock, part("holders"), detail)
+	}
+	if queue := part("queue"); queue != nil && waiters != nil && detail != nil {
+		for _, id := range ranked(queue) {
+			if _, known := detail.hash["w"+id]; known {
+				v.places = append(v.places, storedPlace{holdfast.LeaseID(id), queue.set[id], int64(waiters.set[id])})
+			}
+		}
+	}
+	return v
+}
+
+func (v *view) readLeases(space *keyspace, lock, holders, detail *entry) {
+	words := strings.SplitN(lock.text, " ", 4)
+	if group, shared := strings.CutPrefix(words[0], "*"); shared {
+		v.limit, _ = strconv.Atoi(words[1])
+		if holders == nil || detail == nil || detail.hash["group"] != group {
+			return
+		}
+		for member, ends := range holders.set {
+			record := strings.SplitN(detail.hash["h"+member], " ", 4)
+			if strings.HasPrefix(member, "-") || len(record) < 3 || int64(ends) <= space.millis() {
+				continue
+			}
+			l := storedLease{ends: int64(ends)}
+			l.ttl, _ = strconv.ParseInt(record[0], 10, 64)
+			l.token, _ = strconv.ParseUint(record[1], 10, 64)
+			l.permits, _ = strconv.Atoi(record[2])
+			v.leases[holdfast.LeaseID(member)] = l
+		}
+		return
+	}
+	if len(words) == 4 && !strings.HasPrefix(words[0], "-") {
+		token, _ := strconv.ParseUint(words[1], 10, 64)
+		ttl, _ := strconv.ParseInt(words[2], 10, 64)
+		v.leases[holdfast.LeaseID(words[0])] = storedLease{ends: lock.ends, ttl: ttl, token: token}
+	}
+}
+
+// look checks the names that a script was given. It is called with the
+// server's lock.
+func (o *oracle) look(keys []string, reply any) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, key := range keys {
+		if b := o.books[key]; b != nil {
+			v := o.view(key)
+			o.checkLocked(key, b, v)
+			if held(reply) {
+				o.checkLengthsLocked(key, v)
+			}
+		}
+	}
+}
+
+// held reports whether a reply is that of acquire.lua to a request that has to
+// wait.
+func held(reply any) bool {
+	items, _ := reply.([]any)
+	return len(items) == 4 && items[0] == int64(0)
+}
+
+// checkLengthsLocked: who has to wait waits for no longer than the TTL of who
+// is in the way, also after the server's clock went back.
+func (o *oracle) checkLengthsLocked(name string, v view) {
+	for id, l := range v.leases {
+		if left := l.ends - o.server.space.millis(); left > l.ttl {
+			o.violateLocked("lease %s of %s, with a TTL of %d ms, is in the way for another %d ms", short(id), name, l.ttl, left)
+		}
+	}
+}
+
+func (o *oracle) checkLocked(name string, b *book, v view) {
+	used := 0
+	var fresh []holdfast.LeaseID
+	for id, l := range v.leases {
+		used += l.permits
+		o.seen[id] = time.Now()
+		token, known := b.granted[id]
+		if !known || token != l.token { // known: it ended unseen by its client, which has asked again
+			fresh = append(fresh, id)
+		}
+	}
+	if v.limit > 0 && used > v.limit {
+		o.violateLocked("the store has granted %d permits of %s, of %d", used, name, v.limit)
+	}
+	// One script may hand over to several: in the order of their tokens.
+	slices.SortFunc(fresh, func(x, y holdfast.LeaseID) int { return cmp.Compare(v.leases[x].token, v.leases[y].token) })
+	for _, id := range fresh {
+		o.grantedLocked(name, b, v, id)
+	}
+	o.checkExpiriesLocked(name, v)
+	b.queue = map[holdfast.LeaseID]storedPlace{}
+	for _, p := range v.places {
+		b.queue[p.id] = p
+	}
+}
+
+// grantedLocked checks a lease that was not there before.
+func (o *oracle) grantedLocked(name string, b *book, v view, id holdfast.LeaseID) {
+	token, now := v.leases[id].token, time.Now()
+	o.counts["grants"]++
+	o.noteLocked("server: grants %s to lease %s, token %d", name, short(id), token)
+	// INVARIANT I2: over a loss of data only if the clock has come further
+	// than it was wrong.
+	survives := now.Sub(b.oldAt) > o.offsetUp-o.server.offset+time.Millisecond
+	if token <= b.max || token <= b.old && survives {
+		o.violateLocked("token %d of %s, lease %s, is not above %d, and %d of %v before",
+			token, name, short(id), b.max, b.old, now.Sub(b.oldAt))
+	}
+	b.max, b.maxAt = max(b.max, token), now
+	b.granted[id] = token
+	if o.ended[id] && !o.lost {
+		o.violateLocked("lease %s of %s is granted after its end was confirmed", short(id), name)
+	}
+	// INVARIANT I7: nobody who waits is overtaken.
+	own, waited := b.queue[id]
+	o.noteLocked("server: the queue of %s was %v, and is %v", name, b.queue, v.places)
+	if !waited {
+		own.number = math.Inf(1)
+	}
+	for _, p := range v.places {
+		// Who was late, or has another number, has lost the place and joined again.
+		before := b.queue[p.id]
+		if before.number == p.number && before.ends > o.server.space.millis() && p.number < own.number {
+			o.violateLocked("lease %s of %s overtakes %s, which has place %.0f", short(id), name, short(p.id), p.number)
+			break
+		}
+	}
+}
+
+// checkExpiriesLocked: INVARIANT I3. What a client trusts, the store keeps.
+func (o *oracle) checkExpiriesLocked(name string, v view) {
+	if !o.tainted.IsZero() {
+		return
+	}
+	now := time.Now()
+	for _, t := range o.byName[name] {
+		deadline := t.lease.Deadline()
+		if !t.to.IsZero() || t.lease.Context().Err() != nil || !deadline.After(now) {
+			continue
+		}
+		l, live := v.leases[t.lease.ID()]
+		switch {
+		case !live:
+			o.violateLocked("%s trusts lease %s of %s for another %v; the store has ended it",
+				t.holder, short(t.lease.ID()), name, deadline.Sub(now))
+		case l.token != t.lease.Token():
+			o.violateLocked("%s has token %d of %s, the store %d", t.holder, t.lease.Token(), name, l.token)
+		case deadline.After(o.server.instantLocked(l.ends)):
+			o.violateLocked("%s trusts lease %s of %s until %v after the store's end",
+				t.holder, short(t.lease.ID()), name, deadline.Sub(o.server.instantLocked(l.ends)))
+		}
+	}
+}
+
+// losesData is called before the store loses its data.
+func (o *oracle) losesData() {
+	o.taint(true)
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, b := range o.books {
+		b.old, b.oldAt = max(b.old, b.max), b.maxAt
+		b.max, b.queue = 0, nil
+	}
+}
+
+// steps is called when the server's clock is stepped.
+func (o *oracle) steps(d time.Duration) {
+	if d > 0 {
+		o.taint(false)
+	}
+	o.server.step(d)
+	o.server.mu.Lock()
+	defer o.server.mu.Unlock()
+	o.offsetUp = max(o.offsetUp, o.server.offset)
+}
+
+// free reports whether the store has no live lease of a name.
+func (o *oracle) free(name string) bool {
+	o.server.mu.Lock()
+	defer o.server.mu.Unlock()
+	o.server.tickLocked()
+	return len(o.view(name).leases) == 0
+}

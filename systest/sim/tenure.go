@@ -1,0 +1,105 @@
+package sim
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/holdfast-locks/holdfast"
+)
+
+// holds notes that a client trusts a lease from now until its context ends.
+func (h *history) holds(holder string, l *holdfast.Lease) {
+	h.mu.Lock()
+	t := &tenure{lease: l, holder: holder, mode: l.Mode(), from: time.Now()}
+	if h.tenures[l.ID()] != nil {
+		h.violateLocked("%s: the lease ID %s was handed out twice", holder, short(l.ID()))
+	}
+	h.tenures[l.ID()] = t
+	h.byName[l.Name()] = append(h.byName[l.Name()], t)
+	h.counts["leases"]++
+	h.noteLocked("%s: holds %s, lease %s, token %d, %v, for %v",
+		holder, l.Name(), short(l.ID()), l.Token(), l.Mode(), time.Until(l.Deadline()))
+	h.mu.Unlock()
+	context.AfterFunc(l.Context(), func() {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		h.tenures[l.ID()].to = time.Now()
+		h.noteLocked("%s: its lease %s of %s is over: %v", holder, short(l.ID()), l.Name(), context.Cause(l.Context()))
+	})
+}
+
+// shares notes that a lease is about to become shared.
+func (h *history) shares(l *holdfast.Lease) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	old := h.tenures[l.ID()]
+	if !old.to.IsZero() {
+		return
+	}
+	old.to = time.Now()
+	t := &tenure{lease: l, holder: old.holder, mode: holdfast.Shared, from: old.to}
+	h.tenures[l.ID()] = t
+	h.byName[l.Name()] = append(h.byName[l.Name()], t)
+	h.noteLocked("%s: downgrades lease %s of %s", t.holder, short(l.ID()), l.Name())
+}
+
+// renews is told of each renewal that the library sends. INVARIANT I9: none is
+// sent for a lease that is over.
+func (h *history) renews(id holdfast.LeaseID) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if t := h.tenures[id]; t != nil && !t.to.IsZero() && t.to.Before(time.Now()) {
+		h.violateLocked("%s: a renewal of lease %s of %s is sent %v after its end",
+			t.holder, short(id), t.lease.Name(), time.Since(t.to))
+	}
+}
+
+// isOver checks a lease of which the store has just said that it is lost.
+func (h *history) isOver(id holdfast.LeaseID) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if t := h.tenures[id]; t != nil && t.to.IsZero() {
+		h.violateLocked("%s still trusts lease %s of %s; the store has answered that it is lost", t.holder, short(id), t.lease.Name())
+	}
+}
+
+// checkExclusion finds the leases of a name that were trusted at the same
+// instant and must not be. INVARIANT I1, as clients see it: an interval holds
+// its beginning and not its end.
+func (h *history) checkExclusion() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, all := range h.byName {
+		slices.SortStableFunc(all, func(a, b *tenure) int { return a.from.Compare(b.from) })
+		var live []*tenure
+		for _, t := range all {
+			if !h.tainted.IsZero() && !t.from.Before(h.tainted) {
+				break
+			}
+			live = slices.DeleteFunc(live, func(o *tenure) bool { return !o.to.IsZero() && !o.to.After(t.from) })
+			if t.to.IsZero() || t.to.After(t.from) {
+				h.checkBesideLocked(t, live)
+				live = append(live, t)
+			}
+		}
+	}
+}
+
+func (h *history) checkBesideLocked(t *tenure, live []*tenure) {
+	permits := t.lease.Permits()
+	for _, o := range live {
+		permits += o.lease.Permits()
+		if t.lease != o.lease && (t.mode != o.mode || t.mode == holdfast.Exclusive) {
+			h.violateLocked("two holders of %s at %v: %s (%v, lease %s, token %d, since %v) and %s (%v, lease %s, token %d)",
+				t.lease.Name(), t.from.Sub(h.began), o.holder, o.mode, short(o.lease.ID()), o.lease.Token(), o.from.Sub(h.began),
+				t.holder, t.mode, short(t.lease.ID()), t.lease.Token())
+		}
+	}
+	if t.mode == holdfast.Semaphore && permits > t.lease.Limit() {
+		h.violateLocked("%d permits of %s are held at %v, of %d", permits, t.lease.Name(), t.from.Sub(h.began), t.lease.Limit())
+	}
+}
+
+// short is a lease ID for people.
+func short(id holdfast.LeaseID) string { return string(id[:min(len(id), 6)]) }
