@@ -145,6 +145,7 @@ func TestDeletedCompanion(t *testing.T) {
 // included, who asks again is granted the lock when the leases have ended, and
 // nothing is left in the end. INVARIANT I11.
 func TestDeletedKeyHeals(t *testing.T) {
+	t.Parallel()
 	server := testsvc.Redis(t)
 	e, admin := open(t, server.URL), plain(t, server)
 	n := 0
@@ -203,6 +204,7 @@ func onlyTokensLeft(t testing.TB, admin rueidis.Client) bool {
 // TestEverythingExpires: leases and places whose clients died leave nothing,
 // although nobody asks for the name again.
 func TestEverythingExpires(t *testing.T) {
+	t.Parallel()
 	server := testsvc.Redis(t)
 	e, admin := open(t, server.URL), plain(t, server)
 	for what, make := range scenes {

@@ -203,6 +203,7 @@ func TestDiagnoseReplica(t *testing.T) {
 }
 
 func TestDiagnoseGone(t *testing.T) {
+	t.Parallel()
 	server := testsvc.Redis(t)
 	e := open(t, server.URL)
 	server.Kill()
@@ -223,6 +224,7 @@ func TestDiagnoseGone(t *testing.T) {
 }
 
 func TestDiagnoseSentinel(t *testing.T) {
+	t.Parallel()
 	g := testsvc.Sentinel(t, persistent...)
 	d := diagnose(t, g.URL)
 	wantOnly(t, d)
@@ -264,6 +266,7 @@ func count(d driver.Diagnosis, key string) (n int) {
 }
 
 func TestDiagnoseCluster(t *testing.T) {
+	t.Parallel()
 	c := testsvc.RedisCluster(t, persistent...)
 	e := open(t, c.URL)
 	drivertest.Cycle(t, e, "a")
@@ -299,6 +302,7 @@ func TestDiagnoseCluster(t *testing.T) {
 
 // TestDiagnoseSlots: a cluster that does not serve all names.
 func TestDiagnoseSlots(t *testing.T) {
+	t.Parallel()
 	server := cluster(t)
 	do(t, plain(t, server), "CONFIG SET cluster-require-full-coverage no")
 	do(t, plain(t, server), "CLUSTER DELSLOTS 5")

@@ -166,6 +166,7 @@ func TestRefusals(t *testing.T) {
 }
 
 func TestReadOnlyReplica(t *testing.T) {
+	t.Parallel()
 	master := testsvc.Redis(t)
 	replica := testsvc.Redis(t, "--replicaof", "127.0.0.1", fmt.Sprint(master.Port()))
 	onReplica := plain(t, replica)

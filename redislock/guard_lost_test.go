@@ -116,6 +116,7 @@ func read(ctx context.Context, g *Guard, counter string) (int64, error) {
 // write alone loses updates, nearly as many as no check. The two protocols
 // that lose are here so that the third is known to be tested.
 func TestLostUpdates(t *testing.T) {
+	t.Parallel()
 	server := testsvc.Redis(t)
 	g, admin := open(t, server.URL).Guard(nil), plain(t, server)
 	readAddWrite := func(counter string, write func(context.Context, claim, string) error) protocol {

@@ -12,6 +12,7 @@ import (
 
 // TestSlots compares our arithmetic with the server's.
 func TestSlots(t *testing.T) {
+	t.Parallel()
 	admin := plain(t, cluster(t))
 	alphabet := []rune("ab{}{}:/é ")
 	names := []string{"a", "{}", "{}{a}", "a}b{c}", "{a", "a}", "{{a}}", "}{", "{a}{b}", "foo{}{bar}", "x{y}z"}

@@ -10,6 +10,8 @@ import (
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/internal/faultproxy"
+	"github.com/holdfast-locks/holdfast/systest/report"
+	"github.com/holdfast-locks/holdfast/systest/soak"
 )
 
 // The local deadline is compared with the expiry in the store after every
@@ -104,7 +106,8 @@ func (c *tally) work(t *testing.T, s *store, client *holdfast.Client, name strin
 // INVARIANT I3: the deadline is never later than the expiry.
 func TestDeadlineIsNeverLaterThanTheExpiry(t *testing.T) {
 	s := newStore(t)
-	const links, perLink, operations = 25, 8, 50
+	const links, perLink = 25, 8
+	operations := soak.Count(25, 100)
 	c := tally{closest: deadlineTTL}
 	var all sync.WaitGroup
 	for i := range links {
@@ -125,9 +128,10 @@ func TestDeadlineIsNeverLaterThanTheExpiry(t *testing.T) {
 	all.Wait()
 
 	total := c.acquires + c.renewals
-	t.Logf("%d acquires and %d renewals, %d more came too late; closest deadline: %s before the expiry; %d comparisons were slow",
-		c.acquires, c.renewals, c.failed, c.closest, c.blind)
-	t.Logf("%d deadlines were late; counted from after the reply, %d of %d would have been", c.late, c.naive, total)
+	report.Row(t, "requests and replies delayed by up to half the TTL", "no local deadline later than the expiry in the store",
+		"%d acquires and %d renewals, %d more came too late to be of use; %d deadlines were late, the nearest was %s before the expiry; counted from after the reply %d would have been late",
+		c.acquires, c.renewals, c.failed, c.late, c.closest, c.naive)
+	t.Logf("%d comparisons were slow", c.blind)
 	if total < links*perLink*operations*9/10 {
 		t.Errorf("only %d comparisons", total)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/systest/report"
 	"github.com/holdfast-locks/holdfast/systest/traffic"
 )
 
@@ -94,7 +95,9 @@ func TestDeadWaitersDelayOnce(t *testing.T) {
 	for _, s := range got {
 		longest, last = max(longest, s.At.Sub(last)), s.At
 	}
-	t.Logf("%d of %d waiters served within %s, the longest hand-over %s", len(got), len(lock.Queue), last.Sub(killed), longest)
+	report.Row(t, "half of 1,000 waiters are killed with their processes", "the others are served in order; the dead cost one waiter TTL",
+		"%d of %d served within %s, the longest hand-over %s, waiter TTL %s", len(got), len(lock.Queue),
+		last.Sub(killed).Round(time.Millisecond), longest.Round(time.Millisecond), waiterTTL)
 	if bound := waiterTTL + time.Second; longest > bound {
 		t.Errorf("a hand-over took %s, want at most %s", longest, bound)
 	}

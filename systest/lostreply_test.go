@@ -12,6 +12,7 @@ import (
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/internal/faultproxy"
+	"github.com/holdfast-locks/holdfast/systest/report"
 )
 
 // cleanBound is how soon after a failed acquire its key must be gone. A
@@ -47,7 +48,8 @@ func (c *cleanups) check(t *testing.T) {
 	defer c.mu.Unlock()
 	slices.Sort(c.took)
 	p99 := c.took[(len(c.took)-1)*99/100]
-	t.Logf("%d keys of failed acquires: gone after %s in 99 %%, %s at worst", len(c.took), p99, c.took[len(c.took)-1])
+	report.Row(t, "the reply to an acquire is lost, and the caller gives up", "the key is gone within 100 ms",
+		"%d keys: gone after %s in 99 %%, %s at worst", len(c.took), p99, c.took[len(c.took)-1])
 	if p99 > cleanBound {
 		t.Errorf("keys of failed acquires stay for %s, want less than %s", p99, cleanBound)
 	}

@@ -31,7 +31,8 @@ func newSuccession(t *testing.T, clocks *fault.Clocks, behind time.Duration) *su
 	if err := s.write(t, acquireWith(t, client, "a", nil)); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the replica has seen that", func() bool {
+	eventually(t, "the replica has seen that, and what came after it", func() bool {
+		s.master.do(t, "SET", "after", "that") // WAIT speaks of its own connection's writes
 		n, err := s.master.do(t, "WAIT", "1", "100").AsInt64()
 		return err == nil && n == 1
 	})

@@ -22,7 +22,7 @@ func distributionOf(took []time.Duration) distribution {
 // the slower of the other two.
 func TestQuorumIsAsFastAsTheSlowerOfTwo(t *testing.T) {
 	const (
-		times  = 30
+		times  = 20
 		margin = 5 * time.Millisecond
 		// What an acquire takes that waits for the member. It is far above what
 		// a loaded machine may add.

@@ -262,7 +262,7 @@ func TestQuorumMinorityFails(t *testing.T) {
 		{"silence", func(i int) { g.links[i].BlackHole() }, func(i int) { g.links[i].Heal() }, false},
 		{"KILL, and empty again", func(i int) { g.servers[i].Kill() }, func(i int) { g.servers[i].Restart() }, true},
 	}
-	length := soak.For(6*time.Second, 2*time.Minute)
+	length := soak.For(4*time.Second, 2*time.Minute)
 	began, rounds := time.Now(), 0
 	for ; rounds == 0 || time.Since(began) < length; rounds++ {
 		for _, n := range rand.Perm(len(faults)) {

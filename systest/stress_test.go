@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"math/rand/v2"
+	"path"
 	"strings"
 	"sync"
 	"testing"
@@ -12,6 +13,7 @@ import (
 	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/systest/check"
 	"github.com/holdfast-locks/holdfast/systest/fault"
+	"github.com/holdfast-locks/holdfast/systest/report"
 	"github.com/holdfast-locks/holdfast/systest/soak"
 	"github.com/holdfast-locks/holdfast/systest/traffic"
 )
@@ -31,6 +33,7 @@ func stressFor() time.Duration { return soak.For(10*time.Second, 2*time.Minute) 
 func TestStress(t *testing.T) {
 	for _, engine := range []string{"memory", "sqlite", "redis"} {
 		t.Run(engine, func(t *testing.T) {
+			t.Parallel()
 			seed := rand.Uint64()
 			t.Logf("seed %d, for %s", seed, stressFor())
 			switch engine {
@@ -82,8 +85,7 @@ func stressProcesses(t *testing.T, url string, seed uint64) {
 		crashes++
 	}
 	all.Wait()
-	t.Logf("%d crashes", crashes)
-	h.Check(t)
+	reportStress(t, crashes, h.Check(t))
 }
 
 // stressInMemory does the same in one process: instead of dying, a crew is cut
@@ -126,9 +128,13 @@ func stressInMemory(t *testing.T, seed uint64) {
 		cuts++
 	}
 	all.Wait()
-	t.Logf("%d cuts", cuts)
-	h.Check(t)
+	reportStress(t, cuts, h.Check(t))
 	checkNothingLeft(t, engine)
+}
+
+func reportStress(t *testing.T, crashes int, seen string) {
+	t.Helper()
+	report.Row(t, "random stress of all modes, with crashes: "+path.Base(t.Name()), "0 overlaps, nothing left", "%s: %d crashes; %s", stressFor(), crashes, seen)
 }
 
 // checkNothingLeft fails unless, as soon as the leases of the dead are over,

@@ -3,6 +3,7 @@
 package check
 
 import (
+	"fmt"
 	"slices"
 	"sync"
 	"testing"
@@ -68,8 +69,8 @@ func (h *Spans) Died(holder any) {
 }
 
 // Check fails t if two spans of a name overlap that must not, or if the tokens
-// do not grow.
-func (h *Spans) Check(t testing.TB) {
+// do not grow. It says how much it has seen.
+func (h *Spans) Check(t testing.TB) (seen string) {
 	t.Helper()
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -87,10 +88,12 @@ func (h *Spans) Check(t testing.TB) {
 		checkTokens(t, name, spans)
 		t.Logf("%s: %d leases", name, len(spans))
 	}
-	t.Logf("%d spans, %d overlaps", len(h.spans), overlaps)
 	if len(h.spans) == 0 {
 		t.Error("nobody has held anything")
 	}
+	seen = fmt.Sprintf("%d leases, %d overlaps", len(h.spans), overlaps)
+	t.Log(seen)
+	return seen
 }
 
 // checkCompatible returns how many spans began beside others that they are not
