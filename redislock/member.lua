@@ -1,26 +1,10 @@
 -- member.lua: what the scripts of a quorum's member have in common. It is put
--- behind value.lua.
+-- behind value.lua and clock.lua.
 --
 -- Next to the keys of a name the store has a marker, one for all names:
 --     <run ID of the server> <end of the quarantine in ms of its clock>
 -- It has no expiry. INFO server tells the run ID, which changes with every
 -- start of the server.
-
--- micros returns the server's clock. TIME moves on during a script on some
--- servers: read it once.
-local clock
-local function micros()
-  if not clock then
-    local time = redis.call('TIME')
-    clock = tonumber(time[1]) * 1000000 + tonumber(time[2])
-  end
-  return clock
-end
-
--- num writes an integer with all its digits, which '..' does not.
-local function num(n)
-  return string.format('%.0f', n)
-end
 
 -- counter returns the last token of a name as a number, or an error's text.
 local function counter(fence)
@@ -42,15 +26,21 @@ local function raise(fence, last, token, memory)
   end
 end
 
--- quarantined returns how many ms of the quarantine remain. A marker that is
--- missing, or of another run, begins one of length ms. One that ends later than
--- that, because the clock went back, is brought back.
-local function quarantined(marker, length)
+-- this_run returns the run ID of the server.
+local function this_run()
   local run = string.match(redis.call('INFO', 'server'), 'run_id:(%x+)')
   if not run then
     error('the server does not tell its run ID')
   end
-  local now = math.floor(micros() / 1000)
+  return run
+end
+
+-- quarantined returns how many ms of the quarantine remain. A marker that is
+-- missing, or of another run, begins one of length ms. One that ends later than
+-- that, because the clock went back, is brought back.
+local function quarantined(marker, length)
+  local run = this_run()
+  local now = millis()
   local latest = now + tonumber(length)
   local by, ends = string.match(redis.call('GET', marker) or '', '^(%x+) (%d+)$')
   ends = tonumber(ends)

@@ -10,6 +10,8 @@ import (
 var (
 	//go:embed value.lua
 	valueLua string
+	//go:embed clock.lua
+	clockLua string
 	//go:embed state.lua
 	stateLua string
 	//go:embed queue.lua
@@ -66,16 +68,16 @@ func newScripts() scripts {
 	// Not the Retryable kind: the client must not send a request twice on its
 	// own, because the holder's deadline counts from the first sending.
 	load := func(parts ...string) *rueidis.Lua { return rueidis.NewLuaScript(strings.Join(parts, "")) }
-	acquire := strings.Join([]string{valueLua, stateLua, queueLua, serveLua, requestLua, acquireLua}, "")
+	acquire := strings.Join([]string{valueLua, clockLua, stateLua, queueLua, serveLua, requestLua, acquireLua}, "")
 	return scripts{
 		acquire:     load(acquire),
 		acquireText: acquire,
-		acquireAll:  load(valueLua, stateLua, queueLua, serveLua, requestLua, acquireAllLua),
-		extend:      load(valueLua, stateLua, extendLua),
-		refresh:     load(valueLua, stateLua, queueLua, serveLua, refreshLua),
-		release:     load(valueLua, stateLua, queueLua, serveLua, finishLua, releaseLua),
-		downgrade:   load(valueLua, stateLua, queueLua, serveLua, downgradeLua),
-		complete:    load(valueLua, stateLua, queueLua, serveLua, finishLua, completeLua),
+		acquireAll:  load(valueLua, clockLua, stateLua, queueLua, serveLua, requestLua, acquireAllLua),
+		extend:      load(valueLua, clockLua, stateLua, extendLua),
+		refresh:     load(valueLua, clockLua, stateLua, queueLua, serveLua, refreshLua),
+		release:     load(valueLua, clockLua, stateLua, queueLua, serveLua, finishLua, releaseLua),
+		downgrade:   load(valueLua, clockLua, stateLua, queueLua, serveLua, downgradeLua),
+		complete:    load(valueLua, clockLua, stateLua, queueLua, serveLua, finishLua, completeLua),
 		recall:      load(recallLua),
 		inspect:     load(inspectLua),
 		deposit:     load(vaultLua, depositLua),

@@ -1,5 +1,5 @@
 -- state.lua: the leases of a name that several may have at a time. It is put
--- behind value.lua, in front of every script that changes leases.
+-- behind value.lua and clock.lua, in front of every script that changes leases.
 --
 -- While a name has shared leases or permits, its key says *<group> <limit>.
 -- Beside it are, with further keys that queue.lua describes:
@@ -22,26 +22,6 @@
 -- Companions outlive what they hold by so many ms, so that they go away by
 -- themselves (INVARIANT I11) and are seldom found in part.
 local SLACK = 5000
-
--- micros returns the server's clock. TIME moves on during a script on some
--- servers: read it once.
-local clock
-local function micros()
-  if not clock then
-    local time = redis.call('TIME')
-    clock = tonumber(time[1]) * 1000000 + tonumber(time[2])
-  end
-  return clock
-end
-
-local function millis()
-  return math.floor(micros() / 1000)
-end
-
--- num writes an integer with all its digits, which '..' does not.
-local function num(n)
-  return string.format('%.0f', n)
-end
 
 -- keep makes companions last as long as something that ends at ends. It always
 -- writes: after the first write a full server refuses the script nothing more,
