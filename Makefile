@@ -19,7 +19,7 @@ deps:
 # Most tests wait for leases to end, and several packages can wait at the same
 # time. The fault tests measure time, and must not compete for the processor.
 test: deps
-	$(GO) test -race -p 2 -parallel 4 -timeout 15m $$($(GO) list work | grep -v '/systest$$')
+	$(GO) test -race -p 2 -timeout 15m $$($(GO) list work | grep -v '/systest$$')
 	$(GO) test -race -timeout 15m ./systest
 
 soak: deps
