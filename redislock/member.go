@@ -82,7 +82,9 @@ func NewMember(e *Engine) *Member {
 }
 
 func newMember() *Member {
-	load := func(script string) *rueidis.Lua { return rueidis.NewLuaScript(valueLua + clockLua + memberLua + script) }
+	load := func(script string) *rueidis.Lua {
+		return rueidis.NewLuaScript(valueLua + clockLua + memberLua + script)
+	}
 	return &Member{propose: load(proposeLua), renew: load(renewLua), withdraw: load(withdrawLua), admit: load(admitLua)}
 }
 
