@@ -63,7 +63,7 @@ func missing(errs []error, quorum, of int, quarantined time.Duration) error {
 	}
 	switch {
 	case quarantined > 0:
-		return fmt.Errorf("%w: a member that lost its data, or is new, grants nothing for another %s; see Admit",
+		return fmt.Errorf("%w: a member that lost its data, or is new, grants nothing for another %s: if nobody uses the quorum yet, Admit ends that at once (holdfast doctor --admit)",
 			ErrNoQuorum, quarantined.Round(time.Millisecond))
 	case len(errs) > 0:
 		// The text only: what one member says is not what the quorum says.
