@@ -1,7 +1,7 @@
 // Package sim runs the real library, the real Redis engine and the real Redis
 // client in virtual time, against a server in memory that runs the engine's own
 // scripts, through a network that loses, delays and repeats what it carries.
-// One seed makes one run; thousands of them fit into a minute or two.
+// One seed makes one run; two processors make about twenty in a second.
 //
 // # What is real
 //
