@@ -18,6 +18,20 @@ local function counter(fence)
   return tonumber(last)
 end
 
+-- known returns the lock, or nil, and its counter; or as a third value the reply
+-- that says why one of them cannot be read.
+local function known(key, fence)
+  local lock = read(key)
+  if lock and lock.err then
+    return nil, nil, redis.error_reply(lock.err)
+  end
+  local last, err = counter(fence)
+  if err then
+    return nil, nil, err == 'FENCE' and { -3 } or redis.error_reply(err)
+  end
+  return lock, last
+end
+
 -- raise makes the counter at least token. INVARIANT I11: it is remembered for
 -- so many ms from the token, read as microseconds.
 local function raise(fence, last, token, memory)

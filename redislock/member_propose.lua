@@ -19,15 +19,9 @@
 
 local id, ttl, token = ARGV[1], ARGV[2], tonumber(ARGV[3])
 
-local lock = read(KEYS[1])
-if lock and lock.err then
-  return redis.error_reply(lock.err)
-end
-local last, err = counter(KEYS[2])
-if err == 'FENCE' then
-  return { -3 }
-elseif err then
-  return redis.error_reply(err)
+local lock, last, refusal = known(KEYS[1], KEYS[2])
+if refusal then
+  return refusal
 end
 
 local function vote(v, of, ms, holder, rival)
@@ -43,7 +37,7 @@ local own = lock and lock.id == id and lock
 if own then
   local has = tonumber(own.token)
   if has == token or has > tonumber(ARGV[4]) then
-    err = lengthen(KEYS[1], own, ttl) -- INVARIANT I6
+    local err = lengthen(KEYS[1], own, ttl) -- INVARIANT I6
     if err then
       return redis.error_reply(err)
     end
@@ -72,7 +66,7 @@ end
 if token <= last or token < micros() - tonumber(ARGV[6]) or token > micros() + tonumber(ARGV[5]) then
   return vote(0)
 end
-err = record(KEYS[1], KEYS[2], last, own, id, token, ttl, ARGV[9], ARGV[8])
+local err = record(KEYS[1], KEYS[2], last, own, id, token, ttl, ARGV[9], ARGV[8])
 if err then
   return redis.error_reply(err)
 end

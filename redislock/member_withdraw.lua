@@ -13,15 +13,9 @@
 
 local id, token = ARGV[1], tonumber(ARGV[2])
 
-local lock = read(KEYS[1])
-if lock and lock.err then
-  return redis.error_reply(lock.err)
-end
-local last, err = counter(KEYS[2])
-if err == 'FENCE' then
-  return { -3 }
-elseif err then
-  return redis.error_reply(err)
+local lock, last, refusal = known(KEYS[1], KEYS[2])
+if refusal then
+  return refusal
 end
 
 -- What was withdrawn is remembered as the odd number above the token.
