@@ -167,16 +167,16 @@ func (f *onceFlags) job(cmd *cobra.Command, words, command []string) (j runner.O
 		return j, usage("once: --max-output %d: want 1 to %d", f.maxOutput, holdfast.MaxOnceResult)
 	case f.ttl < runner.MinTTL:
 		return j, usage("once: --ttl %s: want at least %s, or there is no time to stop the command when the lease is lost", f.ttl, runner.MinTTL)
-	case changed("kill-after") && (f.killAfter < 0 || f.killAfter > f.ttl/2):
-		return j, usage("once: --kill-after %s: want 0 to half of the TTL, %s", f.killAfter, f.ttl/2)
-	case changed("json"):
+	}
+	pause, err := killAfter(cmd, f.killAfter, f.ttl)
+	if err != nil {
+		return j, err
+	}
+	if changed("json") {
 		return j, usage("once: --json is for status and forget")
 	}
 	j = runner.OnceJob{Retention: f.retention, Fingerprint: f.fingerprint, MaxOutput: f.maxOutput, Await: f.await}
-	j.Name, j.Args, j.KillAfter = words[0], command, f.killAfter
-	if !changed("kill-after") {
-		j.KillAfter = min(5*time.Second, f.ttl/4)
-	}
+	j.Name, j.Args, j.KillAfter = words[0], command, pause
 	j.Opts = holdfast.AcquireOptions{TTL: f.ttl, Reason: f.reason}
 	if j.Opts.Labels, err = parseLabels(f.labels); err == nil && changed("wait-for") {
 		j.Opts.Wait, err = parseWait(f.wait)

@@ -251,14 +251,21 @@ func (f *runFlags) stopping(cmd *cobra.Command, j *runner.Job) error {
 	if ttl < runner.MinTTL {
 		return usage("run: --ttl %s: want at least %s, or there is no time to stop the command when the lock is lost", ttl, runner.MinTTL)
 	}
-	j.KillAfter = f.killAfter
+	var err error
+	j.KillAfter, err = killAfter(cmd, f.killAfter, ttl)
+	return err
+}
+
+// killAfter returns the time between TERM and KILL: what was given, or else its
+// default.
+func killAfter(cmd *cobra.Command, given, ttl time.Duration) (time.Duration, error) {
 	switch {
 	case !cmd.Flags().Changed("kill-after"):
-		j.KillAfter = min(5*time.Second, ttl/4)
-	case f.killAfter < 0 || f.killAfter > ttl/2:
-		return usage("run: --kill-after %s: want 0 to half of the TTL, %s", f.killAfter, ttl/2)
+		return min(5*time.Second, ttl/4), nil
+	case given < 0 || given > ttl/2:
+		return 0, usage("%s: --kill-after %s: want 0 to half of the TTL, %s", cmd.Name(), given, ttl/2)
 	}
-	return nil
+	return given, nil
 }
 
 // parseWait reads the argument of -w: seconds as in flock(1), or a duration.
