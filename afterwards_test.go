@@ -16,25 +16,32 @@ import (
 // What comes after the end of a lease, or of an acquire: requests that were
 // under way, and their answers.
 
+// neverDuringRenewal makes each renewal take a second, and fails t if a request
+// op is sent meanwhile. It returns whether a renewal is under way.
+func neverDuringRenewal(t *testing.T, engine *faulty, op string) (extending *atomic.Bool) {
+	extending = new(atomic.Bool)
+	engine.set(func(_ context.Context, sent string) error {
+		switch sent {
+		case "extend":
+			extending.Store(true)
+			time.Sleep(time.Second)
+			extending.Store(false)
+		case op:
+			if extending.Load() {
+				t.Errorf("a %s was sent while a renewal was under way", op)
+			}
+		}
+		return nil
+	}, nil)
+	return extending
+}
+
 // INVARIANT I9: the release request is not sent while a renewal is under way.
 func TestReleaseWaitsForRenewals(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		engine := newFaulty()
 		c := newClient(t, engine, nil)
-		var extending atomic.Bool
-		engine.set(func(_ context.Context, op string) error {
-			switch op {
-			case "extend":
-				extending.Store(true)
-				time.Sleep(time.Second)
-				extending.Store(false)
-			case "release":
-				if extending.Load() {
-					t.Error("the release was sent while a renewal was under way")
-				}
-			}
-			return nil
-		}, nil)
+		extending := neverDuringRenewal(t, engine, "release")
 		l := mustAcquire(t, c, "a", nil)
 		for !extending.Load() {
 			time.Sleep(time.Millisecond)

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -273,20 +272,7 @@ func TestCompleteWaitsForRenewals(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		engine := newFaulty()
 		c := newClient(t, engine, nil)
-		var extending atomic.Bool
-		engine.set(func(_ context.Context, op string) error {
-			switch op {
-			case "extend":
-				extending.Store(true)
-				time.Sleep(time.Second)
-				extending.Store(false)
-			case "complete":
-				if extending.Load() {
-					t.Error("the result was sent while a renewal was under way")
-				}
-			}
-			return nil
-		}, nil)
+		extending := neverDuringRenewal(t, engine, "complete")
 		once(t, c, nil, newJob(func(context.Context, *holdfast.Lease, int) ([]byte, error) {
 			for !extending.Load() {
 				time.Sleep(time.Millisecond)

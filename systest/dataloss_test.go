@@ -81,7 +81,8 @@ func TestDataLoss(t *testing.T) {
 	client := newClient(t, s.engine, &holdfast.Options{TTL: dataTTL})
 	strict, told, losses := 0, 0, 0
 	longest := time.Duration(0)
-	for i := range soak.Count(2*len(dataLosses), 200) {
+	count := soak.Count(2*len(dataLosses), 200)
+	for i := range count {
 		loss, mode := dataLosses[i%len(dataLosses)], []holdfast.Mode{holdfast.Exclusive, holdfast.Shared}[i/len(dataLosses)%2]
 		lease := acquireWith(t, client, "a", &holdfast.AcquireOptions{Mode: mode})
 		token := lease.Token()
@@ -109,7 +110,6 @@ func TestDataLoss(t *testing.T) {
 			t.Errorf("%s: release: %v", loss.what, err)
 		}
 	}
-	count := soak.Count(2*len(dataLosses), 200)
 	report.Row(t, "flush, DEL of each key, eviction, restart empty", "tokens strict; the old holder told within one renewal interval",
 		"tokens strict %d of %d; of %d leases that were lost %d holders were told, after %s at most, the interval is %s",
 		strict, count, losses, told, longest.Round(time.Millisecond), dataTTL/3)

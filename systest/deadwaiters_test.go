@@ -25,15 +25,11 @@ type served struct {
 // queueUp is a job: each worker waits for the lock once, and says when it had
 // it.
 func queueUp(ctx context.Context, j traffic.Job) (any, error) {
-	engine, err := traffic.Open(ctx, j.Store)
+	client, engine, err := j.Client(ctx, &holdfast.Options{TTL: j.TTL})
 	if err != nil {
 		return nil, err
 	}
 	defer engine.Close()
-	client, err := holdfast.New(engine, &holdfast.Options{TTL: j.TTL})
-	if err != nil {
-		return nil, err
-	}
 	defer client.Close(ctx)
 	errs := make(chan error, j.Workers)
 	var wg sync.WaitGroup

@@ -24,15 +24,11 @@ type turns []turn
 
 // takeTurns is a job: all workers take the same lock again and again.
 func takeTurns(ctx context.Context, j traffic.Job) (any, error) {
-	engine, err := traffic.Open(ctx, j.Store)
+	client, engine, err := j.Client(ctx, nil)
 	if err != nil {
 		return nil, err
 	}
 	defer engine.Close()
-	client, err := holdfast.New(engine, nil)
-	if err != nil {
-		return nil, err
-	}
 	defer client.Close(ctx)
 	all := make([]turns, j.Workers)
 	errs := make(chan error, j.Workers)

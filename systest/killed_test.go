@@ -19,11 +19,7 @@ const killedTTL = time.Second
 // holdUntilDeath is a job: the crew takes the lock and holds it, without
 // renewing it, until it is killed.
 func holdUntilDeath(ctx context.Context, j traffic.Job) (any, error) {
-	engine, err := traffic.Open(ctx, j.Store)
-	if err != nil {
-		return nil, err
-	}
-	client, err := holdfast.New(engine, nil)
+	client, _, err := j.Client(ctx, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -20,7 +20,7 @@ const onceTTL = 500 * time.Millisecond
 // on a resource that knows the key, and says before and after the effect where
 // it is; it goes on when the test says so, around every fault.
 func doOnce(ctx context.Context, j traffic.Job) (any, error) {
-	engine, err := traffic.Open(ctx, j.Store)
+	client, engine, err := j.Client(ctx, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -30,10 +30,6 @@ func doOnce(ctx context.Context, j traffic.Job) (any, error) {
 		return nil, err
 	}
 	defer resource.Close()
-	client, err := holdfast.New(engine, nil)
-	if err != nil {
-		return nil, err
-	}
 	result, err := client.Once(ctx, j.Name, &holdfast.OnceOptions{TTL: onceTTL}, func(ctx context.Context, l *holdfast.Lease) ([]byte, error) {
 		return onceWork(ctx, resource, l, j.Out)
 	})

@@ -61,14 +61,19 @@ func hdel(k *keyspace, args []string) any {
 	if wrong != nil || e == nil {
 		return cmp.Or[any](wrong, int64(0))
 	}
-	n := int64(0)
-	for _, name := range args[1:] {
-		if _, known := e.hash[name]; known {
-			delete(e.hash, name)
+	n := remove(e.hash, args[1:])
+	k.drop(args[0])
+	return n
+}
+
+// remove deletes what is there of some names, and counts it.
+func remove[V any](from map[string]V, names []string) (n int64) {
+	for _, name := range names {
+		if _, known := from[name]; known {
+			delete(from, name)
 			n++
 		}
 	}
-	k.drop(args[0])
 	return n
 }
 
@@ -124,13 +129,7 @@ func zrem(k *keyspace, args []string) any {
 	if wrong != nil || e == nil {
 		return cmp.Or[any](wrong, int64(0))
 	}
-	n := int64(0)
-	for _, member := range args[1:] {
-		if _, known := e.set[member]; known {
-			delete(e.set, member)
-			n++
-		}
-	}
+	n := remove(e.set, args[1:])
 	k.drop(args[0])
 	return n
 }

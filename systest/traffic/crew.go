@@ -6,6 +6,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -15,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/memlock"
 	"github.com/holdfast-locks/holdfast/redislock"
@@ -127,6 +129,19 @@ func Open(ctx context.Context, url string) (driver.Engine, error) {
 	default:
 		return redislock.Open(ctx, url)
 	}
+}
+
+// Client opens the job's store, and a client on it. The caller closes both.
+func (j Job) Client(ctx context.Context, opts *holdfast.Options) (*holdfast.Client, driver.Engine, error) {
+	engine, err := Open(ctx, j.Store)
+	if err != nil {
+		return nil, nil, err
+	}
+	client, err := holdfast.New(engine, opts)
+	if err != nil {
+		return nil, nil, errors.Join(err, engine.Close())
+	}
+	return client, engine, nil
 }
 
 // A Crew is such a process. Its methods must be called from the goroutine of
