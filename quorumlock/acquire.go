@@ -87,6 +87,9 @@ func (a *attempt) run(ctx context.Context) (driver.AcquireReply, error) {
 				a.proposeAgain()
 				continue
 			}
+		case v == giveWay && !a.gaveWay:
+			a.giveWay()
+			continue
 		case v == unreachable:
 			err = a.ballot.failure()
 		case v == ambiguous:

@@ -30,6 +30,7 @@ type attempt struct {
 	inbox   chan vote // the answers of all rounds; it never blocks a sender
 	awaited int       // answers that have not been received
 	touched []bool    // members that may have accepted something
+	gaveWay bool
 }
 
 // A vote is one member's answer to one proposal.
@@ -105,7 +106,7 @@ func (a *attempt) await(ctx context.Context) (verdict, error) {
 			return v, nil
 		}
 		if v != undecided && grace == nil {
-			timer := time.NewTimer(graceAfter(began))
+			timer := time.NewTimer(a.grace(v, began))
 			defer timer.Stop()
 			grace = timer.C
 		}
@@ -123,6 +124,15 @@ func (a *attempt) await(ctx context.Context) (verdict, error) {
 			return undecided, errClosing
 		}
 	}
+}
+
+// grace returns how long answers that would make a better verdict are waited
+// for. Who gave way is in nobody's way, and can be patient.
+func (a *attempt) grace(v verdict, began time.Time) time.Duration {
+	if v == giveWay && a.gaveWay {
+		return min(patience, a.timeout(a.req.TTL))
+	}
+	return graceAfter(began)
 }
 
 // receive notes one answer.
@@ -159,12 +169,26 @@ func (a *attempt) raise() error {
 	a.adjustClock()
 	if token < a.present.token {
 		// Only members whose clock is far off could have accepted the first.
-		a.withdrawFrom(a.touched)
-		clear(a.touched)
+		a.stepBack()
 	}
 	a.earlier = append(a.earlier, a.present.token)
 	a.propose(proposal{token: token, lead: raiseLead})
 	return nil
+}
+
+// stepBack withdraws what members have accepted, in the background.
+func (a *attempt) stepBack() {
+	a.withdrawFrom(a.touched)
+	clear(a.touched)
+}
+
+// giveWay lets others have the members that accepted, and goes on listening:
+// if nobody wants them, because the lease in the way was released already where
+// no answer came from yet, there will be another round.
+func (a *attempt) giveWay() {
+	a.gaveWay = true
+	a.stepBack()
+	a.ballot.yield(a.present.token)
 }
 
 // noToken explains why no token suits a majority.

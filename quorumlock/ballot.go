@@ -40,6 +40,7 @@ const (
 	ours                // a majority has a lease of ours with another token, from an earlier request
 	calledOff           // the lease ID was cancelled
 	inUse               // others are in the way
+	giveWay             // others seem to be in the way: withdraw, and hear the members that are pending
 	raise               // enough are free, but not at this token: propose a greater one
 	press               // a split vote, and the others are to give way: try again with this token
 	ambiguous           // an earlier request may have been granted by members that do not answer
@@ -109,13 +110,14 @@ func (b *ballot) verdict() (v verdict, firm bool) {
 		return unreachable, true
 	case free < b.quorum && free+t.held < b.quorum:
 		return undecided, false
+	case free < b.quorum && b.first():
+		return press, last
+	case free < b.quorum && last:
+		return inUse, true
 	case free < b.quorum:
-		// Members that are pending could still make a majority of those that
-		// are free, unless there are too few of them.
-		if b.first() {
-			return press, last
-		}
-		return inUse, last
+		// It is a split vote, of which we may turn out to be the first, or the
+		// rest of a lease that a majority has released already.
+		return giveWay, false
 	case t.own > 0 && b.mayBeLive():
 		if last {
 			return ambiguous, true
@@ -145,6 +147,16 @@ func (b *ballot) first() bool {
 		}
 	}
 	return false
+}
+
+// yield notes that the members that have accepted the token are told to forget
+// it: they are free, but it counts there no longer.
+func (b *ballot) yield(token uint64) {
+	for i := range b.answers {
+		if a := &b.answers[i]; a.state == answered && a.reply.Vote == driver.VoteAccepted {
+			a.reply.Vote, a.reply.Counter = driver.VoteRefused, token|1
+		}
+	}
 }
 
 // mayBeLive reports whether an earlier lease of ours may be on a majority, as

@@ -197,6 +197,10 @@ func graceAfter(began time.Time) time.Duration {
 	return min(max(time.Since(began), time.Millisecond), 4*time.Millisecond)
 }
 
+// patience is how long such answers are waited for if those that came leave the
+// outcome in doubt. It is also what a member costs that is silent by then.
+const patience = 50 * time.Millisecond
+
 // checkTTL refuses what would outlast the quarantine.
 func (e *Engine) checkTTL(what string, d time.Duration) error {
 	if d > e.opts.MaxTTL {

@@ -27,8 +27,8 @@ func (e *Engine) Inspect(ctx context.Context, name string) (driver.Lock, error) 
 	var grace <-chan time.Time
 	for range e.members {
 		if v.complete() && grace == nil {
-			// Those that are a little slower may know of a later expiry.
-			timer := time.NewTimer(graceAfter(began))
+			// Those that are slower may know of a later expiry.
+			timer := time.NewTimer(v.grace(began))
 			defer timer.Stop()
 			grace = timer.C
 		}
@@ -96,6 +96,22 @@ func (v *view) complete() bool {
 		}
 	}
 	return true
+}
+
+// grace returns how long members that are pending are waited for. If those that
+// answered do not agree on a lease's end, an extension is on its way to some of
+// them, or only some of them have been repaired.
+func (v *view) grace(began time.Time) time.Duration {
+	for _, same := range v.holdings() {
+		least, most := same[0].ExpiresIn, same[0].ExpiresIn
+		for _, h := range same {
+			least, most = min(least, h.ExpiresIn), max(most, h.ExpiresIn)
+		}
+		if most-least > patience {
+			return patience
+		}
+	}
+	return graceAfter(began)
 }
 
 // lock returns what a majority has.

@@ -25,6 +25,20 @@ func quorumMutants() []Mutant {
 			FoundBy: []Finder{{"quorumlock", "TestVerdict"}},
 		},
 		{
+			Name: "quorum-counts-what-it-withdrew", Invariant: "I2", File: "quorumlock/attempt.go",
+			Breaks:  "Acceptances that were taken back for the sake of others count.",
+			Old:     "\ta.ballot.yield(a.present.token)\n",
+			New:     "",
+			FoundBy: []Finder{{"quorumlock", "TestLeftoverIsNoLease"}},
+		},
+		{
+			Name: "quorum-does-not-look-again", Invariant: "I7", File: "quorumlock/acquire.go",
+			Breaks:  "An attempt that gave way does not hear the members that are slow.",
+			Old:     "case v == giveWay && !a.gaveWay:",
+			New:     "case v == giveWay && a.gaveWay:",
+			FoundBy: []Finder{{"quorumlock", "TestLeftoverIsNoLease"}},
+		},
+		{
 			Name: "quorum-follows-the-furthest", Invariant: "I2", File: "quorumlock/ballot.go",
 			Breaks:  "The next token follows the member whose clock is furthest ahead.",
 			Old:     "if candidate <= candidates[0]+uint64(guessLead.Microseconds()) {",
