@@ -130,17 +130,20 @@ func TestCancelAtRandom(t *testing.T) {
 			l.Latency(time.Millisecond)
 			client := l.client(t, nil)
 			all.Go(func() {
+				span := 12 * time.Millisecond // it follows the machine: about half are cancelled
 				for n := range count / links {
-					ctx, cancel := context.WithTimeout(t.Context(), rand.N(12*time.Millisecond))
+					ctx, cancel := context.WithTimeout(t.Context(), rand.N(span))
 					lease, err := client.Acquire(ctx, fmt.Sprintf("random/%d", (i+n)%names), nil)
 					switch {
 					case err == nil:
 						acquired.Add(1)
+						span -= span / 16
 						if err := lease.Release(t.Context()); err != nil {
 							t.Errorf("release: %v", err)
 						}
 					case errors.Is(err, context.DeadlineExceeded):
 						cancelled.Add(1)
+						span += span / 16
 					default:
 						t.Errorf("acquire: %v", err)
 					}

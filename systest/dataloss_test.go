@@ -25,7 +25,7 @@ type dataLoss struct {
 var dataLosses = []dataLoss{
 	{"FLUSHALL", func(t *testing.T, s *store) bool { s.do(t, "FLUSHALL"); return true }},
 	{"restart empty", restart},
-	{"eviction", evict},
+	{"eviction", func(t *testing.T, s *store) bool { s.evict(t); return true }},
 	{"DEL of the lock", delKey(func(key string) bool { return key == "a" })},
 	{"DEL of the last token", delKey(isOf("fence"))},
 	{"DEL of the holders", delKey(isOf("holders"))},
@@ -63,15 +63,12 @@ func restart(t *testing.T, s *store) bool {
 }
 
 // evict makes the server evict everything that it can, as one that is full.
-func evict(t *testing.T, s *store) bool {
-	s.do(t, "CONFIG", "SET", "maxmemory-policy", "allkeys-random")
-	s.do(t, "CONFIG", "SET", "maxmemory", "1")
-	eventually(t, "everything is evicted", func() bool {
-		n, err := s.do(t, "DBSIZE").AsInt64()
-		return err == nil && n == 0
-	})
-	s.do(t, "CONFIG", "SET", "maxmemory", "0")
-	return true
+func (s *store) evict(t *testing.T) {
+	t.Helper()
+	s.tell(t, "CONFIG", "SET", "maxmemory-policy", "allkeys-random")
+	s.tell(t, "CONFIG", "SET", "maxmemory", "1")
+	eventually(t, "everything is evicted", func() bool { return s.tell(t, "DBSIZE") == "0" })
+	s.tell(t, "CONFIG", "SET", "maxmemory", "0")
 }
 
 // INVARIANT I2, INVARIANT I3: whatever the store loses, tokens grow, and the

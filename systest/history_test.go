@@ -63,30 +63,37 @@ func TestHistoryFencedDataFaults(t *testing.T) {
 		h.every(250*time.Millisecond, func(n int) {
 			faults++
 			name := fmt.Sprintf("lock-%d", n%historyNames)
-			switch n % 4 {
+			switch n % 5 {
 			case 0:
 				h.history.During("", func() { s.tell(t, "FLUSHALL") })
 			case 1, 2:
 				h.history.During(name, func() { s.tell(t, "DEL", name) })
 			case 3:
 				h.history.During("", s.server.Restart)
+			case 4:
+				// The keys go one after the other: for a name that is more than
+				// one fault.
+				h.history.During("", func() { h.history.During("", func() { s.evict(t) }) })
 			}
 		})
 	})
 	v := r.history.Check(t, lease.Model{Mode: lease.Fenced, Linger: traffic.LocksLinger})
 	accepted, refused := r.resource.Log.Check(t)
 	_, stuck := r.closings(t) // a flush forgets what was called off, so that a late request may be granted
-	report.Row(t, "flush, DEL of the lock's key, restart empty, and 10 % of replies lost, 32 clients, 8 names",
+	report.Row(t, "flush, DEL of the lock's key, restart empty, eviction, and 10 % of replies lost, 32 clients, 8 names",
 		"0 illegal histories: tokens strict, stale extends and releases refused",
 		"%d faults in %s: %s; %s; resource: %d writes, %d stale ones refused; %s", faults, r.took, v, r.lost, accepted, refused, stuck)
 }
 
-// tell is do on a connection of its own, for a server that was restarted.
-func (s *store) tell(t *testing.T, words ...string) {
+// tell is do on a connection of its own, for a server that was restarted. It
+// returns the answer as text.
+func (s *store) tell(t *testing.T, words ...string) string {
 	t.Helper()
-	if _, err := s.server.Do(words...); err != nil {
+	answer, err := s.server.Do(words...)
+	if err != nil {
 		t.Errorf("%v: %v", words, err)
 	}
+	return answer
 }
 
 // A historyRun is one run of crews that take locks, with all that was seen.

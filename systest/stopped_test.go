@@ -7,7 +7,6 @@ import (
 	"runtime"
 	"strconv"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
@@ -199,7 +198,7 @@ func stopHolder(t *testing.T, s *store, rival *holdfast.Client, r role, name str
 	h.Begin()
 	var held, report holderReport
 	h.Next(&held)
-	h.Signal(syscall.SIGSTOP)
+	h.Stop()
 	stopped := time.Now()
 
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -222,7 +221,7 @@ func stopHolder(t *testing.T, s *store, rival *holdfast.Client, r role, name str
 	}
 	time.Sleep(time.Until(stopped.Add(2 * stoppedTTL))) // the pause under test
 	woken := time.Now()
-	h.Signal(syscall.SIGCONT)
+	h.Cont()
 	h.Next(&report)
 	p.knew = report.At.Sub(woken.Round(0))
 	if report.Valid {

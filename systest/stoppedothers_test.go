@@ -2,7 +2,6 @@ package systest
 
 import (
 	"errors"
-	"syscall"
 	"testing"
 	"time"
 
@@ -24,13 +23,13 @@ func TestStoppedWaiter(t *testing.T) {
 		waiters[i].Begin()
 		s.awaitQueue(t, "a", i+1)
 	}
-	waiters[0].Signal(syscall.SIGSTOP)
+	waiters[0].Stop()
 	began := time.Now()
 	giveBack(t, held)
 	var second, first served
 	waiters[1].Next(&second)
 	took := second.At.Sub(began.Round(0))
-	waiters[0].Signal(syscall.SIGCONT)
+	waiters[0].Cont()
 	waiters[0].Next(&first)
 	if first.Token <= second.Token {
 		t.Errorf("the stopped waiter has token %d, who came before it %d", first.Token, second.Token)

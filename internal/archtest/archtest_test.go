@@ -40,7 +40,7 @@ var mayImport = map[string][]string{
 	"systest/sim":           {".", "driver", "fence", "redislock"},
 	"systest/report":        {},
 	"systest/soak":          {},
-	"systest/traffic":       {".", "driver", "fence", "memlock", "redislock", "sqlitelock", "systest/check", "systest/fault", "systest/model/lease"},
+	"systest/traffic":       {".", "driver", "fence", "internal/testsvc", "memlock", "redislock", "sqlitelock", "systest/check", "systest/fault", "systest/model/lease"},
 	"internal/archtest":     {},
 	"internal/drivertest":   {"driver"},
 	"internal/faultproxy":   {},

@@ -1,8 +1,11 @@
 package testsvc
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"time"
@@ -14,22 +17,38 @@ func dieWithParent() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 }
 
-// freeze sends SIGSTOP and returns when every thread has stopped: the signal
-// alone leaves a running process time for one more answer.
-func (p *process) freeze() error {
-	if err := syscall.Kill(p.pid, syscall.SIGSTOP); err != nil {
+// Freeze sends a process SIGSTOP and returns when every thread has stopped: the
+// signal alone leaves a running process time for one more answer.
+func Freeze(pid int) error {
+	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
 		return err
 	}
 	for deadline := time.Now().Add(startTimeout); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
-		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.pid))
-		if err != nil {
+		if stopped, err := allStopped(pid); stopped || err != nil {
 			return err
 		}
+	}
+	return fmt.Errorf("process %d does not stop", pid)
+}
+
+// allStopped reports whether each thread of a process is stopped.
+func allStopped(pid int) (bool, error) {
+	tasks := fmt.Sprintf("/proc/%d/task", pid)
+	threads, err := os.ReadDir(tasks)
+	if err != nil {
+		return false, err
+	}
+	for _, thread := range threads {
+		stat, err := os.ReadFile(filepath.Join(tasks, thread.Name(), "stat"))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // it has ended
+		} else if err != nil {
+			return false, err
+		}
 		// The state follows the program's name, which is in parentheses.
-		_, rest, _ := strings.Cut(string(stat), ") ")
-		if strings.HasPrefix(rest, "T") {
-			return nil
+		if _, rest, _ := strings.Cut(string(stat), ") "); !strings.HasPrefix(rest, "T") {
+			return false, nil
 		}
 	}
-	return fmt.Errorf("process %d does not stop", p.pid)
+	return true, nil
 }

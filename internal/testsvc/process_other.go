@@ -7,5 +7,5 @@ import "syscall"
 // dieWithParent does nothing: only Linux has a parent death signal.
 func dieWithParent() *syscall.SysProcAttr { return nil }
 
-// freeze sends SIGSTOP.
-func (p *process) freeze() error { return syscall.Kill(p.pid, syscall.SIGSTOP) }
+// Freeze sends a process SIGSTOP.
+func Freeze(pid int) error { return syscall.Kill(pid, syscall.SIGSTOP) }

@@ -142,8 +142,7 @@ func (s *Server) Kill() {
 // are accepted by the kernel, but nothing is answered.
 func (s *Server) Stop() {
 	s.t.Helper()
-	p := s.running()
-	if err := p.freeze(); err != nil {
+	if err := Freeze(s.running().pid); err != nil {
 		s.t.Fatalf("stop %s: %v", s.program, err)
 	}
 }

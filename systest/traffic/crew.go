@@ -18,6 +18,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/internal/testsvc"
 	"github.com/holdfast-locks/holdfast/memlock"
 	"github.com/holdfast-locks/holdfast/redislock"
 	"github.com/holdfast-locks/holdfast/sqlitelock"
@@ -224,8 +225,21 @@ func (c *Crew) Follow(note func(report []byte) bool) {
 	}
 }
 
-// Signal sends the crew's process a signal.
-func (c *Crew) Signal(s syscall.Signal) {
+// Stop freezes the crew's process with SIGSTOP, and returns when it is frozen.
+func (c *Crew) Stop() {
+	c.t.Helper()
+	if err := testsvc.Freeze(c.cmd.Process.Pid); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+// Cont lets a frozen crew go on with SIGCONT.
+func (c *Crew) Cont() {
+	c.t.Helper()
+	c.signal(syscall.SIGCONT)
+}
+
+func (c *Crew) signal(s syscall.Signal) {
 	c.t.Helper()
 	if err := c.cmd.Process.Signal(s); err != nil {
 		c.t.Fatal(err)
@@ -235,6 +249,6 @@ func (c *Crew) Signal(s syscall.Signal) {
 // Kill ends the crew as a crash would, and returns when it is gone.
 func (c *Crew) Kill() {
 	c.t.Helper()
-	c.Signal(syscall.SIGKILL)
+	c.signal(syscall.SIGKILL)
 	_ = c.cmd.Wait()
 }

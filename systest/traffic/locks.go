@@ -199,7 +199,8 @@ func (l *locker) acquire(ctx context.Context, name string, id driver.LeaseID) ch
 func trusted(ttl time.Duration) int64 { return int64(ttl - ttl/100 - 2*time.Millisecond) }
 
 func (l *locker) extend(ctx context.Context, name string, id driver.LeaseID) check.Op {
-	o := check.Op{Name: name, Kind: lease.Extend, LeaseID: string(id), TTL: l.job.TTL}
+	// By more than it had at first, so that it shows where that is all it has.
+	o := check.Op{Name: name, Kind: lease.Extend, LeaseID: string(id), TTL: l.job.TTL * 3 / 2}
 	return l.ask(ctx, o, func(ctx context.Context, o *check.Op) error {
 		err := l.engine.Extend(ctx, []driver.ExtendRequest{{Name: name, LeaseID: id, TTL: o.TTL}})[0]
 		if err == nil {
