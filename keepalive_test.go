@@ -314,6 +314,34 @@ func TestCloseReleasesAndWaits(t *testing.T) {
 	})
 }
 
+// Close waits for a release that somebody else has begun: the engine may be
+// closed after it.
+func TestCloseWaitsForReleaseUnderWay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		engine := newFaulty()
+		c, err := holdfast.New(engine, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		l := mustAcquire(t, c, "a", nil)
+		engine.set(delay(3*time.Second), nil)
+		done := make(chan error, 1)
+		go func() { done <- l.Release(t.Context()) }()
+		time.Sleep(time.Second)
+		start := time.Now()
+		if err := c.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+		if took := time.Since(start); took != 2*time.Second {
+			t.Errorf("Close took %s, want the 2s that the release takes yet", took)
+		}
+		nothingLeft(t, engine, "a")
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 func TestCloseGivesUpWithItsContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		engine := newFaulty()

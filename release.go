@@ -21,6 +21,8 @@ import (
 // may be called again, from anywhere, and then returns what the first call
 // returns.
 func (l *Lease) Release(ctx context.Context) error {
+	l.client.started() // Close waits
+	defer l.client.finished()
 	if !l.beginRelease() {
 		select {
 		case <-l.released:
