@@ -22,9 +22,10 @@ import (
 // nobody else does the opposite.
 //
 // Without all the locks it returns an error like those of Acquire, about the
-// lock that could not be had, and gives the others back before it returns, or
-// in the background if the store does not answer. No name, more than
-// driver.MaxBatch, and a name twice are ErrInvalid.
+// lock that could not be had, or ErrLost about one that it had, as soon as that
+// is known. It gives the others back before it returns, or in the background if
+// the store does not answer. No name, more than driver.MaxBatch, and a name
+// twice are ErrInvalid.
 func (c *Client) AcquireAll(ctx context.Context, names []string, opts *AcquireOptions) (*Leases, error) {
 	return c.acquireAll(ctx, names, opts, true)
 }
@@ -157,15 +158,38 @@ func (g *gathering) granted(sent instant, tokens []uint64) bool {
 	return true
 }
 
-// oneByOne takes the locks in the order of their names.
+// oneByOne takes the locks in the order of their names, until one of those that
+// it has is lost.
 func (g *gathering) oneByOne(ctx context.Context, wait bool) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
 	for _, a := range g.all {
 		a.opts.Wait = 0 // ctx has the bound
 		l, err := a.run(ctx, wait)
 		if err != nil {
+			if lost := g.lost(); lost != nil {
+				return lost
+			}
 			return opError("acquire", a.req.Name, err)
 		}
 		g.add(l)
+		stop := context.AfterFunc(l.ctx, func() {
+			if lost := l.lostBefore(); lost != nil { // and not released by Close
+				cancel(lost)
+			}
+		})
+		defer stop()
+	}
+	return nil
+}
+
+// lost returns why a lease is lost already, or nil.
+func (g *gathering) lost() error {
+	for _, l := range g.leases {
+		l.Valid() // if the deadline has passed unnoticed
+		if lost := l.lostBefore(); lost != nil {
+			return opError("acquire", l.name, lost)
+		}
 	}
 	return nil
 }
@@ -186,10 +210,10 @@ func (g *gathering) handOut(ctx context.Context, atOnce bool) error {
 			return err
 		}
 	}
+	if err := g.lost(); err != nil {
+		return err
+	}
 	for _, l := range g.leases {
-		if !l.Valid() {
-			return opError("acquire", l.name, l.lostError())
-		}
 		l.handOut(g.opts)
 	}
 	return nil

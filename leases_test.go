@@ -136,7 +136,8 @@ func TestAcquireAllHandsOut(t *testing.T) {
 			ls.Release(t.Context())
 			nothingLeft(t, engine, "a", "b")
 		}
-		// A lease that is lost meanwhile is not handed out.
+		// A lease that is lost meanwhile ends the wait for the next.
+		start := time.Now()
 		time.AfterFunc(time.Minute, foreign(t, engine, "b", time.Hour))
 		time.AfterFunc(30*time.Second, func() {
 			lock, _ := engine.Inspect(context.Background(), "a")
@@ -144,6 +145,10 @@ func TestAcquireAllHandsOut(t *testing.T) {
 		})
 		_, err := c.AcquireAll(t.Context(), []string{"a", "b"}, nil)
 		wantErr(t, err, holdfast.ErrLost)
+		if took := time.Since(start); took > 40*time.Second || !strings.Contains(err.Error(), `"a"`) {
+			t.Errorf("%v, after %s; want it about a, when the keep-alive finds out, after 40s at most", err, took)
+		}
+		time.Sleep(time.Minute) // the foreign lease is over
 		nothingLeft(t, engine, "a", "b")
 	})
 }
