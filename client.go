@@ -92,9 +92,9 @@ func (c *Client) List(ctx context.Context, prefix string) iter.Seq2[driver.Lock,
 
 // Close releases every lease that is still held and waits until all releases
 // and the clean-ups of abandoned requests are done, or ctx ends; it then gives
-// them up and returns an error that wraps ctx's, and what they would have cleaned up ends
-// with its TTL. Acquiring fails with ErrClosed from now on. It does not close
-// the engine. A second Close waits again.
+// them up and returns an error that wraps ctx's, and what they would have
+// cleaned up ends with its TTL. Acquiring fails with ErrClosed from now on. It
+// does not close the engine. A second Close waits again.
 func (c *Client) Close(ctx context.Context) error {
 	for _, l := range c.shut() {
 		c.spawn(func(background context.Context) {
