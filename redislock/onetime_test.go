@@ -5,40 +5,21 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
-	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/internal/onetimetest"
 	"github.com/holdfast-locks/holdfast/internal/testsvc"
 	"github.com/holdfast-locks/holdfast/onetime"
 )
-
-// newService returns a service of one-time tokens on an engine.
-func newService(t testing.TB, e driver.Engine) *onetime.Service {
-	t.Helper()
-	client, err := holdfast.New(e, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := onetime.New(client, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		_ = s.Close(context.Background())
-		_ = client.Close(context.Background())
-	})
-	return s
-}
 
 // TestSecretIsNotStored: no key and no value contains any of it, whatever
 // becomes of the token.
 func TestSecretIsNotStored(t *testing.T) {
 	server := testsvc.Redis(t)
 	e, admin := open(t, server.URL), plain(t, server)
-	s := newService(t, e)
+	s := onetimetest.New(t, e, nil)
 	var secrets []string
 	for i := range 3 {
 		secret, err := s.Issue(t.Context(), []byte("reset the password of ada"), time.Minute)
@@ -82,35 +63,9 @@ func TestRedeemByMany(t *testing.T) {
 	server := testsvc.Redis(t)
 	var services []*onetime.Service
 	for range 4 {
-		services = append(services, newService(t, open(t, server.URL)))
+		services = append(services, onetimetest.New(t, open(t, server.URL), nil))
 	}
-	secret, err := services[0].Issue(t.Context(), []byte("payload"), time.Minute)
-	if err != nil {
-		t.Fatal(err)
-	}
-	const many = 200
-	var wg sync.WaitGroup
-	var mu sync.Mutex
-	payloads, refused := 0, 0
-	for i := range many {
-		wg.Go(func() {
-			payload, err := services[i%len(services)].Redeem(t.Context(), secret)
-			mu.Lock()
-			defer mu.Unlock()
-			switch {
-			case err == nil && string(payload) == "payload":
-				payloads++
-			case errors.Is(err, onetime.ErrRedeemed):
-				refused++
-			default:
-				t.Errorf("redeem: %q, %v", payload, err)
-			}
-		})
-	}
-	wg.Wait()
-	if payloads != 1 || refused != many-1 {
-		t.Errorf("%d payloads and %d refusals, want 1 and %d", payloads, refused, many-1)
-	}
+	onetimetest.RedeemByMany(t, services...)
 }
 
 // A forgetful is an engine whose first reply to each kind of request is lost.
@@ -147,7 +102,7 @@ func (f *forgetful) Revoke(ctx context.Context, digest driver.Digest) (driver.Va
 func TestVaultLostReplies(t *testing.T) {
 	server := testsvc.Redis(t)
 	f := &forgetful{open(t, server.URL), map[string]int{}}
-	s := newService(t, f)
+	s := onetimetest.New(t, f, nil)
 	secret, err := s.Issue(t.Context(), []byte("payload"), time.Minute)
 	if err != nil {
 		t.Fatal(err)

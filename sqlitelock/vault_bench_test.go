@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/holdfast-locks/holdfast/internal/onetimetest"
 	"github.com/holdfast-locks/holdfast/onetime"
 )
 
@@ -23,7 +24,7 @@ func forgotten(t testing.TB, e *Engine, n int) {
 func TestPruneMany(t *testing.T) {
 	const many = 10_000
 	e := openNew(t)
-	s := newService(t, e, nil)
+	s := onetimetest.New(t, e, nil)
 	forgotten(t, e, many)
 	began := time.Now()
 	n, err := s.Prune(t.Context())
@@ -41,7 +42,7 @@ func BenchmarkRedeemWhilePruning(b *testing.B) {
 	for _, pruned := range []bool{false, true} {
 		b.Run(fmt.Sprintf("pruned=%t", pruned), func(b *testing.B) {
 			e := openNew(b)
-			s := newService(b, e, &onetime.Options{RequestTimeout: 15 * time.Second})
+			s := onetimetest.New(b, e, &onetime.Options{RequestTimeout: 15 * time.Second})
 			var wg sync.WaitGroup
 			if pruned {
 				forgotten(b, e, many)

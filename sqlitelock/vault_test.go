@@ -2,19 +2,17 @@ package sqlitelock
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
-	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/internal/onetimetest"
 	"github.com/holdfast-locks/holdfast/onetime"
 )
 
@@ -269,57 +267,7 @@ func TestPayloadIsOverwritten(t *testing.T) {
 	}
 }
 
-// newService returns a service of one-time tokens on an engine.
-func newService(t testing.TB, e driver.Engine, opts *onetime.Options) *onetime.Service {
-	t.Helper()
-	client, err := holdfast.New(e, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := onetime.New(client, opts)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		_ = s.Close(context.Background())
-		_ = client.Close(context.Background())
-	})
-	return s
-}
-
 // TestRedeemByMany: of 200 who redeem one token at once, one has the payload.
-// Who is told that the store is unavailable, on a machine that is slower than
-// the time limits of requests, asks again.
 func TestRedeemByMany(t *testing.T) {
-	s := newService(t, openNew(t), &onetime.Options{RequestTimeout: 15 * time.Second})
-	secret, err := s.Issue(t.Context(), []byte("payload"), time.Hour)
-	if err != nil {
-		t.Fatal(err)
-	}
-	const many = 200
-	var wg sync.WaitGroup
-	var mu sync.Mutex
-	payloads, refused := 0, 0
-	for range many {
-		wg.Go(func() {
-			payload, err := s.Redeem(t.Context(), secret)
-			for errors.Is(err, holdfast.ErrUnavailable) && t.Context().Err() == nil {
-				payload, err = s.Redeem(t.Context(), secret)
-			}
-			mu.Lock()
-			defer mu.Unlock()
-			switch {
-			case err == nil && string(payload) == "payload":
-				payloads++
-			case errors.Is(err, onetime.ErrRedeemed):
-				refused++
-			default:
-				t.Errorf("redeem: %q, %v", payload, err)
-			}
-		})
-	}
-	wg.Wait()
-	if payloads != 1 || refused != many-1 {
-		t.Errorf("%d payloads and %d refusals, want 1 and %d", payloads, refused, many-1)
-	}
+	onetimetest.RedeemByMany(t, onetimetest.New(t, openNew(t), &onetime.Options{RequestTimeout: 15 * time.Second}))
 }

@@ -44,6 +44,7 @@ var mayImport = map[string][]string{
 	"internal/archtest":     {},
 	"internal/drivertest":   {"driver"},
 	"internal/faultproxy":   {},
+	"internal/onetimetest":  {".", "driver", "onetime"},
 	"internal/testsvc":      {},
 
 	"examples":       {},
@@ -60,7 +61,7 @@ var mayImport = map[string][]string{
 
 // rootModule lists the packages that use the standard library only, because
 // whoever imports the library gets them.
-var rootModule = []string{".", "driver", "enginetest", "fence", "memlock", "oncehttp", "onetime", "quorumlock", "quorumlock/membertest", "internal/archtest", "internal/drivertest", "internal/faultproxy", "internal/testsvc"}
+var rootModule = []string{".", "driver", "enginetest", "fence", "memlock", "oncehttp", "onetime", "quorumlock", "quorumlock/membertest", "internal/archtest", "internal/drivertest", "internal/faultproxy", "internal/onetimetest", "internal/testsvc"}
 
 // A pkg is what go list says of a package.
 type pkg struct {
