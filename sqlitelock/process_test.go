@@ -149,14 +149,15 @@ func TestProcessesExclude(t *testing.T) {
 	}
 }
 
-// TestHandOffBetweenProcesses takes less than 10 ms in the median.
+// TestHandOffBetweenProcesses: the next process has the lock soon.
 func TestHandOffBetweenProcesses(t *testing.T) {
 	e := openNew(t)
 	req := drivertest.Request("t", time.Minute)
 	drivertest.Granted(t, e, req)
 	c := sleeper(t, e.path, "t", 1)
-	var took []time.Duration
+	var took, cycles []time.Duration
 	for range 20 {
+		cycles = append(cycles, timeCycle(t, e))
 		req = drivertest.Request("t", time.Minute)
 		req.Queue, req.WaiterTTL = true, time.Minute
 		before := boot(t, e)
@@ -168,7 +169,7 @@ func TestHandOffBetweenProcesses(t *testing.T) {
 		})
 		c.fallAsleep("t", 1)
 	}
-	logMedian(t, "hand-off to another process", took)
+	checkHandOff(t, "hand-off to another process", took, cycles)
 	releaseAny(t, e, "t")
 	c.hear("granted")
 	c.end()
@@ -184,14 +185,24 @@ func releaseAny(t testing.TB, e *Engine, name string) {
 	drivertest.Release(t, e, driver.AcquireRequest{Name: name, LeaseID: lock.Holders[0].LeaseID})
 }
 
-// logMedian checks that the median of took is 10 ms at most.
-func logMedian(t testing.TB, what string, took []time.Duration) {
+// timeCycle returns how long it takes to take a free lock and to release it.
+func timeCycle(t testing.TB, e *Engine) time.Duration {
+	t.Helper()
+	before := boot(t, e)
+	drivertest.Cycle(t, e, "cycled")
+	return boot(t, e) - before
+}
+
+// checkHandOff checks that the median of took is 10 ms at most, or on a slow
+// machine no more than a few cycles take there.
+func checkHandOff(t testing.TB, what string, took, cycles []time.Duration) {
 	t.Helper()
 	slices.Sort(took)
-	median := took[len(took)/2]
-	t.Logf("%s: median %s, fastest %s, slowest %s", what, median, took[0], took[len(took)-1])
-	if median > 10*time.Millisecond {
-		t.Errorf("%s: median %s, want 10 ms at most", what, median)
+	slices.Sort(cycles)
+	median, cycle := took[len(took)/2], cycles[len(cycles)/2]
+	t.Logf("%s: median %s, fastest %s, slowest %s; acquire and release: median %s", what, median, took[0], took[len(took)-1], cycle)
+	if limit := max(10*time.Millisecond, 5*cycle); median > limit {
+		t.Errorf("%s: median %s, want %s at most", what, median, limit)
 	}
 }
 

@@ -17,12 +17,13 @@ func TestProcessesQueue(t *testing.T) {
 	for range processes {
 		waiters = append(waiters, spawn(t, "wait", e.path))
 	}
-	var took []time.Duration
+	var took, cycles []time.Duration
 	for round := range rounds {
 		req := drivertest.Request("t", time.Minute)
 		drivertest.Granted(t, e, req)
 		token := lastToken(t, e, "t")
 		for i := range waiters {
+			cycles = append(cycles, timeCycle(t, e))
 			waiters[(i+round)%processes].fallAsleep("t", int64(i+1)) // another order each time
 		}
 		before := boot(t, e)
@@ -41,7 +42,7 @@ func TestProcessesQueue(t *testing.T) {
 			return err == nil && len(lock.Holders) == 0
 		})
 	}
-	logMedian(t, "from one process to the next", took)
+	checkHandOff(t, "from one process to the next", took, cycles)
 	for _, c := range waiters {
 		c.end()
 	}
