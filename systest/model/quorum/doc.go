@@ -17,9 +17,11 @@
 // it only if it is above its counter, and then takes it as its counter. The
 // lock is held with a token that a majority accepted. If too few could accept,
 // a second round proposes a greater token to all, and nodes that accepted the
-// first replace it. An extension counts nodes that have the lock with this very
-// token; when it has a majority, nodes that lack the lock are repaired, if
-// their counter is not above the token. A release frees the lock and lifts the
-// counter above the token, on all nodes. A node that lost its memory neither
-// accepts nor repairs until every lease that it may have forgotten is over.
+// first replace it. A client may also give way: it withdraws the token from the
+// nodes that have accepted it, counts them no longer, and waits for the others.
+// An extension counts nodes that have the lock with this very token; when it has
+// a majority, nodes that lack the lock are repaired, if their counter is not
+// above the token. A release frees the lock and lifts the counter above the
+// token, on all nodes. A node that lost its memory neither accepts nor repairs
+// until every lease that it may have forgotten is over.
 package quorum

@@ -54,6 +54,16 @@ func TestProtocol(t *testing.T) {
 		p:     protocol{clients: 3, tokens: 2, expiries: 1, restarts: 1},
 		light: protocol{clients: 2, tokens: 3, expiries: 1, restarts: 1},
 		least: 800_000,
+	}, {
+		name:  "two clients that give way, two early expiries",
+		p:     protocol{clients: 2, tokens: 3, expiries: 2, twice: 1, giving: 2},
+		light: protocol{clients: 2, tokens: 2, expiries: 1, twice: 1, giving: 1},
+		least: 700_000,
+	}, {
+		name:  "two clients that extend and release, one gives way, no expiry",
+		p:     protocol{clients: 2, tokens: 3, twice: 1, giving: 1, extend: true, release: true},
+		light: protocol{clients: 2, tokens: 2, giving: 1, extend: true, release: true},
+		least: 550_000,
 	}}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -113,6 +123,9 @@ func TestEachRuleIsNeeded(t *testing.T) {
 	}, {
 		"quarantine, but tokens below the clock",
 		protocol{clients: 2, tokens: 2, restarts: 1, switched: clockFloor}, sameToken,
+	}, {
+		"giving way, and counting all that had accepted",
+		protocol{clients: 2, tokens: 2, giving: 1, switched: retract}, twoHolders,
 	}}
 	seen := map[rule]bool{}
 	for _, test := range tests {
@@ -135,7 +148,7 @@ func TestEachRuleIsNeeded(t *testing.T) {
 			}
 		})
 	}
-	for r := acceptAbove; r <= clockFloor; r++ {
+	for r := acceptAbove; r <= retract; r++ {
 		if !seen[r] {
 			t.Errorf("no case without rule %d", r)
 		}
@@ -165,7 +178,7 @@ func TestTraceReads(t *testing.T) {
 
 // TestKeys checks that a state survives its encoding, whole.
 func TestKeys(t *testing.T) {
-	p := protocol{clients: 3, tokens: 7, expiries: 7, restarts: 3, twice: 2, extend: true, release: true, uneven: true, ordered: true}
+	p := protocol{clients: 3, tokens: 7, expiries: 7, restarts: 3, twice: 2, giving: 2, extend: true, release: true, uneven: true, ordered: true}
 	v := newVisited()
 	for _, k := range p.initial() {
 		v.add(k, 0)

@@ -33,6 +33,9 @@ const (
 	// clockFloor: what a node accepts is not below its clock, so that what it
 	// accepts after the quarantine is above all that it forgot.
 	clockFloor
+	// retract: a client does not count a node from which it withdraws what the
+	// node has accepted.
+	retract
 )
 
 // A protocol is a system of clients and nodes within bounds.
@@ -43,6 +46,7 @@ type protocol struct {
 	restarts uint8 // how many times a node loses all it knows
 
 	twice    int  // so many clients may propose twice
+	giving   int  // so many may give way, and hear the other nodes out
 	extend   bool // holders may extend
 	release  bool // holders may release
 	uneven   bool // counters may be unequal at first

@@ -11,6 +11,7 @@ const (
 	deliverFirst // of a client that has proposed a second time since
 	again
 	againGivingUp
+	givesWay
 	completes
 	sendExtension
 	deliverExtension
@@ -90,6 +91,7 @@ func (walk *walk) acquire(c int) {
 		}
 	case own.phase == proposing:
 		walk.proposeAgain(c)
+		walk.giveWay(c)
 		if walk.votes(&own) >= quorum {
 			walk.take(step{kind: completes, client: c}, func(w *world) string { return walk.complete(w, c) })
 		}
@@ -119,6 +121,25 @@ func (walk *walk) proposeAgain(c int) {
 			})
 		}
 	}
+}
+
+// giveWay yields that client c withdraws its token from the nodes that have
+// accepted it, and waits for the others.
+func (walk *walk) giveWay(c int) {
+	own := walk.from.clients[c]
+	if own.prev != 0 || own.gaveWay != 0 || c >= walk.giving {
+		return
+	}
+	walk.take(step{kind: givesWay, client: c, token: own.token}, func(w *world) string {
+		own := &w.clients[c]
+		for n, token := range own.replies {
+			own.gaveWay |= bit(token != 0) << n
+		}
+		if !walk.off(retract) {
+			own.replies = [nodes]uint8{}
+		}
+		return ""
+	})
 }
 
 // hold yields the steps of client c that has its lease.
@@ -171,8 +192,9 @@ func (walk *walk) deliver(c, n int) {
 	if own.phase == idle {
 		return
 	}
+	gaveWay := own.gaveWay>>n&1 == 1
 	walk.take(step{kind: deliverProposal, client: c, node: n, token: own.token}, func(w *world) string {
-		walk.propose(w, c, n, own.token, own.prev, own.phase == proposing)
+		walk.propose(w, c, n, own.token, own.prev, own.phase == proposing && (own.prev != 0 || !gaveWay))
 		return ""
 	})
 	if own.prev != 0 {
@@ -181,9 +203,9 @@ func (walk *walk) deliver(c, n int) {
 			return ""
 		})
 	}
-	if own.gaveUp {
-		walk.take(step{kind: deliverFirstWithdrawal, client: c, node: n, token: own.prev}, func(w *world) string {
-			walk.withdraw(w, c, n, own.prev)
+	if first := own.first(); own.gaveUp || gaveWay {
+		walk.take(step{kind: deliverFirstWithdrawal, client: c, node: n, token: first}, func(w *world) string {
+			walk.withdraw(w, c, n, first)
 			return ""
 		})
 	}
@@ -210,6 +232,14 @@ func (walk *walk) deliver(c, n int) {
 			return ""
 		})
 	}
+}
+
+// first returns the token of the first round.
+func (c *client) first() uint8 {
+	if c.prev != 0 {
+		return c.prev
+	}
+	return c.token
 }
 
 // fault yields what can happen to node n.

@@ -46,6 +46,8 @@ func (s step) describe(after *world) string {
 		return fmt.Sprintf("%s proposes %d to all nodes instead", c, s.token)
 	case againGivingUp:
 		return fmt.Sprintf("%s gives up its first token, and proposes %d to all nodes", c, s.token)
+	case givesWay:
+		return fmt.Sprintf("%s gives way where its token was accepted", c)
 	case completes:
 		return fmt.Sprintf("%s counts its answers: it holds the lock with token %d", c, after.clients[s.client].token)
 	case sendExtension:

@@ -41,6 +41,7 @@ type client struct {
 	before    uint8        // clients, as bits, that had completed when this one began
 	completed bool         // it was held
 	gaveUp    bool         // the first round was withdrawn before the second
+	gaveWay   uint8        // nodes of which the first round was withdrawn while it went on elsewhere
 	extended  bool         // an extension was done: it is told to nodes that may lack the lock
 	late      bool         // the present extension was sent after a later client had completed
 	replies   [nodes]uint8 // token that each node accepted in the present round; 0: no answer
@@ -62,7 +63,7 @@ type world struct {
 // what is left to happen.
 const (
 	nodeBits   = 2 + 3 + 4 + 4 + 1
-	viewBits   = 3 + 1 + 1 + 1 + 1
+	viewBits   = 3 + 1 + 1 + 1 + 1 + 1
 	columnBits = nodeBits + maxClients*viewBits
 	clientBits = 3 + 3 + 3 + 3 + 4
 )
@@ -128,6 +129,7 @@ func (w *world) column(n int) uint64 {
 		s.put(c.freed>>n&1, 1)
 		s.put(c.stale>>n&1, 1)
 		s.put(c.staleNext>>n&1, 1)
+		s.put(c.gaveWay>>n&1, 1)
 	}
 	return s.word
 }
@@ -161,6 +163,7 @@ func (k key) unpack() world {
 			c.freed |= s.take(1) << n
 			c.stale |= s.take(1) << n
 			c.staleNext |= s.take(1) << n
+			c.gaveWay |= s.take(1) << n
 		}
 	}
 	for i := range w.clients {
