@@ -20,6 +20,7 @@ func TestConformance(t *testing.T) {
 func TestConformanceOnCluster(t *testing.T) {
 	t.Parallel()
 	c := testsvc.RedisCluster(t)
+	c.Patient()
 	conform(t, c.URL, c.Masters)
 }
 
@@ -27,6 +28,7 @@ func TestConformanceOnCluster(t *testing.T) {
 func TestConformanceOnSentinel(t *testing.T) {
 	t.Parallel()
 	g := testsvc.Sentinel(t)
+	g.Patient()
 	conform(t, g.URL, g.Servers[:1])
 }
 

@@ -5,6 +5,7 @@ package testsvc
 import (
 	"fmt"
 	"net"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -88,4 +89,12 @@ func (c *Cluster) Owner(key string) int {
 		m.t.Fatal(err)
 	}
 	return min(slot*clusterMasters/clusterSlots, clusterMasters-1)
+}
+
+// Patient makes the nodes wait for a minute before they take one another for
+// dead: a test without failovers must not get one because the machine is busy.
+func (c *Cluster) Patient() {
+	for _, s := range slices.Concat(c.Masters, c.Replicas) {
+		s.mustDo("CONFIG", "SET", "cluster-node-timeout", "60000")
+	}
 }

@@ -123,6 +123,14 @@ func (g *Sentinels) AwaitReplicas() {
 	g.await("the replicas follow the master", func() bool { return g.replicas(g.Master()) == 2 })
 }
 
+// Patient makes the sentinels wait for a minute before they take the master for
+// dead: a test without failovers must not get one because the machine is busy.
+func (g *Sentinels) Patient() {
+	for _, s := range g.Sentinels {
+		s.mustDo("SENTINEL", "SET", MasterName, "down-after-milliseconds", "60000")
+	}
+}
+
 func (g *Sentinels) await(what string, ok func() bool) {
 	g.t.Helper()
 	await(g.t, what, ok)
