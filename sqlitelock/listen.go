@@ -119,7 +119,8 @@ func (e *Engine) hear(r *ear) {
 		}
 		rung := func(id driver.LeaseID) bool { return lost || r.last.rung(&before, id) }
 		for id, name := range e.watches.asked(rung) {
-			e.look(name, id)
+			for !e.look(name, id) {
+			}
 		}
 		select {
 		case <-time.After(min(restFactor*time.Since(start), restLongest)):
@@ -130,8 +131,10 @@ func (e *Engine) hear(r *ear) {
 }
 
 // look tells those who watch id what is new. If that cannot be read they find
-// out by themselves.
-func (e *Engine) look(name string, id driver.LeaseID) {
+// out by themselves. It returns false if it was overtaken by the news that id
+// has a place: then it must look again.
+func (e *Engine) look(name string, id driver.LeaseID) bool {
+	before := e.watches.seen(id)
 	now, err := e.clock.now()
 	var s sight
 	if err == nil {
@@ -139,7 +142,7 @@ func (e *Engine) look(name string, id driver.LeaseID) {
 	}
 	if err != nil {
 		e.watches.tell(message{id: id})
-		return
+		return true
 	}
-	e.watches.saw(id, s)
+	return e.watches.saw(id, before, s)
 }

@@ -164,16 +164,29 @@ func (a *watches) asked(heeds func(id driver.LeaseID) bool) map[driver.LeaseID]s
 	return names
 }
 
+// seen returns what there was to know of id at the last look.
+func (a *watches) seen(id driver.LeaseID) sight {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if i := a.byID[id]; i != nil {
+		return i.seen
+	}
+	return sight{}
+}
+
 // saw tells those who watch id what is new to them in what a look at it has
-// found: others' lease IDs ring the same bell.
-func (a *watches) saw(id driver.LeaseID, now sight) {
+// found: others' lease IDs ring the same bell. It returns false, and tells
+// nothing, if more is known by now than before the look.
+func (a *watches) saw(id driver.LeaseID, before, now sight) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	i := a.byID[id]
 	if i == nil {
-		return
+		return true
 	}
-	before := i.seen
+	if i.seen != before {
+		return false
+	}
 	i.seen = now
 	switch {
 	case now.token != 0 && now.token != before.token:
@@ -181,4 +194,5 @@ func (a *watches) saw(id driver.LeaseID, now sight) {
 	case now.token == 0 && before.looks >= 0 && now.looks != before.looks:
 		i.tell(driver.News{}) // the place is gone, or it is time to look
 	}
+	return true
 }

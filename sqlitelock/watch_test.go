@@ -136,6 +136,27 @@ func TestBellIsMadeAnew(t *testing.T) {
 	}
 }
 
+// TestOvertakenLook: a look that began before its lease ID had a place, and ended
+// after it, does not say that the place is gone.
+func TestOvertakenLook(t *testing.T) {
+	var all watches
+	id := driver.NewLeaseID()
+	w := all.add(id)
+	all.asks(id, "t")
+	before := all.seen(id)
+	found := sight{looks: -1} // no place yet
+	all.waits(id)
+	if all.saw(id, before, found) || !silent(w) {
+		t.Error("an old look was believed")
+	}
+	if !all.saw(id, all.seen(id), sight{looks: 0}) || !silent(w) {
+		t.Error("the next look tells of news where there is none")
+	}
+	if !all.saw(id, all.seen(id), found) || silent(w) {
+		t.Error("nobody is told that the place is gone")
+	}
+}
+
 // TestLostRings: when rings may have been lost, the listener looks at all that
 // it waits for.
 func TestLostRings(t *testing.T) {
