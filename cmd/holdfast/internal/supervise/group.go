@@ -33,7 +33,7 @@ type Command struct {
 
 	Stdout *os.File // nil: this process's
 
-	// Signals gets SIGTSTP, once the command runs; see Group.Suspend.
+	// Signals gets SIGTSTP, from when the command is started; see Group.Suspend.
 	Signals chan<- os.Signal
 }
 
@@ -69,6 +69,7 @@ func Start(c Command) (*Group, error) {
 	if g.warden, err = startWarden(); err != nil {
 		return nil, err
 	}
+	g.catchStop() // Ctrl-Z from the command's first instant on
 	started := make(chan error)
 	go g.run(c, started) // ends when the group is gone; Gone tells
 	if err := <-started; err != nil {
@@ -76,7 +77,6 @@ func Start(c Command) (*Group, error) {
 		return nil, err
 	}
 	g.warden.guard(g.pgid)
-	g.catchStop()
 	return g, nil
 }
 
