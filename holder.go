@@ -5,8 +5,9 @@ import (
 	"fmt"
 	"os"
 	"strings"
-	"unicode"
 	"unicode/utf8"
+
+	"github.com/holdfast-locks/holdfast/driver"
 )
 
 // localHolder names this process.
@@ -42,5 +43,5 @@ func checkHolder(h Holder) error {
 
 // isText reports whether s can be shown on a terminal.
 func isText(s string) bool {
-	return utf8.ValidString(s) && !strings.ContainsFunc(s, unicode.IsControl)
+	return utf8.ValidString(s) && !strings.ContainsFunc(s, driver.IsControl)
 }

@@ -10,8 +10,8 @@ import (
 const MaxNameLen = 512
 
 // CheckName returns an error that wraps ErrInvalid unless name can name a
-// lock: 1 to MaxNameLen bytes of UTF-8 without control characters. There is
-// no other rule: spaces, slashes and braces are allowed.
+// lock: 1 to MaxNameLen bytes of UTF-8 without control characters; see
+// IsControl. There is no other rule: spaces, slashes and braces are allowed.
 func CheckName(name string) error {
 	switch {
 	case name == "":
@@ -22,9 +22,17 @@ func CheckName(name string) error {
 		return fmt.Errorf("%w name: it is not UTF-8", ErrInvalid)
 	}
 	for i, r := range name {
-		if unicode.IsControl(r) {
+		if IsControl(r) {
 			return fmt.Errorf("%w name: control character %U at byte %d", ErrInvalid, r, i)
 		}
 	}
 	return nil
+}
+
+// IsControl reports whether r may not stand in a name or in what a holder says
+// of itself: a control character, which a terminal would obey, or one that
+// turns the direction of the text around it, so that people read another name
+// than the one that is stored.
+func IsControl(r rune) bool {
+	return unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r)
 }

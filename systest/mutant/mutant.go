@@ -41,7 +41,8 @@ func (f Finder) String() string {
 // All returns the set. The names differ.
 func All() []Mutant {
 	return slices.Concat(leaseMutants(), waiterMutants(), workMutants(), memlockMutants(),
-		redisLeaseMutants(), redisQueueMutants(), sqliteMutants(), quorumMutants(), guardMutants())
+		redisLeaseMutants(), redisQueueMutants(), sqliteMutants(), quorumMutants(), guardMutants(),
+		textMutants())
 }
 
 // apply returns the text of the mutant's file, below root, with the fault. It

@@ -191,12 +191,17 @@ func number(n uint64) string {
 	return strconv.FormatUint(n, 10)
 }
 
-// plain makes text that others have chosen safe for a terminal.
+// plain makes text that others have chosen safe for a terminal, and shows what
+// could not be seen: whatever does not print stands there as Go would write it
+// in a string, \u202e for example.
 func plain(s string) string {
-	return strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) {
-			return '?'
+	var b strings.Builder
+	for _, r := range s {
+		if unicode.IsPrint(r) {
+			b.WriteRune(r)
+			continue
 		}
-		return r
-	}, s)
+		b.WriteString(strings.Trim(strconv.QuoteRune(r), "'"))
+	}
+	return b.String()
 }

@@ -52,7 +52,7 @@ var (
 			{LeaseID: "2", Token: 42, Holder: web4, ExpiresIn: time.Second, Released: true},
 		},
 	}
-	foreigner = driver.Lock{Name: "old\x1b[2J", Holders: []driver.Holding{{ExpiresIn: driver.Never}}}
+	foreigner = driver.Lock{Name: "old\x1b[2J\u202e", Holders: []driver.Holding{{ExpiresIn: driver.Never}}}
 	between   = driver.Lock{Name: "next", LastToken: 7, Queue: exclusive.Queue[:1], QueueLength: 1}
 	free      = driver.Lock{Name: "free"}
 )
@@ -99,7 +99,7 @@ slots is held by web-3 (pid 812) for another 1m0s, 3 of 4 permits taken
   queue    2. web-4 (pid 77), 1 permit, waiting for 0s
 `},
 		{foreigner, `
-old?[2J is held by another client without an end
+old\x1b[2J\u202e is held by another client without an end
   mode  exclusive
 `},
 		{between, `
@@ -115,6 +115,22 @@ next is free
 		}
 		if want := strings.TrimPrefix(c.want, "\n"); b.String() != want {
 			t.Errorf("%s:\n%swant\n%s", c.lock.Name, b.String(), want)
+		}
+	}
+}
+
+// TestPlain: what a terminal would obey, or nobody could see, is written out.
+func TestPlain(t *testing.T) {
+	for s, want := range map[string]string{
+		"Übung é 锁 🔒":   "Übung é 锁 🔒",
+		"a\x1b[2J":      `a\x1b[2J`,
+		"a\u009b2J":     `a\u009b2J`,
+		"gnp.\u202eexe": `gnp.\u202eexe`,
+		"job\u200b":     `job\u200b`,
+		"a\u00a0b":      `a\u00a0b`,
+	} {
+		if got := plain(s); got != want {
+			t.Errorf("%+q is printed as %q, want %q", s, got, want)
 		}
 	}
 }
@@ -143,14 +159,14 @@ func TestPrintTable(t *testing.T) {
 		t.Fatal(err)
 	}
 	const want = `
-NAME      HOLDER                          MODE                EXPIRES IN   TOKEN   QUEUE   REASON
-job       web-3 (pid 812)                 exclusive           12s          41      2       nightly
-next      nobody                                                                   1
-old?[2J   another client                  exclusive           never                0
-read      web-3 (pid 812)                 shared              1m0s         41      0       nightly
-read      web-4 (pid 77)                  shared              1.5s         42
-slots     web-3 (pid 812)                 semaphore, 2 of 4   1m0s         41      2       nightly
-slots     nobody (closed by --min-hold)   semaphore, 1 of 4   1s           42
+NAME               HOLDER                          MODE                EXPIRES IN   TOKEN   QUEUE   REASON
+job                web-3 (pid 812)                 exclusive           12s          41      2       nightly
+next               nobody                                                                   1
+old\x1b[2J\u202e   another client                  exclusive           never                0
+read               web-3 (pid 812)                 shared              1m0s         41      0       nightly
+read               web-4 (pid 77)                  shared              1.5s         42
+slots              web-3 (pid 812)                 semaphore, 2 of 4   1m0s         41      2       nightly
+slots              nobody (closed by --min-hold)   semaphore, 1 of 4   1s           42
 `
 	if got := "\n" + b.String(); got != want {
 		t.Errorf("%swant%s", got, want)
