@@ -215,7 +215,11 @@ func (w *waiter) granted(sent instant, reply driver.AcquireReply) (*Lease, error
 		w.countFailure(sent.mono)
 		return nil, fmt.Errorf("%w: it answered after %s, too late for a TTL of %s", ErrUnavailable, round(took), w.opts.TTL)
 	}
-	return w.client.newLease(w.acquisition, grant{token: reply.Token, acked: reply.Acked, began: sent, deadline: end}), nil
+	l, ahead := w.client.newLease(w.acquisition, grant{token: reply.Token, acked: reply.Acked, began: sent, deadline: end})
+	if ahead != nil {
+		return nil, w.overtaken(ahead)
+	}
+	return l, nil
 }
 
 // failed notes a request without an answer and classifies its error.

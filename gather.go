@@ -140,8 +140,9 @@ func (g *gathering) atOnce(ctx context.Context, wait bool) (done bool, err error
 	return true, opError("acquire", a.req.Name, a.heldError(0))
 }
 
-// granted makes the leases, unless the answer came too late to be of use:
-// repeats of the requests, one by one, then find out more.
+// granted makes the leases, unless the answer came too late to be of use, or
+// behind a greater token: repeats of the other requests, one by one, then find
+// out more.
 func (g *gathering) granted(sent instant, tokens []uint64) bool {
 	end := sent.add(trusted(g.opts.TTL))
 	if g.client.now().reached(end) {
@@ -151,19 +152,35 @@ func (g *gathering) granted(sent instant, tokens []uint64) bool {
 		return false
 	}
 	for i, a := range g.all {
-		l := g.client.newLease(a, grant{token: tokens[i], began: sent, deadline: end})
+		l, ahead := g.client.newLease(a, grant{token: tokens[i], began: sent, deadline: end})
+		if ahead != nil {
+			for _, a := range g.all[i:] {
+				a.uncertain = true
+			}
+			return false
+		}
 		g.add(l)
 		a.tellAcquired(l)
 	}
 	return true
 }
 
-// oneByOne takes the locks in the order of their names, until one of those that
+// oneByOne takes the locks that it has not yet in the order of their names, until one of those that
 // it has is lost.
 func (g *gathering) oneByOne(ctx context.Context, wait bool) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	for _, a := range g.all {
+	watch := func(l *Lease) (stop func() bool) {
+		return context.AfterFunc(l.ctx, func() {
+			if lost := l.lostBefore(); lost != nil { // and not released by Close
+				cancel(lost)
+			}
+		})
+	}
+	for _, l := range g.leases {
+		defer watch(l)()
+	}
+	for _, a := range g.all[len(g.leases):] {
 		a.opts.Wait = 0 // ctx has the bound
 		l, err := a.run(ctx, wait)
 		if err != nil {
@@ -173,12 +190,7 @@ func (g *gathering) oneByOne(ctx context.Context, wait bool) error {
 			return opError("acquire", a.req.Name, err)
 		}
 		g.add(l)
-		stop := context.AfterFunc(l.ctx, func() {
-			if lost := l.lostBefore(); lost != nil { // and not released by Close
-				cancel(lost)
-			}
-		})
-		defer stop()
+		defer watch(l)()
 	}
 	return nil
 }

@@ -32,23 +32,39 @@ const confirmAfter = 100 * time.Millisecond
 type keeper struct {
 	client *Client
 
-	mu    sync.Mutex // guards the rest, and the slot of every lease
-	table timetable[*Lease]
-	timer *time.Timer
+	mu     sync.Mutex // guards the rest, and the slot of every lease
+	table  timetable[*Lease]
+	rivals rivals
+	timer  *time.Timer
 }
 
 func (l *Lease) timeslot() *slot { return &l.slot }
 
 func (k *keeper) init(c *Client) {
-	k.client = c
+	k.client, k.rivals = c, rivals{}
 	k.timer = time.AfterFunc(time.Hour, k.tick)
 	k.timer.Stop()
+}
+
+// add takes charge of a new lease, unless ahead is not nil. behind has to end.
+// See rivals.
+func (k *keeper) add(l *Lease) (behind, ahead *Lease) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if behind, ahead = k.rivals.enter(l); ahead == nil {
+		k.putLocked(l)
+	}
+	return behind, ahead
 }
 
 // update moves l to where its state says that it belongs.
 func (k *keeper) update(l *Lease) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
+	k.putLocked(l)
+}
+
+func (k *keeper) putLocked(l *Lease) {
 	at, live := l.attention()
 	// If it is not live, remove comes, or has come.
 	if live && k.table.put(l, at) {
@@ -60,7 +76,12 @@ func (k *keeper) update(l *Lease) {
 func (k *keeper) remove(l *Lease) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
+	k.removeLocked(l)
+}
+
+func (k *keeper) removeLocked(l *Lease) {
 	k.table.remove(l)
+	k.rivals.leave(l)
 }
 
 // leases returns the leases that are held.
@@ -99,7 +120,7 @@ func (k *keeper) due(now instant) (expired []*Lease, renewals []renewal) {
 		s := l.step(now, len(renewals) > 0)
 		switch {
 		case s.over:
-			k.table.remove(l)
+			k.removeLocked(l)
 			expired = append(expired, l)
 			continue
 		case s.renewal.lease != nil:

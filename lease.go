@@ -55,9 +55,10 @@ const (
 	stateReleasing // Release has begun; the lease may have been lost before
 )
 
-// newLease makes the lease that was granted to a.
-func (c *Client) newLease(a *acquisition, g grant) *Lease {
-	l := &Lease{
+// newLease makes the lease that was granted to a, unless one of ours with a
+// greater token is ahead of it. One with a smaller token is lost.
+func (c *Client) newLease(a *acquisition, g grant) (l, ahead *Lease) {
+	l = &Lease{
 		client: c, name: a.req.Name, id: a.req.LeaseID, token: g.token, acked: g.acked, holder: a.req.Holder,
 		opts: a.opts, began: g.began, outer: a.outer, cancel: a.uncertain,
 		mode: a.opts.Mode, deadline: g.deadline, brief: g.brief,
@@ -71,8 +72,15 @@ func (c *Client) newLease(a *acquisition, g grant) *Lease {
 		l.renewAt = earlier(g.began.mono.Add(confirmAfter), l.renewAt)
 	}
 	l.ctx, l.end = context.WithCancelCause(context.WithValue(a.values, heldKey{}, l))
-	c.keeper.update(l)
-	return l
+	behind, ahead := c.keeper.add(l)
+	if ahead != nil {
+		l.end(errOvertaken)
+		return nil, ahead
+	}
+	if behind != nil {
+		behind.lose(errOvertaken)
+	}
+	return l, nil
 }
 
 // Name returns the name of the lock.

@@ -173,7 +173,11 @@ func (w *waiter) handedOver(token uint64) *Lease {
 	if whole := now.add(trusted(w.opts.TTL)); !end.mono.Before(whole.mono) {
 		g.deadline, g.brief = whole, false
 	}
-	return w.client.newLease(w.acquisition, g)
+	l, ahead := w.client.newLease(w.acquisition, g)
+	if ahead != nil {
+		_ = w.overtaken(ahead) // the next attempt finds out more
+	}
+	return l
 }
 
 // startOver abandons the present lease ID and draws another for the next

@@ -40,7 +40,7 @@ func (f Finder) String() string {
 
 // All returns the set. The names differ.
 func All() []Mutant {
-	return slices.Concat(leaseMutants(), waiterMutants(), workMutants(), memlockMutants(),
+	return slices.Concat(leaseMutants(), lossMutants(), waiterMutants(), workMutants(), memlockMutants(),
 		redisLeaseMutants(), redisQueueMutants(), sqliteMutants(), quorumMutants(), guardMutants(),
 		textMutants())
 }

@@ -1,0 +1,60 @@
+package holdfast
+
+import (
+	"fmt"
+
+	"github.com/holdfast-locks/holdfast/driver"
+)
+
+// rivals are the leases that a client trusts and that were granted as exclusive
+// ones, by name. A store may lose a lease, or be told to end it, and grant the
+// lock again before the holder hears of it. Where both holders share a client,
+// the tokens tell at once which lease is the later one, even if the earlier one
+// was downgraded since. keeper.mu guards it.
+type rivals map[string]*Lease
+
+// errOvertaken is the cause of the loss of the earlier lease.
+var errOvertaken = fmt.Errorf("%w: this client has a later lease of the name, with a greater token", ErrLost)
+
+// enter notes a lease that was granted, unless ahead is not nil: a lease of the
+// name with a greater token, which is trusted already. behind is one with a
+// smaller token, which has to end. Other modes than Exclusive have no rivals.
+func (r rivals) enter(l *Lease) (behind, ahead *Lease) {
+	if l.opts.Mode != Exclusive {
+		return nil, nil
+	}
+	other := r[l.name]
+	if other != nil && other.heldAt(l.client.now()) {
+		if other.token > l.token {
+			return nil, other
+		}
+		behind = other
+	}
+	r[l.name] = l
+	return behind, nil
+}
+
+// leave forgets a lease that has ended.
+func (r rivals) leave(l *Lease) {
+	if r[l.name] == l {
+		delete(r, l.name)
+	}
+}
+
+// heldAt reports whether the lease may be trusted at now. Unlike Valid it does
+// not end it.
+func (l *Lease) heldAt(now instant) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.state == stateHeld && !now.reached(l.deadline)
+}
+
+// overtaken drops a grant that came behind a greater token: the answer was
+// late, and what it granted is gone, or the store has lost its count. Whoever
+// has the greater token is in the way.
+func (w *waiter) overtaken(ahead *Lease) error {
+	w.startOver() // the store may still hold the lock for us
+	w.failures = 0
+	w.inTheWay = &driver.InTheWay{Holder: ahead.holder, ExpiresIn: ahead.Remaining()}
+	return w.heldError(0)
+}
