@@ -1,6 +1,10 @@
 # make test   install or find what the tests need, and run them all
 # make soak   the long form of the fault tests, half an hour unless LENGTH says
 #             otherwise; what they measured goes into soak.md
+# make soak-net
+#             the same on networks whose hosts are network namespaces, for 12
+#             minutes unless NET_LENGTH says otherwise; on Linux, as root; what
+#             they measured goes into soak-net.md
 # make lint   formatting, vet, static checks
 # make ci     both: what has to be green before a change lands
 # make tidy   go mod tidy in every module of the workspace
@@ -8,8 +12,9 @@
 GO ?= go
 
 LENGTH ?= 30m
+NET_LENGTH ?= 12m
 
-.PHONY: test soak lint ci tidy deps
+.PHONY: test soak soak-net lint ci tidy deps
 
 ci: lint test
 
@@ -24,6 +29,9 @@ test: deps
 
 soak: deps
 	scripts/soak.sh $(LENGTH)
+
+soak-net: deps
+	scripts/soak-net.sh $(NET_LENGTH)
 
 lint:
 	scripts/lint.sh

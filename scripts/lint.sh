@@ -11,6 +11,7 @@ if [ -n "$unformatted" ]; then
 	exit 1
 fi
 go vet work
+(cd systest && go vet -tags soaknet ./net ./nettest)
 
 lint=$(command -v golangci-lint || echo "$PWD/.cache/bin/golangci-lint")
 if [ ! -x "$lint" ]; then

@@ -15,6 +15,8 @@
 //	report/   what was measured
 //	soak/     how much is done: -soak 30m for what docs/guarantees.md reports
 //
-// Two others stand alone: sim/ simulates client, engine, network and store in
-// virtual time, and mutant/ puts faults into the product to see them found.
+// Others stand alone: sim/ simulates client, engine, network and store in
+// virtual time, mutant/ puts faults into the product to see them found, and
+// nettest/ does what the tests here do on the networks of net/, whose hosts are
+// network namespaces.
 package systest

@@ -37,6 +37,8 @@ var mayImport = map[string][]string{
 	"systest/model/lease":   {},
 	"systest/model/quorum":  {},
 	"systest/mutant":        {},
+	"systest/net":           {},
+	"systest/nettest":       {},
 	"systest/sim":           {".", "driver", "fence", "redislock"},
 	"systest/report":        {},
 	"systest/soak":          {},

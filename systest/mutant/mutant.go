@@ -42,7 +42,8 @@ func (f Finder) String() string {
 func All() []Mutant {
 	return slices.Concat(leaseMutants(), lossMutants(), waiterMutants(), workMutants(), memlockMutants(),
 		redisLeaseMutants(), redisQueueMutants(), sqliteMutants(), quorumMutants(), guardMutants(),
-		textMutants())
+		textMutants(),
+		wireMutants())
 }
 
 // apply returns the text of the mutant's file, below root, with the fault. It

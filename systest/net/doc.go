@@ -1,0 +1,26 @@
+// Package net makes networks for tests, and breaks them as real ones break:
+// hosts that are network namespaces of this machine, and between them a wire of
+// our own that delays, loses and copies packets, and cuts.
+//
+//	n := net.New(t)
+//	store, worker := n.Host("store"), n.Host("worker")
+//	store.Start("redis-server", "--bind", store.IP(), …).Await("Ready")
+//	n.Link(store, worker).Delay(40*time.Millisecond, 5*time.Millisecond).Loss(0.05)
+//	n.OneWay(store, worker)
+//	n.Heal()
+//	store.Vanish()
+//
+// The wire never answers: what it loses is lost in silence, without RST and
+// without ICMP, unless the kernel of a host that is there sends one. So peers
+// learn of a cut as they do of one in a network: by what does not come.
+//
+// A host is a namespace with a TUN device, an address of 192.0.2.0/24, which is
+// for documentation, and no route to anywhere else: nothing leaves the machine.
+// Namespaces and devices have no names, so that the kernel removes them with
+// the test, however that ends.
+//
+// Hosts need Linux, the ip program (iproute2), /dev/net/tun, and root or
+// CAP_NET_ADMIN and CAP_SYS_ADMIN, which "unshare --user --map-root-user" gives
+// to whoever may make user namespaces. Their tests have the build tag soaknet.
+// The wire alone needs nothing, and works in virtual time.
+package net

@@ -1,0 +1,191 @@
+package net
+
+import (
+	"container/heap"
+	"fmt"
+	"math/rand/v2"
+	"net/netip"
+	"sync"
+	"time"
+)
+
+// longestQueue is how many packets may be under way. What comes beyond that is
+// lost, as in a router whose buffers are full.
+const longestQueue = 16384
+
+// A Wire carries IPv4 packets among hosts, with the faults that it is told to
+// have. New hosts have links to all others, without any. Its methods may be
+// called by many goroutines.
+type Wire struct {
+	mu     sync.Mutex // guards the rest, and what a Link says
+	rand   *rand.Rand
+	hosts  map[netip.Addr]*Host
+	links  map[[2]*Host]*Link
+	cuts   map[[2]*Host]bool // from, to
+	ports  map[netip.AddrPort]bool
+	flows  map[flow]bool // TCP connections; false: forgotten
+	queue  queue
+	order  int // of the next packet in the queue
+	timer  *time.Timer
+	counts Counts
+}
+
+// Counts are what became of packets.
+type Counts struct {
+	Carried int // handed to the host that they were for, copies among them
+	Lost    int // by cuts, loss, a path that takes only smaller ones, or because the host has vanished
+	Copied  int
+	Delayed int
+}
+
+// A Host is one machine in the network.
+type Host struct {
+	Name string
+	Addr netip.Addr
+
+	wire    *Wire
+	deliver func(packet []byte) // must not keep it
+	gone    bool                // guarded by wire.mu
+	machine *machine            // nil where there is only a wire
+}
+
+// IP returns the host's address as text.
+func (h *Host) IP() string { return h.Addr.String() }
+
+// NewWire returns a wire without hosts. The seed decides which packets are lost
+// and copied, and how long they are under way.
+func NewWire(seed uint64) *Wire {
+	return &Wire{
+		rand: rand.New(rand.NewPCG(seed, 0)), hosts: map[netip.Addr]*Host{}, links: map[[2]*Host]*Link{},
+		cuts: map[[2]*Host]bool{}, ports: map[netip.AddrPort]bool{}, flows: map[flow]bool{},
+	}
+}
+
+// Attach connects a new host to the wire, which calls deliver for each packet
+// that reaches it, one at a time.
+func (w *Wire) Attach(name string, deliver func(packet []byte)) *Host {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	h := &Host{Name: name, wire: w, deliver: deliver}
+	h.Addr = netip.AddrFrom4([4]byte{192, 0, 2, byte(len(w.hosts) + 1)})
+	if len(w.hosts) == 254 {
+		panic(fmt.Sprintf("net: host %s: the network is full", name))
+	}
+	w.hosts[h.Addr] = h
+	return h
+}
+
+// Send puts a packet on the wire, as if the host had sent it.
+func (w *Wire) Send(from *Host, raw []byte) {
+	p := packet(raw)
+	if !p.whole() {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	to := w.hosts[p.to()]
+	if to == nil || p.from() != from.Addr {
+		return // to nobody: multicast, or an address outside
+	}
+	w.carry(p, from, to)
+}
+
+// carry decides what becomes of a packet. The caller holds mu.
+func (w *Wire) carry(p packet, from, to *Host) {
+	l := w.link(from, to)
+	if w.blocked(p, from, to) || l.mtu > 0 && len(p) > l.mtu || w.chance(l.loss) {
+		w.counts.Lost++
+		return
+	}
+	times := 1
+	if w.chance(l.copies) {
+		w.counts.Copied++
+		times = 2
+	}
+	for range times {
+		delay := l.delay
+		if l.jitter > 0 {
+			delay += time.Duration(w.rand.Int64N(int64(l.jitter)))
+		}
+		if delay == 0 {
+			w.arrive(p, to)
+		} else {
+			w.delay(p, to, delay)
+		}
+	}
+}
+
+// blocked reports whether a cut is in the way of a packet. The caller holds mu.
+func (w *Wire) blocked(p packet, from, to *Host) bool {
+	alive := true
+	if f, ok := p.flow(); ok {
+		if p.opens() {
+			w.flows[f] = true // perhaps the ports of an old one, again
+		} else if _, known := w.flows[f]; !known {
+			w.flows[f] = true
+		}
+		alive = w.flows[f]
+	}
+	src, dst := p.ports()
+	return !alive || from.gone || to.gone || w.cuts[[2]*Host{from, to}] ||
+		w.ports[netip.AddrPortFrom(from.Addr, src)] || w.ports[netip.AddrPortFrom(to.Addr, dst)]
+}
+
+// chance is true with a probability. The caller holds mu.
+func (w *Wire) chance(p float64) bool { return p > 0 && w.rand.Float64() < p }
+
+// arrive hands a packet to its host, unless it has vanished meanwhile. The
+// caller holds mu.
+func (w *Wire) arrive(p packet, to *Host) {
+	if to.gone {
+		w.counts.Lost++
+		return
+	}
+	w.counts.Carried++
+	to.deliver(p)
+}
+
+// delay lets a packet arrive later. The caller holds mu.
+func (w *Wire) delay(p packet, to *Host, d time.Duration) {
+	if len(w.queue) == longestQueue {
+		w.counts.Lost++
+		return
+	}
+	w.counts.Delayed++
+	w.order++
+	heap.Push(&w.queue, delayed{at: time.Now().Add(d), order: w.order, to: to, packet: append(packet(nil), p...)})
+	if w.queue[0].order == w.order {
+		w.wake()
+	}
+}
+
+// wake sets the timer to when the next packet is to arrive. The caller holds mu.
+func (w *Wire) wake() {
+	if len(w.queue) == 0 {
+		return
+	}
+	d := time.Until(w.queue[0].at)
+	if w.timer == nil {
+		w.timer = time.AfterFunc(d, w.due)
+		return
+	}
+	w.timer.Reset(d)
+}
+
+// due lets packets arrive whose time has come.
+func (w *Wire) due() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for len(w.queue) > 0 && !w.queue[0].at.After(time.Now()) {
+		next := heap.Pop(&w.queue).(delayed)
+		w.arrive(next.packet, next.to)
+	}
+	w.wake()
+}
+
+// Counts returns what became of packets so far.
+func (w *Wire) Counts() Counts {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.counts
+}
