@@ -7,6 +7,7 @@ var acquireMutants = []mutant{
 		"GatherTakesAllOrNoneUnderContention", "GrantsOnceAcrossEngines", "GrantsOnceUnderContention",
 		"SemaphoreGrantsLimitUnderContention", "WatchMissesNoGrant",
 	}},
+	{fault: "clean-up ends the lease of a repeat", want: []string{"RepeatOutlivesCleanUp"}},
 	{fault: "every request takes one permit", want: []string{
 		"InspectReportsQueue", "KeepForOfPermitsKeepsThem", "SemaphoreChecksKindOfQueue", "SemaphoreCountsPermits",
 		"SemaphoreGrantsLimitUnderContention", "SemaphorePermitsComeBackOneByOne", "SemaphoreServesInOrder",
@@ -108,7 +109,7 @@ var acquireMutants = []mutant{
 		"DowngradeKeepsLease", "DowngradeTwiceIsOnce", "GatherDoesNotBarge", "GatherRepeatIsGrantedAgain",
 		"HandedOverLeaseIsLengthened", "HandsOverAtExpiry", "HandsOverAtRelease", "ListsQueuedNames",
 		"OnceIsGrantedWithoutRecord", "RepeatIsGrantedAgain", "RepeatLengthens", "RepeatNeverShortens",
-		"SemaphoreChecksKindOfQueue", "SemaphoreGrantsLimit", "SharedLeasesAreCompatible",
+		"RepeatOutlivesCleanUp", "SemaphoreChecksKindOfQueue", "SemaphoreGrantsLimit", "SharedLeasesAreCompatible",
 	}},
 	{fault: "repeat shortens", want: []string{"GatherRepeatIsGrantedAgain", "RepeatNeverShortens"}},
 	{fault: "repeat undoes Downgrade", want: []string{"DowngradeTwiceIsOnce"}},
