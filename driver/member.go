@@ -29,6 +29,13 @@ import (
 // quarantine nothing may be accepted and nothing repaired. The marker must be
 // lost with the leases, and must not expire by itself.
 //
+// # Breaking
+//
+// A member that is a Breaker must raise the counter in Break as well, to the
+// odd number above the request's token, whether or not it has the lease, so that
+// it is not repaired afterwards; but not for a token that is more than twice
+// MaxTokenLead ahead of the store's clock, which no lease can have.
+//
 // # Steps
 //
 // Each request must be one atomic step of the store, and its repeat must have

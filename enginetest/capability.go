@@ -9,7 +9,7 @@ import (
 func capabilityRequirements() []Requirement {
 	return []Requirement{{
 		Name:        "ImplementsCapabilities",
-		Explanation: "an engine with Capabilities.Queue must be a Queuer, and one with Capabilities.Shared a Downgrader",
+		Explanation: "an engine must have the methods that its Capabilities promise",
 		Run:         implementsCapabilities,
 	}, {
 		Name:        "RefusesSharedIfUnsupported",
@@ -47,6 +47,12 @@ func implementsCapabilities(t *T) {
 	}
 	if capable.Shared && !canShare(t) {
 		t.Errorf("Capabilities.Shared is set, but the engine is no driver.Downgrader")
+	}
+	if capable.Break && !canBreak(t) {
+		t.Errorf("Capabilities.Break is set, but the engine is no driver.Breaker")
+	}
+	if capable.Losses && !canTellLosses(t) {
+		t.Errorf("Capabilities.Losses is set, but the engine is no driver.LossTeller")
 	}
 	t.take("a", t.units(8))
 	if t.Engine.Capabilities() != capable {

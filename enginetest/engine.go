@@ -117,6 +117,16 @@ func optionalCalls(t *T) (all []call) {
 			return err
 		}})
 	}
+	if canBreak(t) {
+		e := t.Engine.(driver.Breaker)
+		all = append(all, call{"Break", func(ctx context.Context, _ *T, l lease) error {
+			_, err := e.Break(ctx, older(breakOf(l)))
+			return err
+		}}, call{"Breaks", func(ctx context.Context, _ *T, l lease) error {
+			_, err := e.Breaks(ctx, l.Name)
+			return err
+		}})
+	}
 	if canVault(t) {
 		all = append(all, vaultCalls(t)...)
 	}

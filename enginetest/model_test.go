@@ -29,6 +29,7 @@ type store struct {
 	tombstones map[driver.LeaseID]time.Time
 	watches    map[*watch]bool
 	deposits   map[string]*deposit
+	listeners  []*listener
 	told       int  // how many messages were sent, if chatty
 	gathering  bool // AcquireAll is under way, for its faults
 }
@@ -40,7 +41,8 @@ type entry struct {
 	leases []*lease
 	queue  []*place
 	record *record
-	leaked int // permits that never come back, for the fault
+	broken []broken // the latest last
+	leaked int      // permits that never come back, for the fault
 }
 
 // A lease is a request that was granted.
@@ -140,6 +142,7 @@ func (s *store) purged(name string, now time.Time) *entry {
 	if n.record != nil && !now.Before(n.record.expiry) && s.fault != "retention never ends" {
 		n.record = nil
 	}
+	s.forgetBreaks(n, now)
 	return n
 }
 

@@ -20,7 +20,7 @@ import (
 	"github.com/holdfast-locks/holdfast/enginetest"
 )
 
-var everything = driver.Capabilities{Shared: true, Semaphore: true, Queue: true}
+var everything = driver.Capabilities{Shared: true, Semaphore: true, Queue: true, Break: true, Losses: true}
 
 // harness returns a harness for the model with the given fault.
 func harness(fault string, caps driver.Capabilities) enginetest.Harness {
@@ -92,10 +92,11 @@ func TestSuiteIsQuick(t *testing.T) {
 	}
 	enginetest.Run(t, h)
 	// One requirement waits for TombstoneTTL in virtual time, and 4 units in
-	// real time. One waits for RedeemGrace, in virtual time only.
-	total += 4*h.Unit - (driver.TombstoneTTL - time.Second) - (driver.RedeemGrace + time.Second)
+	// real time. Others wait for RedeemGrace and for BreakMemory, in virtual
+	// time only.
+	total += 4*h.Unit - (driver.TombstoneTTL - time.Second) - (driver.RedeemGrace + time.Second) - driver.BreakMemory
 	t.Logf("the suite waits for %s", total)
-	if limit := 115 * h.Unit; total > limit {
+	if limit := 125 * h.Unit; total > limit {
 		t.Errorf("the suite waits for %s, want %s at most", total, limit)
 	}
 }
@@ -167,6 +168,7 @@ var mutants = slices.Concat(
 	vaultMutants,
 	pruneMutants,
 	inspectMutants,
+	breakMutants,
 )
 
 // TestSuiteCatchesMutants checks the suite itself: an engine with one fault

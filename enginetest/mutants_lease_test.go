@@ -41,7 +41,7 @@ var leaseMutants = []mutant{
 		"HandedOverLeaseIsLengthened", "RepeatNeverShortens", "SharesStoreAcrossEngines",
 	}},
 	{fault: "Extend re-creates a lost lease", want: []string{
-		"CompleteStoresRecordAndEndsLease", "ExtendAnswersEachInOrder", "ExtendOfExpiredIsLost",
+		"BreakEndsLease", "CompleteStoresRecordAndEndsLease", "ExtendAnswersEachInOrder", "ExtendOfExpiredIsLost",
 		"ExtendOfReleasedIsLost",
 	}},
 	{fault: "Extend shortens", want: []string{"ExtendNeverShortens"}},
@@ -53,9 +53,9 @@ var leaseMutants = []mutant{
 		"TokensGrowOverKeepFor",
 	}},
 	{fault: "KeepFor is ignored", want: []string{
-		"CompleteOfLostIsLost", "DowngradeOfLostIsLost", "KeepForClosesName", "KeepForEndsLease",
-		"KeepForHoldsQueue", "KeepForNotLengthenedByRepeat", "KeepForObeysCancel", "KeepForOfPermitsKeepsThem",
-		"KeepForOfSharedLetsSharedIn",
+		"BreakOpensKeptName", "CompleteOfLostIsLost", "DowngradeOfLostIsLost", "KeepForClosesName",
+		"KeepForEndsLease", "KeepForHoldsQueue", "KeepForNotLengthenedByRepeat", "KeepForObeysCancel",
+		"KeepForOfPermitsKeepsThem", "KeepForOfSharedLetsSharedIn",
 	}},
 	{fault: "no tombstone", want: []string{
 		"CancelEndsLease", "CancelIsRemembered", "CancelStopsLateAcquire", "GatherObeysCancel",
@@ -83,9 +83,9 @@ var leaseMutants = []mutant{
 		"WatchTellsAllReaders", "WatchTellsGrant", "WatchTellsGrantAcrossEngines",
 	}},
 	{fault: "release forgets the last token", want: []string{
-		"ForgetLeavesLease", "GatherTokensGrow", "HandsOverAtRelease", "InspectRemembersToken",
-		"MinTokenLiftsToken", "TokensGrowAcrossEngines", "TokensGrowAcrossModes", "TokensGrowOverHandOver",
-		"TokensGrowOverRelease",
+		"BreakOfStaleLeavesSuccessor", "ForgetLeavesLease", "GatherTokensGrow", "HandsOverAtRelease",
+		"InspectRemembersToken", "MinTokenLiftsToken", "TokensGrowAcrossEngines", "TokensGrowAcrossModes",
+		"TokensGrowOverHandOver", "TokensGrowOverRelease",
 	}},
 	{fault: "release hands over to nobody", want: []string{
 		"DowngradeDoesNotPassExclusive", "DowngradeHandsOver", "HandedOverLeaseEndsWithPlace",
@@ -97,9 +97,9 @@ var leaseMutants = []mutant{
 		"WatchTellsGrantAcrossEngines",
 	}},
 	{fault: "release of a lost lease is no error", want: []string{
-		"CancelStopsLateAcquire", "CompleteStoresRecordAndEndsLease", "HandsOverAtRelease", "KeepForNeedsLease",
-		"QueueComparesWholeID", "ReleaseComparesWholeID", "ReleaseOfStaleLeavesSuccessor", "ReleaseOfUnknownIsLost",
-		"ReleaseTwiceIsLost",
+		"BreakEndsLease", "CancelStopsLateAcquire", "CompleteStoresRecordAndEndsLease", "HandsOverAtRelease",
+		"KeepForNeedsLease", "QueueComparesWholeID", "ReleaseComparesWholeID", "ReleaseOfStaleLeavesSuccessor",
+		"ReleaseOfUnknownIsLost", "ReleaseTwiceIsLost",
 	}},
 	{fault: "release of an extended lease does nothing", want: []string{
 		"DowngradeLetsSharedIn", "GatherTakesAll", "ReleaseFreesAtOnce", "SharesStoreAcrossEngines",

@@ -16,6 +16,7 @@ type lock struct {
 	leases    []*lease // compatible with one another; in the order of their grants
 	queue     []*place // in the order of their first requests
 	record    *record  // nil if there is none
+	broken    []broken // the latest last
 }
 
 // A lease is live until its expiry. req is the request that was granted.
@@ -40,10 +41,13 @@ func (l *lock) purge(now time.Time) {
 	if l.record != nil && !now.Before(l.record.expiry) {
 		l.record = nil
 	}
+	l.broken = slices.DeleteFunc(l.broken, func(b broken) bool { return now.Sub(b.at) >= driver.BreakMemory })
 }
 
 // unused reports whether nothing but the last token would be lost with l.
-func (l *lock) unused() bool { return len(l.leases) == 0 && len(l.queue) == 0 && l.record == nil }
+func (l *lock) unused() bool {
+	return len(l.leases) == 0 && len(l.queue) == 0 && l.record == nil && len(l.broken) == 0
+}
 
 // held returns the live lease of id unless it was released.
 func (l *lock) held(id driver.LeaseID) *lease {

@@ -177,6 +177,17 @@ func (m *Member) repairableLocked(l *lock, own *lease, req driver.RenewRequest, 
 		m.remainingLocked(now, req.Quarantine) == 0
 }
 
+// Break implements driver.Breaker, with the member's duty to the counter.
+func (m *Member) Break(ctx context.Context, req driver.BreakRequest) ([]driver.Broken, error) {
+	all, ended, err := m.breakLeases(ctx, req, func(l *lock, now time.Time) {
+		if near(req.Token, now, 1<<62, 2*driver.MaxTokenLead) {
+			l.lastToken = max(l.lastToken, req.Token|1)
+		}
+	})
+	m.tellLost(req.Name, ended)
+	return all, err
+}
+
 // Withdraw implements driver.Member.
 func (m *Member) Withdraw(ctx context.Context, req driver.WithdrawRequest) (uint64, error) {
 	now, err := m.enter(ctx)

@@ -29,7 +29,8 @@ type Engine struct {
 	tombstones map[driver.LeaseID]time.Time // cancelled lease IDs, and until when
 	watches    map[driver.LeaseID]map[*watch]struct{}
 	deposits   map[driver.Digest]*deposit
-	prunable   prunable  // the deposits, by when they are due
+	prunable   prunable // the deposits, by when they are due
+	listeners  map[*listener]struct{}
 	sweepAt    time.Time // when sweepLocked next looks for what is forgotten
 }
 
@@ -41,6 +42,8 @@ var (
 	_ driver.Recorder   = (*Engine)(nil)
 	_ driver.Vault      = (*Engine)(nil)
 	_ driver.Lister     = (*Engine)(nil)
+	_ driver.Breaker    = (*Engine)(nil)
+	_ driver.LossTeller = (*Engine)(nil)
 )
 
 // New returns an engine with an empty store.
@@ -50,12 +53,13 @@ func New() *Engine {
 		tombstones: map[driver.LeaseID]time.Time{},
 		watches:    map[driver.LeaseID]map[*watch]struct{}{},
 		deposits:   map[driver.Digest]*deposit{},
+		listeners:  map[*listener]struct{}{},
 	}
 }
 
 // Capabilities implements driver.Engine.
 func (e *Engine) Capabilities() driver.Capabilities {
-	return driver.Capabilities{Shared: true, Semaphore: true, Queue: true}
+	return driver.Capabilities{Shared: true, Semaphore: true, Queue: true, Break: true, Losses: true}
 }
 
 // Close implements driver.Engine. The store is gone with its only engine.

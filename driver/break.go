@@ -1,0 +1,155 @@
+package driver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+	"unicode/utf8"
+)
+
+// A Breaker is an engine with Capabilities.Break: leases can be taken away
+// from their holders, by people who know that a holder is dead or wrong.
+type Breaker interface {
+	// Break ends leases before their time: the live lease of the name with
+	// req.Token, or, with req.Older, every one whose token is at most
+	// req.Token. What KeepFor keeps closed counts as a lease. In the same step
+	// it must hand the lock over to the queue, store a record of each lease
+	// that it ended, and tell the engines of their holders; see LossTeller.
+	//
+	// It must leave every other lease as it is, so a break that is late or
+	// repeated never hits whoever was granted the lock after it was decided.
+	// Where no lease fits it must change nothing, and answer with an empty
+	// list. A lock that a foreign client holds must be refused with
+	// ErrKindMismatch.
+	//
+	// It must answer with the records of the leases that it ended, by
+	// increasing token. A repeat, with the same req.ID, must answer with those
+	// of the first time as far as they are remembered (INVARIANT I6).
+	Break(ctx context.Context, req BreakRequest) ([]Broken, error)
+
+	// Breaks returns the records of a name, the latest last. A record must be
+	// remembered for BreakMemory, but of one name only the latest MaxBreaks,
+	// and no longer (INVARIANT I11).
+	Breaks(ctx context.Context, name string) ([]Broken, error)
+}
+
+// A BreakRequest asks to take a lock away.
+type BreakRequest struct {
+	ID    LeaseID // guaranteed unique to one break, equal in its repeats
+	Name  string
+	Token uint64 // of the lease; 1 to MaxToken
+	Older bool   // with every lease whose token is smaller
+
+	Author string // who breaks it, and why: for people; guaranteed valid by CheckBreak
+	Reason string
+}
+
+// A Broken is what is remembered of one lease that was broken.
+type Broken struct {
+	ID      LeaseID // of the BreakRequest
+	LeaseID LeaseID // of the lease
+	Token   uint64  // of the lease
+	Permits int     // of a Semaphore; else 0
+	Holder  Holder  // whose lease it was
+	Author  string
+	Reason  string
+	Ago     time.Duration // since the break; of the store's clock
+}
+
+// Err returns what the holder of the lease is told.
+func (b Broken) Err() error { return &BrokenError{Author: b.Author, Reason: b.Reason} }
+
+const (
+	// BreakMemory is how long the record of a broken lease is remembered.
+	BreakMemory = 24 * time.Hour
+
+	// MaxBreaks is how many records of one name are remembered.
+	MaxBreaks = 128
+
+	// MaxAuthor and MaxReason are the greatest lengths in bytes.
+	MaxAuthor = 256
+	MaxReason = 1024
+)
+
+// CheckBreak returns an error that wraps ErrInvalid unless author and reason
+// can be kept and shown: UTF-8 without control characters, see IsControl, not
+// too long, and an author who is not empty.
+func CheckBreak(author, reason string) error {
+	if author == "" {
+		return fmt.Errorf("%w author: it is empty: say who breaks the lock", ErrInvalid)
+	}
+	if err := checkText("author", author, MaxAuthor); err != nil {
+		return err
+	}
+	return checkText("reason", reason, MaxReason)
+}
+
+func checkText(what, s string, limit int) error {
+	switch {
+	case len(s) > limit:
+		return fmt.Errorf("%w %s: it has %d bytes, the limit is %d", ErrInvalid, what, len(s), limit)
+	case !utf8.ValidString(s):
+		return fmt.Errorf("%w %s: it is not UTF-8", ErrInvalid, what)
+	}
+	for i, r := range s {
+		if IsControl(r) {
+			return fmt.Errorf("%w %s: control character %U at byte %d", ErrInvalid, what, r, i)
+		}
+	}
+	return nil
+}
+
+// ErrBroken: somebody took the lock away. It comes together with ErrLost, as
+// a *BrokenError.
+var ErrBroken = errors.New("broken")
+
+// A BrokenError says who took a lock away, and why. It is ErrLost and
+// ErrBroken.
+type BrokenError struct{ Author, Reason string }
+
+func (e *BrokenError) Error() string {
+	s := ErrLost.Error() + ": broken by " + e.Author
+	if e.Reason != "" {
+		s += ": " + e.Reason
+	}
+	return s
+}
+
+// Is makes errors.Is find ErrLost and ErrBroken.
+func (e *BrokenError) Is(target error) bool { return target == ErrLost || target == ErrBroken }
+
+// A LossTeller is an engine with Capabilities.Losses: it can hear of leases
+// that ended before their time. That must cost nothing for each lease: no
+// command, no goroutine and no connection.
+type LossTeller interface {
+	// OnLoss registers told, which is then called for each message, until stop
+	// is called. A client registers once, for all its leases. A message may
+	// concern leases of others, and may come late, twice, or never: a holder
+	// must not rely on it. An engine may begin to listen up to LossStart after
+	// a grant.
+	//
+	// told is guaranteed to return soon, and may be called from several
+	// goroutines. It must be called without any lock of the engine, and must
+	// not be called after stop has returned, unless that call had begun. A
+	// second stop does nothing.
+	OnLoss(told func(Loss)) (stop func())
+}
+
+// LossStart is how long after a first grant an engine may be deaf to losses, so
+// that short work costs nothing.
+const LossStart = 50 * time.Millisecond
+
+// A Loss is one message about leases of a name that may be over.
+type Loss struct {
+	Name string
+
+	// LeaseID is that of a lease that is over: the store, or whoever ended the
+	// lease there, has said so, with the whole ID, which nobody else knows. If
+	// it is empty it is time to look: a renewal of the name's leases will say
+	// what there is to say.
+	LeaseID LeaseID
+
+	// Err says why, and wraps ErrLost; nil if LeaseID is empty.
+	Err error
+}

@@ -1,0 +1,331 @@
+package enginetest
+
+import (
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/driver"
+)
+
+func breakRequirements() []Requirement {
+	return []Requirement{{
+		Name:        "BreakEndsLease",
+		Explanation: "Break must end the lease with the token, and free the name in the same step",
+		Invariant:   "I1",
+		Needs:       canBreak,
+		Run:         breakEnds,
+	}, {
+		Name:        "BreakAnswersWithRecord",
+		Explanation: "Break must answer with the record of each lease that it ended, by increasing token",
+		Needs:       canBreak,
+		Run:         breakAnswers,
+	}, {
+		Name:        "BreakOfStaleLeavesSuccessor",
+		Explanation: "Break with a token that is over must change nothing and answer with no record",
+		Invariant:   "I4",
+		Needs:       canBreak,
+		Run:         breakOfStale,
+	}, {
+		Name:        "BreakByTokenLeavesOthers",
+		Explanation: "Break must end the lease with the token and, with Older, those with smaller ones, and no other",
+		Invariant:   "I4",
+		Needs:       both(canBreak, canShare),
+		Run:         breakLeavesOthers,
+	}, {
+		Name:        "BreakGivesPermitsBack",
+		Explanation: "Break must give back the permits of the lease that it ends, and no more",
+		Invariant:   "I1",
+		Needs:       both(canBreak, canCount),
+		Run:         breakGivesPermitsBack,
+	}, {
+		Name:        "BreakOpensKeptName",
+		Explanation: "Break must end what KeepFor keeps closed",
+		Needs:       canBreak,
+		Run:         breakOpensKept,
+	}, {
+		Name:        "BreakTwiceIsOnce",
+		Explanation: "a repeated Break must end nothing else and answer as the first time",
+		Invariant:   "I6",
+		Needs:       canBreak,
+		Run:         breakTwice,
+	}, {
+		Name:        "TokensGrowOverBreak",
+		Explanation: "a grant must carry a greater token than every earlier grant of the name that was broken",
+		Invariant:   "I2",
+		Needs:       canBreak,
+		Run:         tokensGrowOverBreak,
+	}, {
+		Name:        "BreakHandsOver",
+		Explanation: "Break must grant the lock to the first of the queue in the same step, and leave the places behind it",
+		Invariant:   "I7",
+		Needs:       both(canBreak, canQueue),
+		Run:         breakHandsOver,
+	}, {
+		Name:        "BreaksAreRemembered",
+		Explanation: "Breaks must return who broke a lease of the name, why and when, whoever has the lock by then",
+		Needs:       canBreak,
+		Run:         breaksRemembered,
+	}, {
+		Name:        "BreaksAreBounded",
+		Explanation: "of one name the latest MaxBreaks breaks must be remembered, and no more",
+		Invariant:   "I11",
+		Needs:       canBreak,
+		Run:         breaksBounded,
+	}, {
+		Name:        "BreaksAreForgotten",
+		Explanation: "the record of a break must be remembered for BreakMemory, and no longer",
+		Invariant:   "I11",
+		Needs:       both(canBreak, inVirtualTime),
+		Run:         breaksForgotten,
+	}, {
+		Name:        "RefusesBreakIfUnsupported",
+		Explanation: "without Capabilities.Break Break must fail with ErrUnsupported and change nothing",
+		Invariant:   "I12",
+		Needs:       func(t *T) bool { _, ok := t.Engine.(driver.Breaker); return ok && !canBreak(t) },
+		Run:         refusesBreak,
+	}}
+}
+
+func canBreak(t *T) bool {
+	_, ok := t.Engine.(driver.Breaker)
+	return ok && t.Engine.Capabilities().Break
+}
+
+const (
+	author = "ada@ops-1"
+	reason = `its "node" is gone: 日本`
+)
+
+// breakOf returns a request to break one lease.
+func breakOf(l lease) driver.BreakRequest {
+	return driver.BreakRequest{ID: driver.NewLeaseID(), Name: l.Name, Token: l.token, Author: author, Reason: reason}
+}
+
+// older returns req with the wish to break leases with smaller tokens as well.
+func older(req driver.BreakRequest) driver.BreakRequest {
+	req.Older = true
+	return req
+}
+
+// mustBreak sends a request to break leases, which must succeed.
+func (t *T) mustBreak(req driver.BreakRequest) []driver.Broken {
+	t.Helper()
+	broken, err := t.Engine.(driver.Breaker).Break(t.Context(), req)
+	if err != nil {
+		t.Fatalf("Break(%q): %v", req.Name, err)
+	}
+	return broken
+}
+
+// breaks returns what is remembered of a name.
+func (t *T) breaks(name string) []driver.Broken {
+	t.Helper()
+	broken, err := t.Engine.(driver.Breaker).Breaks(t.Context(), name)
+	if err != nil {
+		t.Fatalf("Breaks(%q): %v", name, err)
+	}
+	return broken
+}
+
+// breaksOnly sends a request to break leases, which must end exactly those.
+func (t *T) breaksOnly(req driver.BreakRequest, want ...lease) []driver.Broken {
+	t.Helper()
+	broken := t.mustBreak(req)
+	t.records("Break", broken, want...)
+	return broken
+}
+
+// records fails the run unless broken are the records of exactly those leases.
+func (t *T) records(what string, broken []driver.Broken, want ...lease) {
+	t.Helper()
+	var got, ids []driver.LeaseID
+	for _, b := range broken {
+		got = append(got, b.LeaseID)
+	}
+	for _, l := range want {
+		ids = append(ids, l.LeaseID)
+	}
+	if !slices.Equal(got, ids) {
+		t.Fatalf("%s: records of %v, want of %v", what, got, ids)
+	}
+}
+
+func breakEnds(t *T) {
+	l := t.take("a", t.units(40))
+	t.mustBreak(breakOf(l))
+	t.free("a")
+	t.lost("Extend of a lease that was broken", t.extend(l, t.units(80)))
+	t.lost("Release of a lease that was broken", t.release(l))
+	t.take("a", t.units(8))
+}
+
+func breakAnswers(t *T) {
+	req := ask("a", t.units(40))
+	req.Holder = wholeHolder()
+	l := t.grant(req)
+	br := breakOf(l)
+	broken := t.breaksOnly(br, l)
+	b := broken[0]
+	if b.ID != br.ID || b.Token != l.token || b.Author != author || b.Reason != reason || !sameHolder(b.Holder, req.Holder) || b.Permits != 0 {
+		t.Errorf("Break answers %+v, want token %d, holder, author and reason whole", b, l.token)
+	}
+	if b.Ago < 0 || b.Ago > t.slack() {
+		t.Errorf("Break was %s ago when it was answered", b.Ago)
+	}
+	t.breaksOnly(older(driver.BreakRequest{ID: driver.NewLeaseID(), Name: "unknown", Token: l.token, Author: author}))
+	if n := len(t.breaks("unknown")); n != 0 {
+		t.Errorf("%d records after a break that ended nothing, want none", n)
+	}
+	if canShare(t) {
+		first, second := t.grant(askShared("s", t.units(40))), t.grant(askShared("s", t.units(40)))
+		t.breaksOnly(older(breakOf(second)), first, second)
+	}
+}
+
+func breakOfStale(t *T) {
+	stale := t.take("a", t.units(40))
+	t.mustRelease(stale)
+	l := t.take("a", t.units(40))
+	t.breaksOnly(breakOf(stale))
+	t.breaksOnly(older(breakOf(stale)))
+	later := l
+	later.token++
+	t.breaksOnly(breakOf(later))
+	t.live(l)
+	t.refused("a")
+	if n := len(t.breaks("a")); n != 0 {
+		t.Errorf("%d records after breaks that ended nothing, want none", n)
+	}
+	if lock := t.inspect("a"); lock.LastToken != l.token {
+		t.Errorf("last token after breaks that ended nothing = %d, want %d", lock.LastToken, l.token)
+	}
+	t.mustRelease(l)
+}
+
+func breakLeavesOthers(t *T) {
+	var all []lease
+	for range 4 {
+		all = append(all, t.grant(askShared("a", t.units(40))))
+	}
+	t.breaksOnly(breakOf(all[1]), all[1])
+	for _, l := range []lease{all[0], all[2], all[3]} {
+		t.live(l)
+	}
+	t.refused("a")
+	t.breaksOnly(older(breakOf(all[2])), all[0], all[2])
+	t.live(all[3])
+	t.refused("a")
+}
+
+func breakGivesPermitsBack(t *T) {
+	l := t.grant(askPermits("a", 2, 5, t.units(40)))
+	other := t.grant(askPermits("a", 3, 5, t.units(40)))
+	if b := t.breaksOnly(breakOf(l), l)[0]; b.Permits != 2 {
+		t.Errorf("record of %d permits, want 2", b.Permits)
+	}
+	t.refuse(askPermits("a", 3, 5, t.units(8)))
+	t.grant(askPermits("a", 2, 5, t.units(8)))
+	t.live(other)
+}
+
+func breakOpensKept(t *T) {
+	l := t.take("a", t.units(40))
+	t.mustKeep(l, t.units(40))
+	t.refused("a")
+	t.breaksOnly(breakOf(l), l)
+	t.take("a", t.units(8))
+	if canShare(t) {
+		l := t.grant(askShared("s", t.units(40)))
+		t.mustKeep(l, t.units(40))
+		t.breaksOnly(breakOf(l), l)
+		t.take("s", t.units(8))
+	}
+}
+
+func breakTwice(t *T) {
+	l := t.take("a", t.units(40))
+	req := older(breakOf(l))
+	t.breaksOnly(req, l)
+	next := t.take("a", t.units(40))
+	t.breaksOnly(req, l)
+	t.live(next)
+	if n := len(t.breaks("a")); n != 1 {
+		t.Errorf("%d records after a repeat, want 1", n)
+	}
+}
+
+func tokensGrowOverBreak(t *T) {
+	l := t.take("a", t.units(40))
+	for range 3 {
+		t.mustBreak(breakOf(l))
+		next := t.take("a", t.units(40))
+		t.above(l.token, next)
+		l = next
+	}
+}
+
+func breakHandsOver(t *T) {
+	l := t.take("a", t.units(40))
+	first, second := t.queue("a", 1), t.queue("a", 2)
+	t.breaksOnly(older(breakOf(l)), l)
+	next := t.handed(first)
+	t.above(l.token, next)
+	t.waiting("a", second)
+}
+
+func breaksRemembered(t *T) {
+	if n := len(t.breaks("a")); n != 0 {
+		t.Errorf("%d records of a name that was never used, want none", n)
+	}
+	var all []lease
+	for range 2 {
+		l := t.take("a", t.units(40))
+		t.mustBreak(breakOf(l))
+		all = append(all, l)
+		time.Sleep(t.units(1))
+	}
+	t.mustRelease(t.take("a", t.units(40)))
+	broken := t.breaks("a")
+	t.records("Breaks", broken, all...)
+	for i, b := range broken {
+		if b.Author != author || b.Reason != reason || b.Token != all[i].token {
+			t.Errorf("record %+v, want token %d, author and reason whole", b, all[i].token)
+		}
+		if err := b.Err(); !errors.Is(err, driver.ErrLost) || !errors.Is(err, driver.ErrBroken) {
+			t.Errorf("error of the record = %v, want ErrLost and ErrBroken", err)
+		}
+		if least := t.units(2 - i); b.Ago < least-early || b.Ago > least+t.units(2) {
+			t.Errorf("broken %s ago, want a little more than %s", b.Ago, least)
+		}
+	}
+}
+
+func breaksBounded(t *T) {
+	var all []lease
+	for range driver.MaxBreaks + 2 {
+		l := t.take("a", t.units(40))
+		t.mustBreak(breakOf(l))
+		all = append(all, l)
+	}
+	t.records("Breaks", t.breaks("a"), all[2:]...)
+}
+
+func breaksForgotten(t *T) {
+	l := t.take("a", t.units(40))
+	t.mustBreak(breakOf(l))
+	time.Sleep(driver.BreakMemory - t.slack())
+	t.records("Breaks", t.breaks("a"), l)
+	later := t.take("a", t.units(40))
+	t.mustBreak(breakOf(later))
+	time.Sleep(t.units(1))
+	t.records("Breaks after BreakMemory", t.breaks("a"), later)
+}
+
+func refusesBreak(t *T) {
+	l := t.take("a", t.units(40))
+	if _, err := t.Engine.(driver.Breaker).Break(t.Context(), breakOf(l)); !errors.Is(err, driver.ErrUnsupported) {
+		t.Errorf("Break: error %v, want ErrUnsupported", err)
+	}
+	t.live(l)
+}

@@ -1,0 +1,110 @@
+package enginetest
+
+import (
+	"errors"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/driver"
+)
+
+func lossRequirements() []Requirement {
+	return []Requirement{{
+		Name:        "BreakTellsHolder",
+		Explanation: "Break must tell the engine of the holder which lease is over, by whom and why, and name no other lease",
+		Needs:       both(canBreak, canTellLosses),
+		Run:         breakTells,
+	}, {
+		Name:        "BreakTellsHolderAcrossEngines",
+		Explanation: "Break must tell the engines of holders in other processes",
+		Needs:       both(canBreak, canTellLosses, hasJoin),
+		Run:         func(t *T) { breakTellsEach(t.join(), t) },
+	}, {
+		Name:        "LossesStop",
+		Explanation: "once stop has returned no message about a loss may be told",
+		Needs:       both(canBreak, canTellLosses),
+		Run:         lossesStop,
+	}}
+}
+
+func canTellLosses(t *T) bool {
+	_, ok := t.Engine.(driver.LossTeller)
+	return ok && t.Engine.Capabilities().Losses
+}
+
+// listen returns what the engine tells of losses, and how to stop.
+func (t *T) listen() (<-chan driver.Loss, func()) {
+	losses := make(chan driver.Loss, 100)
+	stop := t.Engine.(driver.LossTeller).OnLoss(func(l driver.Loss) { losses <- l })
+	t.Cleanup(stop)
+	return losses, stop
+}
+
+// listensByNow waits until an engine that has granted a lease must have begun to
+// listen.
+func (t *T) listensByNow() { time.Sleep(t.units(2) + driver.LossStart) }
+
+// hears fails the run unless l is said to be over, soon.
+func (t *T) hears(losses <-chan driver.Loss, l lease) {
+	t.Helper()
+	for limit := time.After(t.units(4)); ; {
+		select {
+		case loss := <-losses:
+			if loss.LeaseID == "" && loss.Err == nil {
+				continue // time to look
+			}
+			if loss.Name != l.Name || loss.LeaseID != l.LeaseID {
+				t.Errorf("told of the loss of %+v, want lease %s of %q", loss, l.LeaseID, l.Name)
+			}
+			var broken *driver.BrokenError
+			if !errors.Is(loss.Err, driver.ErrLost) || !errors.As(loss.Err, &broken) || broken.Author != author || broken.Reason != reason {
+				t.Errorf("told of the loss with error %v, want ErrLost with author and reason", loss.Err)
+			}
+			return
+		case <-limit:
+			t.Errorf("not told of the loss of %q within %s", l.Name, t.units(4))
+			return
+		}
+	}
+}
+
+// silent fails the run if anything but a call to look was told.
+func (t *T) silent(losses <-chan driver.Loss) {
+	t.Helper()
+	time.Sleep(t.slack())
+	for {
+		select {
+		case loss := <-losses:
+			if loss.LeaseID != "" {
+				t.Errorf("told of %+v, want nothing more", loss)
+			}
+		default:
+			return
+		}
+	}
+}
+
+func breakTells(t *T) { breakTellsEach(t, t) }
+
+// breakTellsEach checks that the engine of holder hears of what t's breaks.
+func breakTellsEach(holder, t *T) {
+	losses, _ := holder.listen()
+	l, other := holder.take("a", t.units(40)), holder.take("other", t.units(40))
+	holder.listensByNow()
+	t.breaksOnly(breakOf(l), l)
+	holder.hears(losses, l)
+	t.breaksOnly(older(breakOf(other)), other)
+	holder.hears(losses, other)
+	holder.silent(losses)
+}
+
+func lossesStop(t *T) {
+	losses, stop := t.listen()
+	kept, _ := t.listen()
+	l := t.take("a", t.units(40))
+	t.listensByNow()
+	stop()
+	stop()
+	t.mustBreak(breakOf(l))
+	t.hears(kept, l)
+	t.silent(losses)
+}

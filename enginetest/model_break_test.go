@@ -1,0 +1,199 @@
+package enginetest_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/driver"
+)
+
+// A broken is the record of a lease that was broken.
+type broken struct {
+	driver.Broken
+	at time.Time
+}
+
+func (e *engine) Break(ctx context.Context, req driver.BreakRequest) ([]driver.Broken, error) {
+	now, err := e.enter(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer e.mu.Unlock()
+	if !e.caps.Break && e.fault != "Break is always there" {
+		return nil, fmt.Errorf("breaking locks is %w", driver.ErrUnsupported)
+	}
+	n, ended := e.looked(req.Name, now), false
+	for _, l := range slices.Clone(n.leases) {
+		if e.isBroken(l, req) {
+			ended = true
+			e.breakLease(n, l, req, now)
+		}
+	}
+	n.broken = n.broken[max(0, len(n.broken)-e.maxBreaks()):]
+	if e.fault != "Break hands over to nobody" {
+		e.serve(n, now)
+	}
+	var all []driver.Broken
+	for _, b := range n.broken {
+		if b.ID == req.ID && (e.fault != "second Break answers nothing" || ended) {
+			all = append(all, e.remembered(b, now))
+		}
+	}
+	switch e.fault {
+	case "Break does not say what it ended":
+		return nil, nil
+	case "Break answers the other way round":
+		slices.Reverse(all)
+	}
+	return all, nil
+}
+
+// isBroken reports whether req is about l.
+func (s *store) isBroken(l *lease, req driver.BreakRequest) bool {
+	switch s.fault {
+	case "Break ends whatever is there":
+		return true
+	case "Break with Older ends whatever is there":
+		return req.Older || l.token == req.Token
+	case "Break always ends older leases":
+		return l.token <= req.Token
+	case "Break ignores Older":
+		return l.token == req.Token
+	case "Break leaves what is kept closed":
+		if l.released {
+			return false
+		}
+	case "Break does nothing":
+		return false
+	}
+	return l.token == req.Token || req.Older && l.token < req.Token
+}
+
+// breakLease ends l, records that and tells everybody.
+func (e *engine) breakLease(n *entry, l *lease, req driver.BreakRequest, now time.Time) {
+	b := broken{at: now, Broken: driver.Broken{
+		ID: req.ID, LeaseID: l.req.LeaseID, Token: l.token, Permits: l.req.Permits, Holder: e.holder(l.req),
+		Author: req.Author, Reason: req.Reason,
+	}}
+	switch e.fault {
+	case "Break drops the holder":
+		b.Holder = driver.Holder{}
+	case "Break drops the reason":
+		b.Reason = ""
+	case "Break drops the permits":
+		b.Permits = 0
+	}
+	n.broken = append(n.broken, b)
+	switch e.fault {
+	case "Break leaves the lease":
+	case "Break keeps the name closed":
+		l.released = true
+	case "permits of a broken lease leak":
+		n.leaked += l.req.Permits
+		e.end(n, l)
+	case "Break forgets the last token":
+		n.last = 0
+		e.end(n, l)
+	case "Break drops the queue":
+		n.queue = nil
+		e.end(n, l)
+	default:
+		e.end(n, l)
+	}
+	e.tellLoss(driver.Loss{Name: req.Name, LeaseID: l.req.LeaseID, Err: b.Err()})
+}
+
+func (s *store) maxBreaks() int {
+	switch s.fault {
+	case "every break is remembered":
+		return 1 << 20
+	case "only the last break is remembered":
+		return 1
+	}
+	return driver.MaxBreaks
+}
+
+func (e *engine) Breaks(ctx context.Context, name string) ([]driver.Broken, error) {
+	now, err := e.enter(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer e.mu.Unlock()
+	var all []driver.Broken
+	for _, b := range e.looked(name, now).broken {
+		all = append(all, e.remembered(b, now))
+	}
+	if e.fault == "Breaks fails if there is no record" && len(all) == 0 {
+		return nil, driver.ErrLost
+	}
+	return all, nil
+}
+
+func (s *store) remembered(b broken, now time.Time) driver.Broken {
+	b.Ago = now.Sub(b.at)
+	if s.fault == "Breaks are always new" {
+		b.Ago = 0
+	}
+	return b.Broken
+}
+
+// forgetBreaks takes out the records that are too old.
+func (s *store) forgetBreaks(n *entry, now time.Time) {
+	memory := driver.BreakMemory
+	switch s.fault {
+	case "break is forgotten after a minute":
+		memory = time.Minute
+	case "break is never forgotten":
+		memory *= 100
+	}
+	if s.fault == "grant forgets the breaks" && len(n.leases) > 0 {
+		memory = 0
+	}
+	n.broken = slices.DeleteFunc(n.broken, func(b broken) bool { return now.Sub(b.at) >= memory })
+}
+
+// A listener is one client's interest in losses.
+type listener struct {
+	engine *engine
+	told   func(driver.Loss)
+}
+
+func (e *engine) OnLoss(told func(driver.Loss)) (stop func()) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	l := &listener{e, told}
+	e.listeners = append(e.listeners, l)
+	return func() {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		if e.fault != "losses never stop" {
+			e.listeners = slices.DeleteFunc(e.listeners, func(other *listener) bool { return other == l })
+		}
+	}
+}
+
+// tellLoss tells everybody of a loss; e.mu is guaranteed to be held.
+func (e *engine) tellLoss(loss driver.Loss) {
+	switch e.fault {
+	case "Break tells nobody":
+		return
+	case "loss has no reason":
+		loss.Err = driver.ErrLost
+	case "loss names another lease":
+		loss.LeaseID = driver.NewLeaseID()
+	case "loss only says to look":
+		loss.LeaseID, loss.Err = "", nil
+	}
+	for _, l := range e.listeners {
+		if l.engine == e || e.fault != "losses stay in the engine" {
+			l.told(loss)
+		}
+	}
+	if e.chatty {
+		for _, l := range e.listeners {
+			l.told(driver.Loss{Name: loss.Name})
+		}
+	}
+}

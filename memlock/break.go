@@ -1,0 +1,107 @@
+package memlock
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/driver"
+)
+
+// A broken is the record of a lease that was broken.
+type broken struct {
+	driver.Broken
+	at time.Time
+}
+
+// Break implements driver.Breaker.
+func (e *Engine) Break(ctx context.Context, req driver.BreakRequest) ([]driver.Broken, error) {
+	all, ended, err := e.breakLeases(ctx, req, nil)
+	e.tellLost(req.Name, ended)
+	return all, err
+}
+
+// breakLeases ends the leases that req is about and calls ending, unless it is
+// nil, before the lock is handed over. It returns the records of all that req
+// has ended, and of those that it has ended now.
+func (e *Engine) breakLeases(ctx context.Context, req driver.BreakRequest, ending func(*lock, time.Time)) (all, ended []driver.Broken, err error) {
+	now, err := e.enter(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer e.mu.Unlock()
+	e.sweepLocked(now)
+	l := e.settledLocked(req.Name, now)
+	for _, h := range slices.Clone(l.leases) {
+		if h.token == req.Token || req.Older && h.token < req.Token {
+			l.end(h)
+			b := driver.Broken{
+				ID: req.ID, LeaseID: h.req.LeaseID, Token: h.token, Permits: h.req.Permits, Holder: copyHolder(h.req.Holder),
+				Author: req.Author, Reason: req.Reason,
+			}
+			l.broken, ended = append(l.broken, broken{b, now}), append(ended, b)
+		}
+	}
+	for _, b := range l.broken {
+		if b.ID == req.ID { // INVARIANT I6: a repeat gets the answer of the first time
+			all = append(all, b.describe(now))
+		}
+	}
+	l.broken = slices.Delete(l.broken, 0, max(0, len(l.broken)-driver.MaxBreaks))
+	if ending != nil {
+		ending(l, now)
+	}
+	e.serveLocked(l, now)
+	return all, ended, nil
+}
+
+// Breaks implements driver.Breaker.
+func (e *Engine) Breaks(ctx context.Context, name string) ([]driver.Broken, error) {
+	now, err := e.enter(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer e.mu.Unlock()
+	var all []driver.Broken
+	if l := e.locks[name]; l != nil {
+		l.purge(now)
+		for _, b := range l.broken {
+			all = append(all, b.describe(now))
+		}
+	}
+	return all, nil
+}
+
+func (b broken) describe(now time.Time) driver.Broken {
+	b.Holder, b.Ago = copyHolder(b.Holder), now.Sub(b.at)
+	return b.Broken
+}
+
+// A listener is one client's interest in losses.
+type listener struct{ told func(driver.Loss) }
+
+// OnLoss implements driver.LossTeller.
+func (e *Engine) OnLoss(told func(driver.Loss)) (stop func()) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	l := &listener{told}
+	e.listeners[l] = struct{}{}
+	return func() {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		delete(e.listeners, l)
+	}
+}
+
+// tellLost tells everybody of leases that were broken.
+func (e *Engine) tellLost(name string, ended []driver.Broken) {
+	e.mu.Lock()
+	listeners := slices.Collect(maps.Keys(e.listeners))
+	e.mu.Unlock()
+	for _, b := range ended {
+		for _, l := range listeners {
+			l.told(driver.Loss{Name: name, LeaseID: b.LeaseID, Err: b.Err()})
+		}
+	}
+}
