@@ -1,6 +1,7 @@
 package holdfast
 
 import (
+	"cmp"
 	"context"
 	"math/rand/v2"
 	"time"
@@ -31,5 +32,34 @@ func (b *backoff) sleep(ctx context.Context) bool {
 		return true
 	case <-ctx.Done():
 		return false
+	}
+}
+
+// tries is how many requests of untilAnswered fit into the request timeout.
+const tries = 3
+
+// untilAnswered repeats a request with an effect until the store has answered,
+// or the request timeout is over.
+func (c *Client) untilAnswered(ctx context.Context, send func(ctx context.Context) error) error {
+	ctx, cancel := c.requestContext(ctx)
+	defer cancel()
+	var backoff backoff
+	var unknown error // of a request that may have been carried out unseen
+	for {
+		once, cancel := context.WithTimeoutCause(ctx, c.opts.RequestTimeout/tries, errNoAnswer)
+		err := send(once)
+		if err != nil {
+			err = effective(once, err)
+		}
+		cancel()
+		if err == nil || isLost(err) {
+			return err
+		}
+		if !certain(err) {
+			unknown = err
+		}
+		if permanent(err) || !backoff.sleep(ctx) {
+			return cmp.Or(unknown, err)
+		}
 	}
 }

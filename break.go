@@ -1,44 +1,154 @@
 package holdfast
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/holdfast-locks/holdfast/driver"
 )
 
-// Break ends every lease of a name, whoever has it, for people who know that
-// its holder is dead or wrong. The lock goes to the first of the queue in the
-// same step. It returns the holdings that it ended, also together with an
-// error about another; a lock that nobody holds has none.
+// BreakOptions say which lease Break ends, and why. Nil is default; a zero
+// field is default.
+type BreakOptions struct {
+	// Token is that of the lease to end, as Inspect shows it: if it is over by
+	// then, nothing is broken. Default: all leases that are there when Break
+	// looks.
+	Token uint64
+
+	// Reason tells the holder, and whoever looks, why: UTF-8 without control
+	// characters, driver.MaxReason bytes at most.
+	Reason string
+
+	// Author tells them who: driver.MaxAuthor bytes at most. Default: the
+	// client's Options.Holder.
+	Author string
+}
+
+// A Broken is what the store remembers of one lease that was broken.
+type Broken = driver.Broken
+
+// Break takes a lock away, for people who know that its holder is dead or
+// wrong. It ends leases of any mode, whoever has them, and opens a name that is
+// kept closed by MinHold. The lock goes to the first of the queue in the same
+// step. It returns the leases that it ended; none if nobody has the lock, or
+// not with that token. A lease that is granted after Break was called is never
+// ended by it.
 //
-// A holder that lives is told with its next renewal that the lease is lost: in
-// a third of its TTL at worst, while the next holder works already. Only a
-// resource that checks tokens is safe then. A lock that a foreign client holds
-// cannot be broken: the error wraps ErrKindMismatch.
-func (c *Client) Break(ctx context.Context, name string) (broken []driver.Holding, err error) {
-	lock, err := c.Inspect(ctx, name)
-	if err != nil {
+// The holder's context ends as soon as the message about it arrives, with a
+// cause that is ErrLost and ErrBroken, a *BrokenError with author and reason.
+// If the message is lost the next renewal finds out. The next holder may be at
+// work by then: only a resource that checks tokens is safe.
+//
+// A lock that a foreign client holds cannot be broken: the error wraps
+// ErrKindMismatch. It wraps ErrUnsupported if the engine cannot break locks.
+func (c *Client) Break(ctx context.Context, name string, opts *BreakOptions) ([]Broken, error) {
+	var o BreakOptions
+	if opts != nil {
+		o = *opts
+	}
+	broken, err := c.breakLock(ctx, name, o)
+	return broken, wrapOp("break", name, err)
+}
+
+func (c *Client) breakLock(ctx context.Context, name string, o BreakOptions) ([]Broken, error) {
+	if err := driver.CheckName(name); err != nil {
 		return nil, err
 	}
-	for _, h := range lock.Holders {
-		switch err := c.breakOne(ctx, name, h); {
-		case err == nil:
-			broken = append(broken, h)
-		case !errors.Is(err, ErrLost): // it ended by itself otherwise
-			return broken, opError("break", name, err)
+	req := driver.BreakRequest{
+		ID: driver.NewLeaseID(), Name: name, Token: o.Token,
+		Author: cmp.Or(o.Author, c.opts.Holder.String()), Reason: o.Reason,
+	}
+	if err := driver.CheckBreak(req.Author, req.Reason); err != nil {
+		return nil, err
+	}
+	if o.Token > driver.MaxToken {
+		return nil, fmt.Errorf("%w token %d: no lease can have it", ErrInvalid, o.Token)
+	}
+	breaker, ok := c.breaker()
+	if o.Token == 0 {
+		// Resolved here and not in the store, so that a request that is late or
+		// repeated cannot hit whoever comes next. INVARIANT I6.
+		var err error
+		if req.Token, err = c.latestToken(ctx, name); req.Token == 0 || err != nil {
+			return nil, err
 		}
+		req.Older = true
+	}
+	if !ok {
+		return c.breakByRelease(ctx, req)
+	}
+	var broken []Broken
+	err := c.untilAnswered(ctx, func(ctx context.Context) (err error) {
+		broken, err = breaker.Break(ctx, req)
+		return err
+	})
+	return broken, err
+}
+
+// latestToken returns the greatest token of the present leases of a name, or 0
+// if it has none.
+func (c *Client) latestToken(ctx context.Context, name string) (uint64, error) {
+	ctx, cancel := c.requestContext(ctx)
+	defer cancel()
+	lock, err := c.engine.Inspect(ctx, name)
+	if err != nil {
+		return 0, harmless(ctx, err)
+	}
+	latest := uint64(0)
+	for _, h := range lock.Holders {
+		if h.LeaseID == "" {
+			return 0, fmt.Errorf("%w: a client that is not holdfast has it: end it there", ErrKindMismatch)
+		}
+		latest = max(latest, h.Token)
+	}
+	return latest, nil
+}
+
+// Breaks returns what the store remembers of leases of a name that were
+// broken, the latest last: for 24 hours. It wraps ErrUnsupported if the engine
+// cannot break locks.
+func (c *Client) Breaks(ctx context.Context, name string) ([]Broken, error) {
+	if err := driver.CheckName(name); err != nil {
+		return nil, opError("breaks of", name, err)
+	}
+	breaker, ok := c.breaker()
+	if !ok {
+		return nil, opError("breaks of", name, fmt.Errorf("breaking locks is %w", ErrUnsupported))
+	}
+	ctx, cancel := c.requestContext(ctx)
+	defer cancel()
+	broken, err := breaker.Breaks(ctx, name)
+	if err != nil {
+		return nil, opError("breaks of", name, harmless(ctx, err))
 	}
 	return broken, nil
 }
 
-func (c *Client) breakOne(ctx context.Context, name string, h driver.Holding) error {
-	switch {
-	case h.LeaseID == "":
-		return fmt.Errorf("%w: a client that is not holdfast has it: end it there", ErrKindMismatch)
-	case h.Released:
-		return ErrLost // nobody has it; it is closed for a while
+// breaker returns the engine if it can break locks. INVARIANT I12: the flag
+// decides, since a wrapper may have methods that what is behind it lacks.
+func (c *Client) breaker() (driver.Breaker, bool) {
+	breaker, ok := c.engine.(driver.Breaker)
+	return breaker, ok && c.engine.Capabilities().Break
+}
+
+// breakByRelease is for engines that are no Breaker: it releases every lease
+// that req is about.
+func (c *Client) breakByRelease(ctx context.Context, req driver.BreakRequest) (broken []Broken, err error) {
+	lock, err := c.engine.Inspect(ctx, req.Name)
+	if err != nil {
+		return nil, harmless(ctx, err)
 	}
-	return c.releaseOnce(ctx, driver.ReleaseRequest{Name: name, LeaseID: h.LeaseID})
+	for _, h := range lock.Holders {
+		if h.Released || h.Token != req.Token && (!req.Older || h.Token > req.Token) {
+			continue
+		}
+		switch err := c.releaseOnce(ctx, driver.ReleaseRequest{Name: req.Name, LeaseID: h.LeaseID}); {
+		case err == nil:
+			broken = append(broken, Broken{LeaseID: h.LeaseID, Token: h.Token, Permits: h.Permits, Holder: h.Holder, Author: req.Author, Reason: req.Reason})
+		case !isLost(err): // it ended by itself otherwise
+			return broken, err
+		}
+	}
+	return broken, nil
 }

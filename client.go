@@ -19,6 +19,7 @@ type Client struct {
 	keeper    keeper
 	usher     usher
 	closing   chan struct{} // closed by Close: waiting ends
+	deafen    func()        // no more messages about losses
 
 	// background ends when Close gives up waiting; clean-ups run on it.
 	background context.Context
@@ -46,6 +47,7 @@ func New(engine driver.Engine, opts *Options) (*Client, error) {
 	}
 	c.keeper.init(c)
 	c.usher.init(c)
+	c.deafen = c.hear()
 	return c, nil
 }
 
@@ -96,6 +98,7 @@ func (c *Client) List(ctx context.Context, prefix string) iter.Seq2[driver.Lock,
 // cleaned up ends with its TTL. Acquiring fails with ErrClosed from now on. It
 // does not close the engine. A second Close waits again.
 func (c *Client) Close(ctx context.Context) error {
+	c.deafen()
 	for _, l := range c.shut() {
 		c.spawn(func(background context.Context) {
 			_ = l.Release(background) // reported by Observer; the lease ends with its TTL

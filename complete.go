@@ -1,14 +1,10 @@
 package holdfast
 
 import (
-	"cmp"
 	"context"
 
 	"github.com/holdfast-locks/holdfast/driver"
 )
-
-// completeTries is how many requests to complete fit into the request timeout.
-const completeTries = 3
 
 // complete stores a record and ends the lease, as one step: it is the Release
 // of do-once work. The request is repeated for Options.RequestTimeout, also
@@ -23,7 +19,8 @@ func (l *Lease) complete(ctx context.Context, recorder driver.Recorder, req driv
 	case <-l.landed: // INVARIANT I9
 	case <-ctx.Done():
 	}
-	err := l.sendComplete(ctx, recorder, req)
+	// INVARIANT I6: the store knows a repeat by the lease ID.
+	err := l.client.untilAnswered(ctx, func(ctx context.Context) error { return recorder.Complete(ctx, req) })
 	lost := l.lostBefore()
 	switch {
 	case err != nil && !isLost(err):
@@ -38,28 +35,4 @@ func (l *Lease) complete(ctx context.Context, recorder driver.Recorder, req driv
 	l.result = wrapOp("release", l.name, err)
 	close(l.released)
 	return err
-}
-
-// sendComplete repeats the request until the store has answered or ctx ends.
-// INVARIANT I6: the store knows a repeat by the lease ID.
-func (l *Lease) sendComplete(ctx context.Context, recorder driver.Recorder, req driver.CompleteRequest) error {
-	var backoff backoff
-	var unknown error // of a request that may have been carried out unseen
-	for {
-		once, cancel := context.WithTimeoutCause(ctx, l.client.opts.RequestTimeout/completeTries, errNoAnswer)
-		err := recorder.Complete(once, req)
-		if err != nil {
-			err = effective(once, err)
-		}
-		cancel()
-		if err == nil || isLost(err) {
-			return err
-		}
-		if !certain(err) {
-			unknown = err
-		}
-		if permanent(err) || !backoff.sleep(ctx) {
-			return cmp.Or(unknown, err)
-		}
-	}
 }

@@ -39,7 +39,8 @@ func (l *Lease) downgrade(ctx context.Context) error {
 		if err = effective(ctx, err); !isLost(err) {
 			return err
 		}
-		l.lose(errTakenAway)
+		q := inquiry{client: l.client}
+		l.lose(q.cause(ctx, l))
 		return l.lostError()
 	}
 	l.mu.Lock()

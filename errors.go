@@ -20,6 +20,10 @@ var (
 	// it for good. Somebody else may have the lock.
 	ErrLost = driver.ErrLost
 
+	// ErrBroken: somebody took the lock away, see Client.Break. It comes
+	// together with ErrLost, as a *BrokenError.
+	ErrBroken = driver.ErrBroken
+
 	// ErrUnavailable: the store cannot be reached or refuses to serve. For an
 	// acquire: no lease was returned, and none will stay behind.
 	ErrUnavailable = driver.ErrUnavailable
@@ -68,6 +72,10 @@ var (
 	// ErrStalled: Lease.Progress was not called for AcquireOptions.Progress.
 	ErrStalled = errors.New("no progress was reported")
 )
+
+// A BrokenError says who took a lock away, and why. It is ErrLost and
+// ErrBroken.
+type BrokenError = driver.BrokenError
 
 // A HeldError says who has the lock. It is ErrHeld.
 type HeldError struct {

@@ -92,9 +92,13 @@ func (c *Client) sendRenewals(ctx context.Context, sent instant, batch []renewal
 		reqs[i] = r.request()
 	}
 	errs := c.engine.Extend(ctx, reqs)
+	q := inquiry{client: c}
 	for i, err := range errs {
 		if err != nil {
 			err = effective(ctx, err)
+		}
+		if isLost(err) {
+			err = q.cause(ctx, batch[i].lease)
 		}
 		errs[i] = batch[i].done(sent, err)
 	}
@@ -125,7 +129,7 @@ func (r renewal) done(sent instant, err error) error {
 		l.client.keeper.update(l)
 		return nil
 	case live && isLost(err):
-		l.lose(errTakenAway)
+		l.lose(err)
 		return l.lostError()
 	case live:
 		l.client.opts.Observer(Event{Kind: RenewFailed, Name: l.name, LeaseID: l.id, Token: l.token, Took: took, Err: err})

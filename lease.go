@@ -175,7 +175,8 @@ func (l *Lease) Verify(ctx context.Context) error {
 			return nil
 		}
 	}
-	l.lose(errTakenAway)
+	q := inquiry{client: l.client}
+	l.lose(q.cause(ctx, l))
 	return opError("verify", l.name, l.lostError())
 }
 
@@ -253,6 +254,9 @@ func heldUnder(ctx context.Context) *Lease {
 	l, _ := ctx.Value(heldKey{}).(*Lease)
 	return l
 }
+
+// isBroken reports whether err is, among others, that a lock was taken away.
+func isBroken(err error) bool { return errors.Is(err, ErrBroken) }
 
 // isLost reports whether err is, among others, the loss of a lease.
 func isLost(err error) bool { return errors.Is(err, ErrLost) }

@@ -2,7 +2,6 @@ package quorumlock
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -27,7 +26,7 @@ type attempt struct {
 
 	ballot  ballot
 	present proposal
-	earlier uint64    // the greatest token that was proposed before and counts no longer
+	earlier []uint64  // tokens that were proposed before and count no longer
 	inbox   chan vote // the answers of all rounds; it never blocks a sender
 	awaited int       // answers that have not been received
 	touched []bool    // members that may have accepted something
@@ -40,22 +39,23 @@ type vote struct {
 	token uint64
 }
 
-func newAttempt(e *Engine, req driver.AcquireRequest, en *entry, latest proposal) *attempt {
+func newAttempt(e *Engine, req driver.AcquireRequest, en *entry, latest uint64) *attempt {
 	n := len(e.members)
-	return &attempt{
-		Engine: e, req: req, entry: en, began: time.Now(), present: latest,
+	a := &attempt{
+		Engine: e, req: req, entry: en, began: time.Now(),
 		ballot:  ballot{quorum: e.quorum, minToken: req.MinToken, answers: make([]answer, n)},
 		inbox:   make(chan vote, n*(1+maxRaises+maxPresses)),
 		touched: make([]bool, n),
 	}
+	if latest != 0 {
+		a.earlier = append(a.earlier, latest)
+	}
+	return a
 }
 
-// propose starts a round: it proposes a token to all members. INVARIANT I5: it
-// is above all that were proposed for this lease ID before, in whatever attempt.
-// So the withdrawal of those, which may arrive at any time, never ends a lease
-// that counts.
+// propose starts a round: it proposes a token to all members.
 func (a *attempt) propose(p proposal) {
-	a.earlier, a.present = a.present.token, p
+	a.present = p
 	a.book.propose(a.entry, p)
 	clear(a.ballot.answers)
 	a.send(a.all())
@@ -78,7 +78,12 @@ func (a *attempt) proposeAgain() {
 func (a *attempt) send(to []int) {
 	req := driver.ProposeRequest{
 		Name: a.req.Name, LeaseID: a.req.LeaseID, TTL: a.req.TTL, Holder: a.req.Holder,
-		Token: a.present.token, Replaces: a.earlier, Lead: a.present.lead, Quarantine: a.quarantine(),
+		Token: a.present.token, Lead: a.present.lead, Quarantine: a.quarantine(),
+	}
+	for _, token := range a.earlier {
+		if token < req.Token {
+			req.Replaces = max(req.Replaces, token)
+		}
 	}
 	a.awaited += len(to)
 	for _, i := range to {
@@ -155,22 +160,18 @@ func (v *vote) mayHaveTaken() bool {
 	return v.value.Vote == driver.VoteAccepted
 }
 
-// errSpent: the members want a token that is not above all that were proposed
-// for this lease ID.
-var errSpent = errors.New("the lease ID is spent")
-
-// raise starts a round with a greater token, or fails with errSpent if the
-// members want a smaller one: this machine's clock is ahead, or was.
+// raise starts a round with a greater token.
 func (a *attempt) raise() error {
-	want, ok := a.ballot.next()
+	token, ok := a.ballot.next()
 	if !ok {
 		return a.noToken()
 	}
 	a.adjustClock()
-	token := max(want, a.ballot.above(a.present.token))
-	if token > want+uint64(guessLead.Microseconds()) || a.ballot.followers(token) < a.quorum {
-		return errSpent
+	if token < a.present.token {
+		// Only members whose clock is far off could have accepted the first.
+		a.stepBack()
 	}
+	a.earlier = append(a.earlier, a.present.token)
 	a.propose(proposal{token: token, lead: raiseLead})
 	return nil
 }
@@ -266,8 +267,7 @@ func (a *attempt) withdrawFrom(members []bool) {
 	}
 }
 
-// withdrawal is the request that undoes the present proposal and all before it,
-// which are smaller.
+// withdrawal is the request that undoes the present proposal and all before.
 func (a *attempt) withdrawal() withdrawal {
 	return withdrawal{
 		WithdrawRequest: driver.WithdrawRequest{

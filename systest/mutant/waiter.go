@@ -97,7 +97,7 @@ func workMutants() []Mutant {
 			FoundBy: []Finder{{".", "TestOnceFingerprintOfDone"}},
 		},
 		{
-			Name: "complete-is-not-repeated", Invariant: "I6", File: "complete.go",
+			Name: "complete-is-not-repeated", Invariant: "I6", File: "backoff.go",
 			Breaks:  "A result whose first request gets no answer is not stored again.",
 			Old:     "if permanent(err) || !backoff.sleep(ctx) {",
 			New:     "if permanent(err) || !backoff.sleep(ctx) || err != nil {",

@@ -50,7 +50,8 @@ func (a *app) breakLock(ctx context.Context, c *holdfast.Client, name, reason st
 		return exit.With(exit.Config, fmt.Errorf("break %q: a client that is not holdfast has it: stop that client, "+
 			"or if it is dead, delete its key in the store", name))
 	}
-	broken, err := c.Break(ctx, name)
+	records, err := c.Break(ctx, name, &holdfast.BreakOptions{Reason: reason})
+	broken := holdingsOf(before, records)
 	if printErr := a.printBroken(before, broken, reason); err == nil {
 		err = printErr
 	}
@@ -61,6 +62,17 @@ func (a *app) breakLock(ctx context.Context, c *holdfast.Client, name, reason st
 		return &exit.Error{Status: exit.Not}
 	}
 	return nil
+}
+
+// holdingsOf returns what was known, before the break, of the leases that it
+// ended.
+func holdingsOf(before driver.Lock, records []holdfast.Broken) (broken []driver.Holding) {
+	for _, h := range before.Holders {
+		if slices.ContainsFunc(records, func(b holdfast.Broken) bool { return b.Token == h.Token }) {
+			broken = append(broken, h)
+		}
+	}
+	return broken
 }
 
 // printBroken tells who has lost the lock.

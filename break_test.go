@@ -1,0 +1,275 @@
+package holdfast_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/memlock"
+)
+
+// why fails t unless the lease's context has ended with the break's reason.
+func why(t *testing.T, l *holdfast.Lease, author, reason string) {
+	t.Helper()
+	cause := context.Cause(l.Context())
+	var broken *holdfast.BrokenError
+	if !errors.Is(cause, holdfast.ErrLost) || !errors.Is(cause, holdfast.ErrBroken) || !errors.As(cause, &broken) ||
+		broken.Author != author || broken.Reason != reason {
+		t.Errorf("cause %v, want ErrLost and ErrBroken by %s: %s", cause, author, reason)
+	}
+}
+
+func TestBreakEndsContextAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := memlock.New()
+		var losses atomic.Int32
+		c := newClient(t, store, &holdfast.Options{Observer: func(e holdfast.Event) {
+			if e.Kind == holdfast.Lost && errors.Is(e.Err, holdfast.ErrBroken) {
+				losses.Add(1)
+			}
+		}})
+		admin := newClient(t, store, nil)
+		l := mustAcquire(t, c, "a", &holdfast.AcquireOptions{TTL: time.Hour})
+		other := mustAcquire(t, c, "b", nil)
+		start := time.Now()
+		broken, err := admin.Break(t.Context(), "a", &holdfast.BreakOptions{Author: "ada", Reason: "its node is gone"})
+		if err != nil || len(broken) != 1 || broken[0].Token != l.Token() {
+			t.Fatalf("Break = %+v, %v; want the lease with token %d", broken, err, l.Token())
+		}
+		<-l.Context().Done()
+		if took := time.Since(start); took != 0 {
+			t.Errorf("the context ended %s after the break, want at once", took)
+		}
+		why(t, l, "ada", "its node is gone")
+		if err := l.Release(t.Context()); !errors.Is(err, holdfast.ErrBroken) || !strings.HasSuffix(err.Error(), "lease is lost: broken by ada: its node is gone") {
+			t.Errorf("Release = %v, want the break", err)
+		}
+		synctest.Wait()
+		if n := losses.Load(); n != 1 {
+			t.Errorf("%d events of a loss, want 1", n)
+		}
+		if !other.Valid() {
+			t.Error("a lease of another name has ended too")
+		}
+		other.Release(t.Context())
+	})
+}
+
+// TestBreakIsFoundAtRenewal: without a message the next renewal finds out, and
+// who and why as well.
+func TestBreakIsFoundAtRenewal(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := memlock.New()
+		engine := &silent{newFaultyOn(store)}
+		c := newClient(t, engine, nil)
+		l := mustAcquire(t, c, "a", &holdfast.AcquireOptions{TTL: 30 * time.Second})
+		start := time.Now()
+		if _, err := newClient(t, store, nil).Break(t.Context(), "a", &holdfast.BreakOptions{Author: "ada", Reason: "stuck"}); err != nil {
+			t.Fatal(err)
+		}
+		<-l.Context().Done()
+		if took := time.Since(start); took > 11*time.Second || took == 0 {
+			t.Errorf("the context ended %s after the break, want a third of the TTL", took)
+		}
+		why(t, l, "ada", "stuck")
+		l.Release(t.Context())
+	})
+}
+
+// TestSlowInquiryDelaysLittle: a store that does not say why a lease was lost
+// does not keep its context alive.
+func TestSlowInquiryDelaysLittle(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := memlock.New()
+		engine := &silent{newFaultyOn(store)}
+		c := newClient(t, engine, nil)
+		var leases []*holdfast.Lease
+		for _, name := range []string{"a", "b", "c"} {
+			leases = append(leases, mustAcquire(t, c, name, &holdfast.AcquireOptions{KeepAlive: holdfast.KeepAliveOff}))
+		}
+		admin := newClient(t, store, nil)
+		for _, l := range leases {
+			if _, err := admin.Break(t.Context(), l.Name(), nil); err != nil {
+				t.Fatal(err)
+			}
+		}
+		engine.set(func(ctx context.Context, op string) error {
+			if op == "breaks" {
+				<-ctx.Done()
+				return ctx.Err()
+			}
+			return nil
+		}, nil)
+		start := time.Now()
+		for _, l := range leases {
+			if err := l.Extend(t.Context(), time.Minute); !errors.Is(err, holdfast.ErrLost) || errors.Is(err, holdfast.ErrBroken) {
+				t.Errorf("Extend = %v, want only ErrLost", err)
+			}
+		}
+		if took := time.Since(start); took > time.Second {
+			t.Errorf("three losses took %s", took)
+		}
+		for _, l := range leases {
+			l.Release(t.Context())
+		}
+	})
+}
+
+// TestLateBreakSparesSuccessor: a break whose reply was lost is repeated, and
+// the repeat does not hit whoever has the lock by then. INVARIANT I6.
+func TestLateBreakSparesSuccessor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := memlock.New()
+		engine := newFaultyOn(store)
+		c, admin := newClient(t, store, nil), newClient(t, engine, nil)
+		l := mustAcquire(t, c, "a", nil)
+		var next *holdfast.Lease
+		var once sync.Once
+		engine.set(nil, func(_ context.Context, op string) (err error) {
+			if op == "break" {
+				once.Do(func() {
+					next = mustAcquire(t, c, "a", nil)
+					err = errLink
+				})
+			}
+			return err
+		})
+		broken, err := admin.Break(t.Context(), "a", nil)
+		if err != nil || len(broken) != 1 || broken[0].LeaseID != l.ID() {
+			t.Errorf("Break = %+v, %v; want the first lease", broken, err)
+		}
+		if n := engine.count("break"); n != 2 {
+			t.Errorf("%d requests, want 2", n)
+		}
+		if err := next.Verify(t.Context()); err != nil {
+			t.Errorf("the successor: %v", err)
+		}
+		next.Release(t.Context())
+		l.Release(t.Context())
+	})
+}
+
+func TestBreakChecksInput(t *testing.T) {
+	c := newClient(t, newFaulty(), nil)
+	l := mustAcquire(t, c, "a", nil)
+	for what, try := range map[string]struct {
+		name string
+		opts holdfast.BreakOptions
+	}{
+		"empty name":           {"", holdfast.BreakOptions{}},
+		"long reason":          {"a", holdfast.BreakOptions{Reason: strings.Repeat("x", driver.MaxReason+1)}},
+		"long author":          {"a", holdfast.BreakOptions{Author: strings.Repeat("x", driver.MaxAuthor+1)}},
+		"control character":    {"a", holdfast.BreakOptions{Reason: "a\nb"}},
+		"text turned around":   {"a", holdfast.BreakOptions{Author: "a\u202eb"}},
+		"reason is not UTF-8":  {"a", holdfast.BreakOptions{Reason: "\xff"}},
+		"token beyond the end": {"a", holdfast.BreakOptions{Token: driver.MaxToken + 1}},
+	} {
+		if _, err := c.Break(t.Context(), try.name, &try.opts); !errors.Is(err, holdfast.ErrInvalid) {
+			t.Errorf("%s: error %v, want ErrInvalid", what, err)
+		}
+	}
+	if broken, err := c.Breaks(t.Context(), "a"); err != nil || len(broken) != 0 || !l.Valid() {
+		t.Errorf("after bad input: %v, %v, valid %t", broken, err, l.Valid())
+	}
+	if _, err := c.Breaks(t.Context(), ""); !errors.Is(err, holdfast.ErrInvalid) {
+		t.Errorf("Breaks of no name: %v, want ErrInvalid", err)
+	}
+	l.Release(t.Context())
+}
+
+func TestBreakSaysWhoByDefault(t *testing.T) {
+	c := newClient(t, memlock.New(), &holdfast.Options{Holder: holdfast.Holder{Host: "ops-1", PID: 7}})
+	l := mustAcquire(t, c, "a", nil)
+	if broken, err := c.Break(t.Context(), "nobody", nil); err != nil || len(broken) != 0 {
+		t.Errorf("Break of a free name = %v, %v; want nothing", broken, err)
+	}
+	if broken, err := c.Break(t.Context(), "a", &holdfast.BreakOptions{Token: l.Token() + 1}); err != nil || len(broken) != 0 {
+		t.Errorf("Break with another token = %v, %v; want nothing", broken, err)
+	}
+	if _, err := c.Break(t.Context(), "a", &holdfast.BreakOptions{Token: l.Token()}); err != nil {
+		t.Error(err)
+	}
+	<-l.Context().Done()
+	why(t, l, "ops-1 (pid 7)", "")
+	broken, err := c.Breaks(t.Context(), "a")
+	if err != nil || len(broken) != 1 || broken[0].Author != "ops-1 (pid 7)" {
+		t.Errorf("Breaks = %+v, %v", broken, err)
+	}
+	l.Release(t.Context())
+}
+
+// TestTimeToLookRenewsAtOnce: a message that only says to look makes the client
+// ask the store, without waiting for the next renewal.
+func TestTimeToLookRenewsAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := memlock.New()
+		engine := &teller{faulty: newFaultyOn(store)}
+		c := newClient(t, engine, nil)
+		kept := mustAcquire(t, c, "a", &holdfast.AcquireOptions{TTL: time.Hour})
+		byHand := mustAcquire(t, c, "b", &holdfast.AcquireOptions{TTL: time.Hour, KeepAlive: holdfast.KeepAliveOff})
+		before := byHand.Deadline()
+		time.Sleep(time.Second)
+		engine.told(driver.Loss{Name: "a"})
+		engine.told(driver.Loss{Name: "b"})
+		engine.told(driver.Loss{Name: "c"})
+		synctest.Wait()
+		if n := engine.count("extend"); n != 1 {
+			t.Errorf("%d renewals, want 1: of the lease that is kept alive", n)
+		}
+		if !kept.Valid() || !byHand.Valid() || !byHand.Deadline().Equal(before) {
+			t.Error("a look at a lease that is live has changed it")
+		}
+		for _, l := range []*holdfast.Lease{kept, byHand} {
+			store.Release(t.Context(), driver.ReleaseRequest{Name: l.Name(), LeaseID: l.ID()})
+			engine.told(driver.Loss{Name: l.Name()})
+			synctest.Wait()
+			if l.Context().Err() == nil {
+				t.Errorf("the lease of %q is over in the store, and a look has not found out", l.Name())
+			}
+			l.Release(t.Context())
+		}
+	})
+}
+
+// A silent is an engine that hears of no loss.
+type silent struct{ *faulty }
+
+func (s *silent) Capabilities() driver.Capabilities {
+	capable := s.faulty.Capabilities()
+	capable.Losses = false
+	return capable
+}
+
+// A teller is an engine that tells of losses what the test says.
+type teller struct {
+	*faulty
+	told func(driver.Loss)
+}
+
+func (e *teller) OnLoss(told func(driver.Loss)) (stop func()) {
+	e.told = told
+	return func() {}
+}
+
+func (f *faulty) Break(ctx context.Context, req driver.BreakRequest) (broken []driver.Broken, err error) {
+	err = f.do(ctx, "break", func() (err error) {
+		broken, err = f.Engine.Break(ctx, req)
+		return err
+	})
+	return broken, err
+}
+
+func (f *faulty) Breaks(ctx context.Context, name string) (broken []driver.Broken, err error) {
+	err = f.do(ctx, "breaks", func() (err error) {
+		broken, err = f.Engine.Breaks(ctx, name)
+		return err
+	})
+	return broken, err
+}
