@@ -28,6 +28,12 @@ func (s *Server) Do(words ...string) (string, error) {
 		return "", err
 	}
 	defer func() { _ = conn.Close() }()
+	return Ask(conn, words...)
+}
+
+// Ask sends one command on a connection to a server and returns the answer as Do
+// does.
+func Ask(conn net.Conn, words ...string) (string, error) {
 	if err := conn.SetDeadline(time.Now().Add(commandTimeout)); err != nil {
 		return "", err
 	}

@@ -52,10 +52,10 @@ func dataArgs(s *Server, extraArgs []string) []string {
 	}, extraArgs...)
 }
 
-// lookServer returns the path of redis-server, or where there is none, that of
+// LookServer returns the path of redis-server, or where there is none, that of
 // valkey-server, which takes the same options and says the same when it is
 // ready.
-func lookServer() (string, error) {
+func LookServer() (string, error) {
 	for _, program := range []string{"redis-server", "valkey-server"} {
 		if path, err := exec.LookPath(program); err == nil {
 			return path, nil
@@ -69,7 +69,7 @@ func lookServer() (string, error) {
 // it is ready.
 func redisServer(t testing.TB, ready string, args func(*Server) []string) *Server {
 	t.Helper()
-	program, err := lookServer()
+	program, err := LookServer()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -79,7 +79,7 @@ func TestServerEndsWithItsTest(t *testing.T) {
 }
 
 func TestBadArgumentIsReported(t *testing.T) {
-	program, err := lookServer()
+	program, err := LookServer()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -147,13 +147,13 @@ func alive(pid int) bool {
 
 // TestServerByAnyName: without redis-server it is valkey-server.
 func TestServerByAnyName(t *testing.T) {
-	program, err := lookServer()
+	program, err := LookServer()
 	if err != nil {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
 	t.Setenv("PATH", dir)
-	if path, err := lookServer(); err == nil {
+	if path, err := LookServer(); err == nil {
 		t.Errorf("found %s on an empty PATH", path)
 	}
 	for _, name := range []string{"valkey-server", "redis-server"} {
@@ -161,7 +161,7 @@ func TestServerByAnyName(t *testing.T) {
 		if err := os.Symlink(program, link); err != nil {
 			t.Fatal(err)
 		}
-		if path, err := lookServer(); err != nil || path != link {
+		if path, err := LookServer(); err != nil || path != link {
 			t.Errorf("found %q, %v; want %s", path, err, link)
 		}
 		if _, err := Redis(t).Do("PING"); err != nil {

@@ -68,10 +68,43 @@ func (h *Spans) Died(holder any) {
 	h.dead[holder] = time.Now().UnixNano()
 }
 
+// A SpanVerdict is what Spans show.
+type SpanVerdict struct {
+	Leases   int
+	Overlaps int           // spans that began beside one that they are not compatible with
+	Longest  time.Duration // of them
+	Disorder int           // leases whose token is not greater than those before
+	Errors   []string      // one for each
+}
+
 // Check fails t if two spans of a name overlap that must not, or if the tokens
 // do not grow. It says how much it has seen.
 func (h *Spans) Check(t testing.TB) (seen string) {
 	t.Helper()
+	v := h.Judge()
+	for _, err := range v.Errors {
+		t.Error(err)
+	}
+	if v.Leases == 0 {
+		t.Error("nobody has held anything")
+	}
+	seen = fmt.Sprintf("%d leases, %d overlaps", v.Leases, v.Overlaps)
+	t.Log(seen)
+	return seen
+}
+
+// Judge is Check for those who have to expect errors.
+func (h *Spans) Judge() (v SpanVerdict) {
+	for name, spans := range h.names() {
+		v.Leases += len(spans)
+		v.compatible(name, spans)
+		v.tokens(name, spans)
+	}
+	return v
+}
+
+// names returns the spans of each name by their start.
+func (h *Spans) names() map[string][]Span {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	names := map[string][]Span{}
@@ -81,25 +114,19 @@ func (h *Spans) Check(t testing.TB) (seen string) {
 		}
 		names[s.Name] = append(names[s.Name], s)
 	}
-	overlaps := 0
-	for name, spans := range names {
+	for _, spans := range names {
 		slices.SortFunc(spans, func(a, b Span) int { return int(a.Start - b.Start) })
-		overlaps += checkCompatible(t, name, spans)
-		checkTokens(t, name, spans)
-		t.Logf("%s: %d leases", name, len(spans))
 	}
-	if len(h.spans) == 0 {
-		t.Error("nobody has held anything")
-	}
-	seen = fmt.Sprintf("%d leases, %d overlaps", len(h.spans), overlaps)
-	t.Log(seen)
-	return seen
+	return names
 }
 
-// checkCompatible returns how many spans began beside others that they are not
+func (v *SpanVerdict) errorf(format string, args ...any) {
+	v.Errors = append(v.Errors, fmt.Sprintf(format, args...))
+}
+
+// compatible looks for spans that began beside others that they are not
 // compatible with. The spans are those of one name, by their start.
-func checkCompatible(t testing.TB, name string, spans []Span) (overlaps int) {
-	t.Helper()
+func (v *SpanVerdict) compatible(name string, spans []Span) {
 	var live []Span
 	for _, s := range spans {
 		live = slices.DeleteFunc(live, func(l Span) bool { return l.End <= s.Start })
@@ -107,24 +134,23 @@ func checkCompatible(t testing.TB, name string, spans []Span) (overlaps int) {
 		for _, l := range live {
 			permits += l.Permits
 			if l.Mode == driver.Exclusive || s.Mode == driver.Exclusive {
-				overlaps++
-				t.Errorf("%s: %s %s began %s before %s %s ended", name, s.Mode, s.LeaseID,
+				v.Overlaps++
+				v.Longest = max(v.Longest, time.Duration(min(l.End, s.End)-s.Start))
+				v.errorf("%s: %s %s began %s before %s %s ended", name, s.Mode, s.LeaseID,
 					time.Duration(l.End-s.Start), l.Mode, l.LeaseID)
 			}
 		}
 		if permits > s.Limit {
-			overlaps++
-			t.Errorf("%s: %d permits of %d at once", name, permits, s.Limit)
+			v.Overlaps++
+			v.errorf("%s: %d permits of %d at once", name, permits, s.Limit)
 		}
 		live = append(live, s)
 	}
-	return overlaps
 }
 
-// checkTokens fails if an exclusive lease has not a greater token than all
-// that began before it, or a later one not a greater one than it.
-func checkTokens(t testing.TB, name string, spans []Span) {
-	t.Helper()
+// tokens looks for exclusive leases that have not a greater token than all that
+// began before them, or a later one not a greater one than they have.
+func (v *SpanVerdict) tokens(name string, spans []Span) {
 	var greatest, exclusive uint64
 	for _, s := range spans {
 		if s.Part > 0 {
@@ -136,7 +162,8 @@ func checkTokens(t testing.TB, name string, spans []Span) {
 			exclusive = max(exclusive, s.Token)
 		}
 		if s.Token <= least {
-			t.Errorf("%s: token %d after %d", name, s.Token, least)
+			v.Disorder++
+			v.errorf("%s: token %d after %d", name, s.Token, least)
 		}
 		greatest = max(greatest, s.Token)
 	}

@@ -75,18 +75,27 @@ func (p *Process) Output() string {
 func (p *Process) Signal(s os.Signal) { _ = p.cmd.Process.Signal(s) }
 
 // Wait waits for the end, and returns when it came, and the status as a shell
-// has it.
+// has it. It fails the test if it does not come.
 func (p *Process) Wait(bound time.Duration) (ended time.Time, status int) {
 	p.t.Helper()
+	ended, status, ok := p.TryWait(bound)
+	if !ok {
+		p.t.Fatalf("net: %s does not end within %s: %s", p.cmd, bound, p.Output())
+	}
+	return ended, status
+}
+
+// TryWait is Wait for every goroutine: it reports whether the end came.
+func (p *Process) TryWait(bound time.Duration) (ended time.Time, status int, ok bool) {
 	select {
 	case <-p.done:
 	case <-time.After(bound):
-		p.t.Fatalf("net: %s does not end within %s: %s", p.cmd, bound, p.Output())
+		return time.Now(), -1, false
 	}
 	if ws := p.cmd.ProcessState.Sys().(syscall.WaitStatus); ws.Signaled() {
-		return p.ended, 128 + int(ws.Signal())
+		return p.ended, 128 + int(ws.Signal()), true
 	}
-	return p.ended, p.cmd.ProcessState.ExitCode()
+	return p.ended, p.cmd.ProcessState.ExitCode(), true
 }
 
 func (p *Process) hasEnded() bool {

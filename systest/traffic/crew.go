@@ -157,6 +157,13 @@ type Crew struct {
 // Start returns a crew that is ready to begin. It ends with the test.
 func Start(t testing.TB, j Job) *Crew {
 	t.Helper()
+	return StartBy(t, (*exec.Cmd).Start, j)
+}
+
+// StartBy is Start for a crew that start is to start, on a host of its own for
+// example.
+func StartBy(t testing.TB, start func(*exec.Cmd) error, j Job) *Crew {
+	t.Helper()
 	arg, err := json.Marshal(j)
 	if err != nil {
 		t.Fatal(err)
@@ -172,7 +179,7 @@ func Start(t testing.TB, j Job) *Crew {
 	}
 	c.out = bufio.NewScanner(out)
 	c.out.Buffer(nil, 64<<20)
-	if err := c.cmd.Start(); err != nil {
+	if err := start(c.cmd); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {

@@ -1,0 +1,52 @@
+//go:build soaknet && linux
+
+package nettest
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/holdfast-locks/holdfast/systest/traffic"
+)
+
+// jobs are what the crews of this package do.
+var jobs = traffic.Jobs{
+	string(takeTurns): crewJob(takeTurns),
+	string(heedless):  crewJob(heedless),
+	string(holdAll):   crewJob(holdAll),
+}
+
+// TestMain runs the tests with a built holdfast on the PATH, or the process that
+// a test starts from its own binary.
+func TestMain(m *testing.M) {
+	if jobs.Main() {
+		return
+	}
+	if len(os.Args) == 3 && os.Args[1] == marker {
+		writeMarks(os.Args[2])
+		return
+	}
+	os.Exit(withCommand(m))
+}
+
+func withCommand(m *testing.M) int {
+	dir, err := os.MkdirTemp("", "holdfast-nettest")
+	if err != nil {
+		return failed(err)
+	}
+	defer os.RemoveAll(dir)
+	if out, err := exec.Command("go", "build", "-o", filepath.Join(dir, "holdfast"), "../../cmd/holdfast").CombinedOutput(); err != nil {
+		return failed(fmt.Errorf("go build: %w\n%s", err, out))
+	}
+	os.Unsetenv("HOLDFAST_STORE") // the tests alone say which store is used
+	os.Setenv("PATH", dir+string(filepath.ListSeparator)+os.Getenv("PATH"))
+	return m.Run()
+}
+
+func failed(err error) int {
+	fmt.Fprintln(os.Stderr, err)
+	return 1
+}

@@ -1,0 +1,132 @@
+//go:build soaknet && linux
+
+package nettest
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"net/netip"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/internal/testsvc"
+	"github.com/holdfast-locks/holdfast/systest/net"
+)
+
+const (
+	// patience bounds what a test waits for on a loaded machine.
+	patience = 60 * time.Second
+
+	redisPort    = 6379
+	sentinelPort = 26379
+
+	// slack is what a loaded machine may add to a time that a test bounds.
+	slack = 750 * time.Millisecond
+)
+
+// redisOn starts a server on a host and returns its URL.
+func redisOn(t *testing.T, h *net.Host, options ...string) (url string) {
+	t.Helper()
+	program, err := testsvc.LookServer()
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.Start(t, program, append([]string{
+		"--port", strconv.Itoa(redisPort), "--bind", "0.0.0.0", "--dir", t.TempDir(),
+		"--save", "", "--appendonly", "no", "--protected-mode", "no",
+	}, options...)...).Await("Ready to accept connections")
+	return fmt.Sprintf("redis://%s:%d", h.IP(), redisPort)
+}
+
+// ask asks a server on a host, from that host itself, so that no cut is in the
+// way. The answer is "" if there is none.
+func ask(h *net.Host, port uint16, words ...string) string {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	conn, err := h.Dial(ctx, "tcp", netip.AddrPortFrom(h.Addr, port))
+	if err != nil {
+		return ""
+	}
+	defer conn.Close()
+	answer, err := testsvc.Ask(conn, words...)
+	if err != nil {
+		return ""
+	}
+	return answer
+}
+
+// eventually fails the test if ok does not hold soon. It returns when it did.
+func eventually(t *testing.T, what string, ok func() bool) time.Time {
+	t.Helper()
+	for end := time.Now().Add(patience); !ok(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("not within %s: %s", patience, what)
+		}
+	}
+	return time.Now()
+}
+
+// run starts holdfast on a host.
+func run(t *testing.T, h *net.Host, store string, args ...string) *net.Process {
+	t.Helper()
+	return h.StartEnv(t, []string{"HOLDFAST_STORE=" + store}, "holdfast", args...)
+}
+
+// queued returns how many wait for a lock, as the store says.
+func queued(t *testing.T, h *net.Host, store, name string) int {
+	t.Helper()
+	p := run(t, h, store, "show", name)
+	p.Wait(patience)
+	return strings.Count(p.Output(), ", waiting for ")
+}
+
+// marker makes the test binary a program that writes the time to a file every
+// few milliseconds, so that the file tells later when it ran, whatever happened
+// to it.
+const marker = "marks"
+
+func writeMarks(name string) {
+	file, err := os.OpenFile(name, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+		if _, err := fmt.Fprintln(file, time.Now().UnixNano()); err != nil {
+			os.Exit(1)
+		}
+	}
+}
+
+// marks returns the first and the last mark of a file that may not be there yet.
+func marks(t *testing.T, name string) (first, last time.Time, any bool) {
+	t.Helper()
+	file, err := os.Open(name)
+	if err != nil {
+		return first, last, false
+	}
+	defer file.Close()
+	for s := bufio.NewScanner(file); s.Scan(); {
+		ns, err := strconv.ParseInt(s.Text(), 10, 64)
+		if err != nil {
+			continue // it is being written
+		}
+		last = time.Unix(0, ns)
+		if !any {
+			first, any = last, true
+		}
+	}
+	return first, last, any
+}
+
+// cuts are the ways in which a host can be cut off from another.
+var cuts = map[string]func(n *net.Net, host, store *net.Host){
+	"cut off":               func(n *net.Net, h, s *net.Host) { n.Cut(h, s) },
+	"its requests are lost": func(n *net.Net, h, s *net.Host) { n.OneWay(h, s) },
+	"its replies are lost":  func(n *net.Net, h, s *net.Host) { n.OneWay(s, h) },
+	"the port is blocked":   func(n *net.Net, _, s *net.Host) { n.Port(s, redisPort) },
+}
