@@ -28,7 +28,7 @@ func quorumOn(t *testing.T, n *net.Net) (members []*net.Host, url string) {
 	var addrs []string
 	members = n.Hosts("q1", "q2", "q3")
 	for _, h := range members {
-		addrs = append(addrs, strings.TrimPrefix(redisOn(t, h), "redis://"))
+		addrs = append(addrs, strings.TrimPrefix(redisOn(t, h, "--appendonly", "yes"), "redis://"))
 	}
 	url = "quorum+redis://" + strings.Join(addrs, ",")
 	p := run(t, members[0], url, "doctor", "--admit")
