@@ -161,10 +161,11 @@ func (w *waiter) attempt(ctx context.Context) (*Lease, error) {
 	}
 	ctx, cancel := w.client.requestContext(ctx)
 	defer cancel()
-	// INVARIANT I3: the clock starts before the first byte is written.
-	sent := w.client.now()
-	w.tried = sent.mono
-	reply, err := w.client.engine.Acquire(ctx, w.req)
+	sent, reply, err := w.send(ctx)
+	if err == nil && reply.Outcome == driver.Spent {
+		w.startOver()
+		sent, reply, err = w.send(ctx)
+	}
 	if err != nil {
 		return nil, w.failed(sent.mono, ctx, err)
 	}
@@ -185,8 +186,21 @@ func (w *waiter) attempt(ctx context.Context) (*Lease, error) {
 	case driver.Recorded:
 		w.record = reply.Record
 		return nil, errRecorded
+	case driver.Spent:
+		w.startOver()
+		w.countFailure(sent.mono)
+		return nil, fmt.Errorf("%w: it grants neither of two lease IDs", ErrUnavailable)
 	}
 	return nil, fmt.Errorf("%w: the request was called off", ErrLost)
+}
+
+// send sends the request once. INVARIANT I3: the clock starts before the first
+// byte is written.
+func (w *waiter) send(ctx context.Context) (sent instant, reply driver.AcquireReply, err error) {
+	sent = w.client.now()
+	w.tried = sent.mono
+	reply, err = w.client.engine.Acquire(ctx, w.req)
+	return sent, reply, err
 }
 
 // errRecorded: the request asked for Once, and the name has a record.

@@ -182,7 +182,8 @@ func (w *waiter) handedOver(token uint64) *Lease {
 
 // startOver abandons the present lease ID and draws another for the next
 // attempt, so that news of the one, which may still come, is not taken for news
-// of the other.
+// of the other, and nothing that is still to be undone of the one undoes the
+// other.
 func (w *waiter) startOver() {
 	w.callOff()
 	w.req.LeaseID, w.uncertain, w.queued = driver.NewLeaseID(), false, instant{}

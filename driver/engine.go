@@ -27,6 +27,13 @@ type Engine interface {
 	// If Release with Cancel came first for req.LeaseID, it must answer
 	// Cancelled and leave no lease (INVARIANT I5).
 	//
+	// An engine that cannot grant this lease ID any more, though it could grant
+	// another, may answer Spent. It must not while a lease of this ID may be
+	// live. The caller calls the ID off and asks again under a new one.
+	//
+	// Once Acquire has returned, nothing that the engine still does about it may
+	// end or shorten a lease that a repeat is granted later.
+	//
 	// Otherwise it must answer Held, say by whom and for how long, and leave
 	// the lease in the way unchanged. A request is in the way of others as
 	// soon as it has a place in the queue: while anybody has one, a request
@@ -123,6 +130,7 @@ const (
 	Granted                  // the lease is recorded, now or by an earlier copy of the request
 	Cancelled                // Release with Cancel came first; nothing was or will be granted
 	Recorded                 // the name has a record and the request asked for Once; nothing was granted
+	Spent                    // nothing is granted under this lease ID; under another it may be
 )
 
 // An AcquireReply is the store's answer to an AcquireRequest.

@@ -7,6 +7,7 @@ var acquireMutants = []mutant{
 		"GatherTakesAllOrNoneUnderContention", "GrantsOnceAcrossEngines", "GrantsOnceUnderContention",
 		"SemaphoreGrantsLimitUnderContention", "WatchMissesNoGrant",
 	}},
+	{fault: "clean-up ends the lease of a repeat", want: []string{"RepeatOutlivesCleanUp"}},
 	{fault: "every request takes one permit", want: []string{
 		"BreakGivesPermitsBack", "InspectReportsQueue", "KeepForOfPermitsKeepsThem", "SemaphoreChecksKindOfQueue",
 		"SemaphoreCountsPermits", "SemaphoreGrantsLimitUnderContention", "SemaphorePermitsComeBackOneByOne",
@@ -109,7 +110,7 @@ var acquireMutants = []mutant{
 		"DowngradeKeepsLease", "DowngradeTwiceIsOnce", "GatherDoesNotBarge", "GatherRepeatIsGrantedAgain",
 		"HandedOverLeaseIsLengthened", "HandsOverAtExpiry", "HandsOverAtRelease", "ListsQueuedNames",
 		"OnceIsGrantedWithoutRecord", "RepeatIsGrantedAgain", "RepeatLengthens", "RepeatNeverShortens",
-		"SemaphoreChecksKindOfQueue", "SemaphoreGrantsLimit", "SharedLeasesAreCompatible",
+		"RepeatOutlivesCleanUp", "SemaphoreChecksKindOfQueue", "SemaphoreGrantsLimit", "SharedLeasesAreCompatible",
 	}},
 	{fault: "repeat shortens", want: []string{"GatherRepeatIsGrantedAgain", "RepeatNeverShortens"}},
 	{fault: "repeat undoes Downgrade", want: []string{"DowngradeTwiceIsOnce"}},

@@ -1,6 +1,9 @@
 package enginetest
 
-import "time"
+import (
+	"context"
+	"time"
+)
 
 func repeatRequirements() []Requirement {
 	return []Requirement{{
@@ -28,7 +31,30 @@ func repeatRequirements() []Requirement {
 		Explanation: "once the lease has expired, its ID must be granted as any other: if free, with a greater token",
 		Invariant:   "I2",
 		Run:         repeatAfterExpiry,
+	}, {
+		Name:        "RepeatOutlivesCleanUp",
+		Explanation: "what the engine still does after an acquire that failed must not end the lease that a repeat is granted",
+		Invariant:   "I5",
+		Run:         repeatOutlivesCleanUp,
 	}}
+}
+
+// repeatOutlivesCleanUp repeats an acquire whose context ended before it, or
+// perhaps while it was under way.
+func repeatOutlivesCleanUp(t *T) {
+	var leases []lease
+	for i, after := range []time.Duration{0, time.Millisecond} {
+		ctx, cancel := context.WithTimeout(t.Context(), after)
+		req := ask(string(rune('a'+i)), t.units(40))
+		_, _ = t.Engine.Acquire(ctx, req) // it may have come in time
+		cancel()
+		leases = append(leases, t.grant(req))
+	}
+	time.Sleep(t.units(1))
+	for _, l := range leases {
+		t.live(l)
+		t.mustRelease(l)
+	}
 }
 
 func repeatIsGranted(t *T) {

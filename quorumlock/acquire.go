@@ -41,7 +41,7 @@ func (e *Engine) Acquire(ctx context.Context, req driver.AcquireRequest) (driver
 	if err != nil {
 		return driver.AcquireReply{}, err
 	}
-	defer e.book.leave(en)
+	defer e.book.leave(en, req.TTL)
 	req.Holder.Labels = maps.Clone(req.Holder.Labels) // it is used after the caller has an answer
 	lease, latest := e.book.read(req.LeaseID)
 	if lease.token != 0 {
@@ -55,7 +55,7 @@ func (e *Engine) Acquire(ctx context.Context, req driver.AcquireRequest) (driver
 			return driver.AcquireReply{}, err
 		}
 	}
-	return newAttempt(e, req, en, latest.token).run(ctx)
+	return newAttempt(e, req, en, latest).run(ctx)
 }
 
 func errMinToken(token uint64) error {
@@ -64,7 +64,7 @@ func errMinToken(token uint64) error {
 
 // run makes rounds until one is decisive.
 func (a *attempt) run(ctx context.Context) (driver.AcquireReply, error) {
-	a.propose(a.book.guess(a.req.Name, a.req.MinToken+1))
+	a.propose(a.book.guess(a.req.Name, max(a.req.MinToken, a.present.token)+1))
 	raises, presses := 0, 0
 	for {
 		v, err := a.await(ctx)
@@ -97,6 +97,8 @@ func (a *attempt) run(ctx context.Context) (driver.AcquireReply, error) {
 		}
 		a.abandon()
 		switch {
+		case errors.Is(err, errSpent):
+			return driver.AcquireReply{Outcome: driver.Spent}, nil
 		case err != nil:
 			return driver.AcquireReply{}, err
 		case v == calledOff:

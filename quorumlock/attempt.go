@@ -2,6 +2,7 @@ package quorumlock
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -26,7 +27,7 @@ type attempt struct {
 
 	ballot  ballot
 	present proposal
-	earlier []uint64  // tokens that were proposed before and count no longer
+	earlier uint64    // the greatest token that was proposed before and counts no longer
 	inbox   chan vote // the answers of all rounds; it never blocks a sender
 	awaited int       // answers that have not been received
 	touched []bool    // members that may have accepted something
@@ -39,23 +40,22 @@ type vote struct {
 	token uint64
 }
 
-func newAttempt(e *Engine, req driver.AcquireRequest, en *entry, latest uint64) *attempt {
+func newAttempt(e *Engine, req driver.AcquireRequest, en *entry, latest proposal) *attempt {
 	n := len(e.members)
-	a := &attempt{
-		Engine: e, req: req, entry: en, began: time.Now(),
+	return &attempt{
+		Engine: e, req: req, entry: en, began: time.Now(), present: latest,
 		ballot:  ballot{quorum: e.quorum, minToken: req.MinToken, answers: make([]answer, n)},
 		inbox:   make(chan vote, n*(1+maxRaises+maxPresses)),
 		touched: make([]bool, n),
 	}
-	if latest != 0 {
-		a.earlier = append(a.earlier, latest)
-	}
-	return a
 }
 
-// propose starts a round: it proposes a token to all members.
+// propose starts a round: it proposes a token to all members. INVARIANT I5: it
+// is above all that were proposed for this lease ID before, in whatever attempt.
+// So the withdrawal of those, which may arrive at any time, never ends a lease
+// that counts.
 func (a *attempt) propose(p proposal) {
-	a.present = p
+	a.earlier, a.present = a.present.token, p
 	a.book.propose(a.entry, p)
 	clear(a.ballot.answers)
 	a.send(a.all())
@@ -78,12 +78,7 @@ func (a *attempt) proposeAgain() {
 func (a *attempt) send(to []int) {
 	req := driver.ProposeRequest{
 		Name: a.req.Name, LeaseID: a.req.LeaseID, TTL: a.req.TTL, Holder: a.req.Holder,
-		Token: a.present.token, Lead: a.present.lead, Quarantine: a.quarantine(),
-	}
-	for _, token := range a.earlier {
-		if token < req.Token {
-			req.Replaces = max(req.Replaces, token)
-		}
+		Token: a.present.token, Replaces: a.earlier, Lead: a.present.lead, Quarantine: a.quarantine(),
 	}
 	a.awaited += len(to)
 	for _, i := range to {
@@ -160,18 +155,22 @@ func (v *vote) mayHaveTaken() bool {
 	return v.value.Vote == driver.VoteAccepted
 }
 
-// raise starts a round with a greater token.
+// errSpent: the members want a token that is not above all that were proposed
+// for this lease ID.
+var errSpent = errors.New("the lease ID is spent")
+
+// raise starts a round with a greater token, or fails with errSpent if the
+// members want a smaller one: this machine's clock is ahead, or was.
 func (a *attempt) raise() error {
-	token, ok := a.ballot.next()
+	want, ok := a.ballot.next()
 	if !ok {
 		return a.noToken()
 	}
 	a.adjustClock()
-	if token < a.present.token {
-		// Only members whose clock is far off could have accepted the first.
-		a.stepBack()
+	token := max(want, a.ballot.above(a.present.token))
+	if token > want+uint64(guessLead.Microseconds()) || a.ballot.followers(token) < a.quorum {
+		return errSpent
 	}
-	a.earlier = append(a.earlier, a.present.token)
 	a.propose(proposal{token: token, lead: raiseLead})
 	return nil
 }
@@ -267,7 +266,8 @@ func (a *attempt) withdrawFrom(members []bool) {
 	}
 }
 
-// withdrawal is the request that undoes the present proposal and all before.
+// withdrawal is the request that undoes the present proposal and all before it,
+// which are smaller.
 func (a *attempt) withdrawal() withdrawal {
 	return withdrawal{
 		WithdrawRequest: driver.WithdrawRequest{

@@ -208,6 +208,17 @@ func (b *ballot) next() (token uint64, ok bool) {
 	return token, true
 }
 
+// above returns the least token that is greater than token, and than those of
+// the lease ID's leases that members have.
+func (b *ballot) above(token uint64) uint64 {
+	for _, a := range b.answers {
+		if a.state == answered && a.reply.Vote == driver.VoteOwn {
+			token = max(token, a.reply.Token)
+		}
+	}
+	return even(token + 1)
+}
+
 // followers counts the members that would accept token.
 func (b *ballot) followers(token uint64) int {
 	count := 0

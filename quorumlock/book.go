@@ -8,9 +8,10 @@ import (
 	"github.com/holdfast-locks/holdfast/driver"
 )
 
-// A book is what an engine remembers of its requests. Nothing depends on it
-// but speed, and the repair of members that lost a lease: another engine on the
-// same members knows none of it. INVARIANT I11: what is over is forgotten.
+// A book is what an engine remembers of its requests. Another engine on the same
+// members knows none of it, and nothing depends on it but speed, the repair of
+// members that lost a lease, and that what is proposed for one lease ID goes up.
+// INVARIANT I11: what is over is forgotten.
 type book struct {
 	mu      sync.Mutex // guards the rest
 	entries map[driver.LeaseID]*entry
@@ -28,7 +29,7 @@ type entry struct {
 	turn   chan struct{} // holds a value while an acquire of this ID is under way
 	until  time.Time     // when it may be forgotten
 	lease  tenure        // Token is 0 unless the lease was granted
-	latest proposal      // what was proposed last
+	latest proposal      // the last that was proposed, which is the greatest
 }
 
 // A tenure is a lease that was granted.
@@ -45,8 +46,8 @@ type proposal struct {
 }
 
 // forgetAfter is how long after its TTL a lease ID is remembered: as long as a
-// copy of its requests can be under way.
-const forgetAfter = driver.TombstoneTTL
+// copy of its requests can be under way, withdrawals included.
+const forgetAfter = driver.TombstoneTTL + maxTimeout
 
 func (b *book) init() {
 	b.entries, b.counters = map[driver.LeaseID]*entry{}, map[string]uint64{}
@@ -60,7 +61,7 @@ func (b *book) take(ctx context.Context, id driver.LeaseID, ttl time.Duration) (
 		en = &entry{turn: make(chan struct{}, 1)}
 		b.entries[id] = en
 	}
-	en.until = later(en.until, time.Now().Add(ttl+forgetAfter))
+	en.keep(ttl)
 	b.mu.Unlock()
 	select {
 	case en.turn <- struct{}{}:
@@ -70,7 +71,17 @@ func (b *book) take(ctx context.Context, id driver.LeaseID, ttl time.Duration) (
 	}
 }
 
-func (b *book) leave(en *entry) { <-en.turn }
+// leave ends what take began.
+func (b *book) leave(en *entry, ttl time.Duration) {
+	b.mu.Lock()
+	en.keep(ttl)
+	b.mu.Unlock()
+	<-en.turn
+}
+
+// keep makes the entry stay for as long as anything that is under way for a
+// lease of ttl may matter.
+func (en *entry) keep(ttl time.Duration) { en.until = later(en.until, time.Now().Add(ttl+forgetAfter)) }
 
 // read returns what the book has of id.
 func (b *book) read(id driver.LeaseID) (tenure, proposal) {
@@ -82,7 +93,8 @@ func (b *book) read(id driver.LeaseID) (tenure, proposal) {
 	return tenure{}, proposal{}
 }
 
-// propose notes that a token is about to be proposed.
+// propose notes that a token is about to be proposed, which is greater than all
+// before it for this lease ID.
 func (b *book) propose(en *entry, p proposal) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -99,7 +111,7 @@ func (b *book) grant(id driver.LeaseID, t tenure) {
 		b.entries[id] = en
 	}
 	en.lease = t
-	en.until = later(en.until, time.Now().Add(t.ttl+forgetAfter))
+	en.keep(t.ttl)
 }
 
 // end notes that id's lease is over.
@@ -111,17 +123,18 @@ func (b *book) end(id driver.LeaseID) {
 	}
 }
 
-// guess returns a proposal for name that is likely to be above all counters
-// and near all clocks: from what the members have told, or from this machine's
-// clock, which need not be right (INVARIANT I8: the members decide).
+// guess returns a proposal for name of at least least that is likely to be above
+// all counters and near all clocks: from what the members have told, or from
+// this machine's clock, which need not be right (INVARIANT I8: the members
+// decide).
 func (b *book) guess(name string, least uint64) proposal {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	now := time.Now()
 	b.sweep(now)
 	clock := uint64(max(now.UnixMicro()+b.ahead, 2))
-	if told := b.counters[name] + 1; told > clock && told >= least {
-		return proposal{token: even(told), lead: raiseLead}
+	if told := b.counters[name] + 1; told > clock && told+uint64(guessLead.Microseconds()) >= least {
+		return proposal{token: even(max(told, least)), lead: raiseLead}
 	}
 	return proposal{token: even(max(clock, least)), lead: guessLead}
 }

@@ -20,6 +20,7 @@ type link struct {
 	rtt    func() time.Duration // nil: none
 	back   time.Duration        // by how much the way back is longer
 	counts map[string]int       // requests, by method
+	broken map[string][]error   // by method: what becomes of the next requests; nil: they pass
 	held   []chan struct{}      // requests that wait for deliver
 }
 
@@ -29,11 +30,15 @@ const (
 	up      linkState = iota
 	down              // requests are refused at once
 	silent            // requests are never delivered
+	reset             // requests are not delivered, and their senders cannot know
 	deaf              // requests are delivered, replies are not
 	holding           // requests are delivered when the test says so; senders do not wait
 )
 
-var errRefused = fmt.Errorf("%w: connection refused", driver.ErrUnavailable)
+var (
+	errRefused = fmt.Errorf("%w: connection refused", driver.ErrUnavailable)
+	errReset   = errors.New("connection reset by peer") // the outcome is unknown
+)
 
 func (l *link) set(s linkState) {
 	l.mu.Lock()
@@ -57,6 +62,29 @@ func (l *link) count(method string) int {
 	n := l.counts[method]
 	l.counts[method] = 0
 	return n
+}
+
+// breaks makes the next requests of a method fail with these errors, one after
+// the other, undelivered; nil lets one pass.
+func (l *link) breaks(method string, errs ...error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.broken == nil {
+		l.broken = map[string][]error{}
+	}
+	l.broken[method] = errs
+}
+
+// nextBroken returns what becomes of a request.
+func (l *link) nextBroken(method string) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	errs := l.broken[method]
+	if len(errs) == 0 {
+		return nil
+	}
+	l.broken[method] = errs[1:]
+	return errs[0]
 }
 
 // deliver lets the requests arrive that were held up, and makes the link up.
@@ -92,9 +120,14 @@ func (l *link) enter(method string) (s linkState, there, back time.Duration, gat
 // over sends a request over l.
 func over[T any](ctx context.Context, l *link, method string, request func(context.Context) T, failed func(error) T) T {
 	state, there, back, gate := l.enter(method)
+	if err := l.nextBroken(method); err != nil {
+		return failed(err)
+	}
 	switch state {
 	case down:
 		return failed(errRefused)
+	case reset:
+		return failed(errReset)
 	case silent:
 		<-ctx.Done()
 		return failed(ctx.Err())

@@ -2,7 +2,7 @@ package mutant
 
 // quorumMutants are faults of the engine made of several.
 func quorumMutants() []Mutant {
-	return []Mutant{
+	return append(quorumRepeatMutants(), []Mutant{
 		{
 			Name: "quorum-of-half", Invariant: "I1", File: "quorumlock/engine.go",
 			Breaks:  "Less than a majority of the members is enough.",
@@ -80,5 +80,5 @@ func quorumMutants() []Mutant {
 			New:     "if took := time.Since(a.began); took < 0 {",
 			FoundBy: []Finder{{"quorumlock", "TestTooLate"}},
 		},
-	}
+	}...)
 }
