@@ -39,6 +39,7 @@ var mayImport = map[string][]string{
 	"systest/mutant":        {},
 	"systest/net":           {},
 	"systest/nettest":       {},
+	"systest/quorumsim":     {".", "driver", "memlock", "quorumlock"},
 	"systest/sim":           {".", "driver", "fence", "redislock"},
 	"systest/report":        {},
 	"systest/soak":          {},

@@ -9,14 +9,14 @@ func quorumRepeatMutants() []Mutant {
 			Breaks:  "A repeated attempt may propose a token that is not above the one whose withdrawal is under way.",
 			Old:     "max(a.req.MinToken, a.present.token)+1",
 			New:     "a.req.MinToken+1",
-			FoundBy: []Finder{{"quorumlock", "TestRetryOutlivesWithdrawal"}, {"quorumlock", "TestLateAcceptanceIsNotWithdrawn"}},
+			FoundBy: []Finder{{"quorumlock", "TestRetryOutlivesWithdrawal"}, {"quorumlock", "TestLateAcceptanceIsNotWithdrawn"}, {"systest/quorumsim", "TestSkewedClients"}},
 		},
 		{
 			Name: "quorum-round-below-the-first", Invariant: "I5", File: "quorumlock/attempt.go",
 			Breaks:  "A second round may propose a smaller token than the first under the same lease ID.",
 			Old:     "token := max(want, a.ballot.above(a.present.token))",
 			New:     "token := want",
-			FoundBy: []Finder{{"quorumlock", "TestWrongClockTakesNewID"}},
+			FoundBy: []Finder{{"quorumlock", "TestWrongClockTakesNewID"}, {"systest/quorumsim", "TestSkewedClients"}},
 		},
 		{
 			Name: "client-keeps-a-spent-id", Invariant: "I5", File: "acquire.go",

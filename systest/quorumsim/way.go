@@ -1,0 +1,207 @@
+package quorumsim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/driver"
+)
+
+// A host is where one client runs: its clock, and the network that it has.
+type host struct {
+	ahead time.Duration // of its clock; constant
+
+	mu   sync.Mutex // guards the rest
+	r    *rand.Rand
+	blip blip
+	calm bool // nothing fails any more
+	hits map[fate]int
+}
+
+// A blip is a moment at which requests fail.
+type blip struct {
+	from, until time.Time
+	fate        fate
+	members     uint // as bits
+	op          op   // which requests; anyOp for all
+}
+
+type op int
+
+const (
+	anyOp op = iota
+	proposeOp
+	withdrawOp
+	renewOp
+)
+
+// A fate is what becomes of a request.
+type fate int
+
+const (
+	arrives fate = iota
+	reset        // it does not arrive, and its sender cannot know
+	refused      // it does not arrive, and its sender knows
+	muted        // it arrives, and its answer is lost
+	late         // its sender is told that the connection was reset, and it arrives later
+	twice        // it arrives, and once more later
+	fates
+)
+
+var (
+	errReset   = errors.New("connection reset by peer")
+	errRefused = fmt.Errorf("%w: connection refused", driver.ErrUnavailable)
+)
+
+// fate returns what becomes of a request to a member that is sent now, how long
+// it takes each way, and how much later a late copy arrives.
+func (h *host) fate(member int, o op) (f fate, there, back, after time.Duration) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	there, back, after = h.between(50, 3000), h.between(50, 3000), h.between(1_000, 60_000)
+	if h.calm {
+		return arrives, there, back, after
+	}
+	now := time.Now()
+	for !now.Before(h.blip.until) {
+		from := h.blip.until.Add(h.between(1_000, 150_000))
+		if h.blip.until.IsZero() {
+			from = now
+		}
+		h.blip = blip{
+			from: from, until: from.Add(h.between(1_000, 50_000)), fate: fate(h.r.IntN(int(fates))),
+			members: 1<<8 - 1, op: op(max(0, h.r.IntN(6)-2)),
+		}
+		if h.r.IntN(2) == 0 {
+			h.blip.members = uint(1 + h.r.IntN(31))
+		}
+	}
+	hit := !now.Before(h.blip.from) && h.blip.members>>member&1 == 1 && (h.blip.op == anyOp || h.blip.op == o)
+	if hit {
+		f = h.blip.fate
+	}
+	h.hits[f]++
+	return f, there, back, after
+}
+
+// between returns a random time of so many microseconds.
+func (h *host) between(least, most int) time.Duration {
+	return time.Duration(least+h.r.IntN(most-least)) * time.Microsecond
+}
+
+// A way is one host's to one member. The host's clock is ahead of the member's;
+// in virtual time there is one clock, so the tokens are moved instead.
+type way struct {
+	driver.Member
+	host   *host
+	number int
+	ahead  uint64 // of the host's clock to the member's, in microseconds, as a number that wraps; even
+}
+
+// newWay returns h's way to a member whose own clock is off.
+func newWay(h *host, number int, m driver.Member, off time.Duration) *way {
+	return &way{Member: m, host: h, number: number, ahead: uint64((h.ahead - off).Microseconds()) &^ 1}
+}
+
+// there returns a token of the host as the member counts, and here the reverse.
+func (w *way) there(token uint64) uint64 {
+	if token == 0 {
+		return 0
+	}
+	return token + w.ahead
+}
+
+func (w *way) here(token uint64) uint64 {
+	if token == 0 {
+		return 0
+	}
+	return token - w.ahead
+}
+
+// over sends a request.
+func over[T any](ctx context.Context, w *way, o op, request func(context.Context) T, failed func(error) T) T {
+	f, there, back, after := w.host.fate(w.number, o)
+	lasting := context.WithoutCancel(ctx) // what is under way arrives
+	again := func() {
+		time.Sleep(there + after)
+		request(lasting)
+	}
+	switch f {
+	case reset:
+		return failed(errReset)
+	case refused:
+		return failed(errRefused)
+	case late:
+		go again()
+		return failed(errReset)
+	case twice:
+		go again()
+	}
+	answer := make(chan T, 1)
+	go func() {
+		time.Sleep(there)
+		reply := request(lasting)
+		time.Sleep(back)
+		if f == muted {
+			reply = failed(errReset)
+		}
+		answer <- reply
+	}()
+	select {
+	case reply := <-answer:
+		return reply
+	case <-ctx.Done():
+		return failed(ctx.Err())
+	}
+}
+
+type reply[T any] struct {
+	value T
+	err   error
+}
+
+func fails[T any](err error) reply[T] { return reply[T]{err: err} }
+
+func (w *way) Propose(ctx context.Context, req driver.ProposeRequest) (driver.ProposeReply, error) {
+	req.Token, req.Replaces = w.there(req.Token), w.there(req.Replaces)
+	r := over(ctx, w, proposeOp, func(ctx context.Context) (r reply[driver.ProposeReply]) {
+		r.value, r.err = w.Member.Propose(ctx, req)
+		return r
+	}, fails)
+	v := r.value
+	v.Token, v.Counter, v.Clock = w.here(v.Token), w.here(v.Counter), w.here(v.Clock)
+	return v, r.err
+}
+
+func (w *way) Withdraw(ctx context.Context, req driver.WithdrawRequest) (uint64, error) {
+	req.Token = w.there(req.Token)
+	r := over(ctx, w, withdrawOp, func(ctx context.Context) (r reply[uint64]) {
+		r.value, r.err = w.Member.Withdraw(ctx, req)
+		return r
+	}, fails)
+	return w.here(r.value), r.err
+}
+
+func (w *way) Renew(ctx context.Context, reqs []driver.RenewRequest) []driver.RenewReply {
+	sent := append([]driver.RenewRequest(nil), reqs...)
+	for i := range sent {
+		sent[i].Token = w.there(sent[i].Token)
+	}
+	replies := over(ctx, w, renewOp, func(ctx context.Context) []driver.RenewReply {
+		return w.Member.Renew(ctx, sent)
+	}, func(err error) []driver.RenewReply {
+		failed := make([]driver.RenewReply, len(reqs))
+		for i := range failed {
+			failed[i].Err = err
+		}
+		return failed
+	})
+	for i := range replies {
+		replies[i].Token = w.here(replies[i].Token)
+	}
+	return replies
+}
