@@ -117,7 +117,9 @@ func (s *run) skew(most time.Duration) time.Duration {
 	return (time.Duration(s.roll(2*int(most.Microseconds()))) * time.Microsecond) - most
 }
 
-func (s *run) pick(ms ...int) time.Duration { return time.Duration(ms[s.roll(len(ms))]) * time.Millisecond }
+func (s *run) pick(ms ...int) time.Duration {
+	return time.Duration(ms[s.roll(len(ms))]) * time.Millisecond
+}
 
 func (s *run) ms(most int) time.Duration { return time.Duration(s.roll(1000*most)) * time.Microsecond }
 
@@ -221,7 +223,12 @@ func (s *run) end() {
 		}
 		h.mu.Unlock()
 	}
-	time.Sleep(2 * time.Minute) // the last leases, the last quarantine, the last clean-up
+	time.Sleep(2 * time.Minute) // the last leases, the last clean-up
+	if lease, err := s.clients[0].TryAcquire(s.ctx, names[0], nil); err == nil {
+		_ = lease.Release(s.ctx)
+	} else { // a member that has forgotten all finds out now
+		time.Sleep(time.Minute)
+	}
 	for i, c := range s.clients {
 		for _, name := range names {
 			before := s.highest[name]
@@ -237,6 +244,7 @@ func (s *run) end() {
 			time.Sleep(time.Second)
 		}
 	}
+	time.Sleep(time.Minute)
 	for n, m := range s.members {
 		for _, name := range names {
 			if lock, err := m.Inspect(s.ctx, name); err != nil || len(lock.Holders) > 0 {
