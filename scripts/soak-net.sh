@@ -15,6 +15,7 @@ fail() {
 [ "$(uname)" = Linux ] || fail "the tests on networks need Linux: their hosts are network namespaces"
 command -v ip >/dev/null || fail "the tests on networks need the ip program: apt-get install iproute2"
 [ -c /dev/net/tun ] || fail "the tests on networks need /dev/net/tun: modprobe tun, or give it to the container"
+[ -w /dev/net/tun ] || fail "the tests on networks need to open /dev/net/tun, which this user may not: sudo make soak-net"
 unshare --net true 2>/dev/null || fail "the tests on networks need root or CAP_NET_ADMIN and CAP_SYS_ADMIN: sudo make soak-net, or unshare --user --map-root-user make soak-net"
 
 {
