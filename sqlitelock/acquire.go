@@ -8,6 +8,12 @@ import (
 	"github.com/holdfast-locks/holdfast/driver"
 )
 
+// An attempt is what came of an AcquireRequest.
+type attempt struct {
+	driver.AcquireReply       // without the place
+	seq                 int64 // the row of the place, if it has one
+}
+
 // Acquire implements driver.Engine. A request that wants no place only reads
 // while it is held off, so that it does not queue for the write lock.
 func (e *Engine) Acquire(ctx context.Context, req driver.AcquireRequest) (driver.AcquireReply, error) {
@@ -23,19 +29,20 @@ func (e *Engine) Acquire(ctx context.Context, req driver.AcquireRequest) (driver
 	if req.Queue {
 		e.watches.asks(req.LeaseID, req.Name) // before anybody can hand the lock over
 	}
-	var reply driver.AcquireReply
+	var a attempt
 	err := e.transact(ctx, func(t *tx) (err error) {
-		reply, err = t.acquire(req)
+		a, err = t.acquire(req)
 		return err
 	})
 	if err != nil {
 		return driver.AcquireReply{}, err
 	}
-	if req.Queue && reply.Outcome == driver.Held {
+	if a.seq != 0 {
 		e.watches.waits(req.LeaseID)
 		e.listen()
+		a.Place = 1 + e.between(ctx, req.Name, 0, a.seq)
 	}
-	return reply, nil
+	return a.AcquireReply, nil
 }
 
 // glance answers from reads whatever changes nothing: it was so at the moment
@@ -69,7 +76,7 @@ func (e *Engine) glance(ctx context.Context, req driver.AcquireRequest) (reply d
 			reply.Record, _, decided, err = recall(e.read.recall, req.Name, e.clock.bootID, now)
 		case driver.Held:
 			decided = !req.Queue
-			reply.InTheWay = v.inTheWay(0, now)
+			reply.InTheWay = v.inTheWay(now)
 		}
 		reply.Outcome = outcome
 		return err
@@ -80,34 +87,33 @@ func (e *Engine) glance(ctx context.Context, req driver.AcquireRequest) (reply d
 // endedBy reports whether something that the view counts as live has ended:
 // then it shows what may never have been at one time.
 func (v *view) endedBy(now instant) bool {
-	return v.leases > 0 && v.expiry <= now.boot || v.queued() && v.headExpiry <= now.boot
+	return v.held() && v.expiry <= now.boot || v.queued() && v.headExpiry <= now.boot
 }
 
 // acquire decides about a request. INVARIANT I1: the check and the record are
 // one step.
-func (t *tx) acquire(req driver.AcquireRequest) (driver.AcquireReply, error) {
+func (t *tx) acquire(req driver.AcquireRequest) (a attempt, err error) {
 	v, err := t.settle(req.Name, req.LeaseID)
 	if err != nil {
-		return driver.AcquireReply{}, err
+		return a, err
 	}
 	outcome, least, err := v.judge(req, t.now)
 	if err != nil {
-		return driver.AcquireReply{}, t.refuse(err)
+		return a, t.refuse(err)
 	}
-	reply := driver.AcquireReply{Outcome: outcome}
+	a.Outcome = outcome
 	switch outcome {
 	case driver.Granted:
-		reply.Token, err = t.take(req, v, least)
+		a.Token, err = t.take(req, v, least)
 	case driver.Recorded:
-		reply.Record, _, _, err = recall(t.sql.recall, req.Name, t.bootID, t.now)
+		a.Record, _, _, err = recall(t.sql.recall, req.Name, t.bootID, t.now)
 	case driver.Held:
-		place := 0
+		a.InTheWay = v.inTheWay(t.now)
 		if req.Queue {
-			place, err = t.enqueue(req)
+			a.seq, err = t.enqueue(req)
 		}
-		reply.InTheWay = v.inTheWay(place, t.now)
 	}
-	return reply, err
+	return a, err
 }
 
 // take records the lease of a request that is to be granted, or lengthens the
@@ -195,7 +201,7 @@ func (t *tx) acquireAll(reqs []driver.AcquireRequest) (driver.GatherReply, error
 		case driver.Granted:
 			verdicts[i] = verdict{v, least}
 		case driver.Held:
-			return driver.GatherReply{Outcome: outcome, Refused: i, InTheWay: v.inTheWay(0, t.now)}, nil
+			return driver.GatherReply{Outcome: outcome, Refused: i, InTheWay: v.inTheWay(t.now)}, nil
 		default:
 			return driver.GatherReply{Outcome: outcome, Refused: i}, nil
 		}

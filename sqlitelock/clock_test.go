@@ -132,8 +132,8 @@ func TestReboot(t *testing.T) {
 	if err != nil || len(lock.Holders) != 0 || lock.QueueLength != 0 || lock.LastToken != last {
 		t.Errorf("inspect after the reboot: %+v, %v; want no holder, no place and the last token %d", lock, err, last)
 	}
-	wantIs(t, "refresh", refresh(t, e, waiter).Err, driver.ErrLost)
 	wantIs(t, "extend", e.Extend(t.Context(), []driver.ExtendRequest{{Name: "t", LeaseID: old.LeaseID, TTL: time.Hour}})[0], driver.ErrLost)
+	wantIs(t, "refresh", refresh(t, e, waiter).Err, driver.ErrLost)
 	wantIs(t, "release", e.Release(t.Context(), driver.ReleaseRequest{Name: "t", LeaseID: old.LeaseID}), driver.ErrLost)
 	if token := drivertest.Granted(t, e, cancelled); token <= last {
 		t.Errorf("token %d after the reboot, want more than %d", token, last)

@@ -1,6 +1,5 @@
 -- From schema version 1 to 2, inside one transaction: all leases become
--- exclusive ones with the token and the expiry that they have. The tables
--- that come of it are those of schema.sql; a test compares them.
+-- exclusive ones with the token and the expiry that they have.
 
 ALTER TABLE lease RENAME TO lease_1;
 DROP INDEX lease_by_expiry;

@@ -232,8 +232,8 @@ func TestDamagedDatabase(t *testing.T) {
 	if err := os.WriteFile(path, content, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	_, err = open(t, path).Acquire(t.Context(), drivertest.Request("t", time.Minute))
-	wantIs(t, "acquire", err, driver.ErrUnavailable)
+	_, err = Open(t.Context(), path)
+	wantIs(t, "open", err, driver.ErrUnavailable)
 	if err == nil || !strings.Contains(err.Error(), "damaged") {
 		t.Errorf("the damage is not in %v", err)
 	}

@@ -38,6 +38,7 @@ type readStatements struct {
 	prepared
 	look, news, recall              *sql.Stmt
 	leases, places, lastToken, page *sql.Stmt
+	between                         *sql.Stmt
 	vault                           *sql.Stmt
 }
 
@@ -49,7 +50,7 @@ type writeStatements struct {
 	nextToken, putLease, lengthen           *sql.Stmt
 	end, endAlone, keep, share, purgeLeases *sql.Stmt
 	cancel                                  *sql.Stmt
-	head, queue, refresh, rank, told        *sql.Stmt
+	head, queue, refresh, renew, told       *sql.Stmt
 	dropPlace, leave, dropOnce              *sql.Stmt
 	purgePlaces                             *sql.Stmt
 	recall, completedBy, complete           *sql.Stmt
@@ -71,6 +72,7 @@ func (s *readStatements) prepare(on preparer) error {
 		&s.places:    placesSQL,
 		&s.lastToken: lastTokenSQL,
 		&s.page:      pageSQL,
+		&s.between:   betweenSQL,
 		&s.vault:     vaultSQL,
 	})
 }
@@ -94,7 +96,7 @@ func (s *writeStatements) prepare(on preparer) error {
 		&s.head:           headSQL,
 		&s.queue:          queueSQL,
 		&s.refresh:        refreshSQL,
-		&s.rank:           rankSQL,
+		&s.renew:          renewSQL,
 		&s.told:           toldSQL,
 		&s.dropPlace:      dropPlaceSQL,
 		&s.leave:          leaveSQL,

@@ -1,71 +1,119 @@
 package sqlitelock
 
 import (
-	"context"
+	"database/sql"
+	"errors"
 
 	"github.com/holdfast-locks/holdfast/driver"
 )
 
+// maxSteps bounds what one transaction does for the queues of its names: the
+// rows that it purges and the leases that it grants. Those who renew their
+// leases need the same write lock.
+const maxSteps = 256
+
+// errUnfinished ends a transaction that has made maxSteps before its request
+// was decided. It is committed, and another one goes on with the request.
+var errUnfinished = errors.New("the name is not settled yet")
+
 // settle brings a name up to date, whoever noticed first: what has ended is
 // purged, and the lock is handed over to whoever is next. It returns the view
-// of id.
+// of id, or errUnfinished. INVARIANT I7: nobody decides about a name that is
+// not settled, so that nobody is overtaken between two transactions, and no
+// place that is over keeps anybody waiting.
 func (t *tx) settle(name string, id driver.LeaseID) (view, error) {
-	v, err := look(t.sql.look, name, id, t.bootID, t.now)
-	if err != nil {
-		return v, err
-	}
-	if v.stale {
-		if err := run(t.sql.purgeLeases, name, t.bootID, t.now.boot); err != nil {
+	for {
+		v, err := look(t.sql.look, name, id, t.bootID, t.now)
+		if err != nil {
 			return v, err
 		}
-		if err := run(t.sql.purgePlaces, name, t.bootID, t.now.boot); err != nil {
+		purged, err := t.purge(name, &v)
+		if err != nil {
 			return v, err
 		}
+		if !purged {
+			return v, t.serve(name, id, &v)
+		}
 	}
-	return v, t.serve(name, id, &v)
+}
+
+// purge deletes the rows of a name that are over, and sends those home who
+// asked for what is done. If it reports that there were any, v is out of date.
+func (t *tx) purge(name string, v *view) (purged bool, err error) {
+	switch {
+	case v.stale:
+		for _, stmt := range []*sql.Stmt{t.sql.purgeLeases, t.sql.purgePlaces} {
+			n, err := affected(stmt, name, t.bootID, t.now.boot, maxSteps-t.steps)
+			if err != nil {
+				return false, err
+			}
+			if err := t.step(n); err != nil {
+				return false, err
+			}
+		}
+		return true, nil
+	case v.recorded && v.queued():
+		sent, err := all(t.sql.dropOnce, []any{name, maxSteps - t.steps}, func(id *driver.LeaseID) []any { return []any{id} })
+		if err != nil {
+			return false, err
+		}
+		for _, id := range sent {
+			t.tell(id, driver.News{})
+		}
+		return len(sent) > 0, t.step(len(sent))
+	}
+	return false, nil
+}
+
+// step counts n more steps, and fails if there may be no other.
+func (t *tx) step(n int) error {
+	t.steps += n
+	if t.steps >= maxSteps {
+		return errUnfinished
+	}
+	return nil
 }
 
 // serveNext hands over what a release, a downgrade or a record made room for.
 // The name was settled before, and before says whether anybody waited then.
+// What is more than one transaction may do is left to those that follow: the
+// request itself is carried out.
 func (t *tx) serveNext(name string, before view) error {
 	if !before.queued() {
 		return nil
 	}
-	v, err := look(t.sql.look, name, "", t.bootID, t.now)
-	if err != nil {
-		return err
+	_, err := t.settle(name, "")
+	if errors.Is(err, errUnfinished) {
+		t.rest = name
+		return nil
 	}
-	return t.serve(name, "", &v)
+	return err
 }
 
 // serve grants the lock to the first of the queue, and to those behind it, as
 // long as the live leases allow it. INVARIANT I7: nobody is overtaken, however
 // small their request. No place of the name is over.
 func (t *tx) serve(name string, id driver.LeaseID, v *view) error {
-	for !v.settled() {
+	for v.due() {
 		var p place
 		if _, err := one(t.sql.head, []any{name}, p.columns()...); err != nil {
 			return err
 		}
-		if p.once && v.recorded {
-			t.tell(p.id, driver.News{})
-		} else {
-			// MinToken was checked when the place was given. The lease ends
-			// with the place, so that a waiter that died costs no more.
-			token, ok, err := t.grant(name, p.id, p.need, p.holder, p.expiry, max(t.now.micros, p.minToken+1))
-			if err != nil {
-				return err
-			}
-			if !ok {
-				v.stuck = errUsedUp
-				return nil
-			}
-			v.add(p.need, p.holder, p.expiry)
-			if p.id == id {
-				v.own = int64(token)
-			}
-			t.tell(p.id, driver.News{Token: token})
+		// MinToken was checked when the place was given. The lease ends with
+		// the place, so that a waiter that died costs no more.
+		token, ok, err := t.grant(name, p.id, p.need, p.holder, p.expiry, max(t.now.micros, p.minToken+1))
+		if err != nil {
+			return err
 		}
+		if !ok {
+			v.stuck = errUsedUp
+			return nil
+		}
+		v.add(p.need, p.holder, p.expiry)
+		if p.id == id {
+			v.own = int64(token)
+		}
+		t.tell(p.id, driver.News{Token: token})
 		if err := run(t.sql.dropPlace, p.seq); err != nil {
 			return err
 		}
@@ -74,6 +122,9 @@ func (t *tx) serve(name string, id driver.LeaseID, v *view) error {
 			return err
 		}
 		v.head, v.headOnce, v.headExpiry = p.need, p.once, p.expiry
+		if err := t.step(1); err != nil && v.due() {
+			return err
+		}
 	}
 	return nil
 }
@@ -94,73 +145,18 @@ func (p *place) columns() []any {
 }
 
 // enqueue gives a request a place, or lengthens the one that it has, and
-// returns which.
-func (t *tx) enqueue(req driver.AcquireRequest) (place int, err error) {
+// returns its row.
+func (t *tx) enqueue(req driver.AcquireRequest) (seq int64, err error) {
 	holder, err := marshal(req.Holder)
 	if err != nil {
 		return 0, err
 	}
-	var seq int64
 	_, err = one(t.sql.queue, []any{
 		req.Name, req.LeaseID, req.Mode, req.Limit, req.Permits, int64(req.MinToken), req.Once,
 		holder, t.bootID, t.now.boot, t.now.after(req.WaiterTTL),
 	}, &seq)
-	if err != nil {
-		return 0, err
+	if err == nil {
+		t.added++
 	}
-	t.added++
-	return t.rank(req.Name, seq)
-}
-
-func (t *tx) rank(name string, seq int64) (place int, err error) {
-	_, err = one(t.sql.rank, []any{name, seq}, &place)
-	return place, err
-}
-
-// Refresh implements driver.Queuer. The batch is one transaction.
-func (e *Engine) Refresh(ctx context.Context, reqs []driver.RefreshRequest) []driver.RefreshReply {
-	replies := make([]driver.RefreshReply, len(reqs))
-	err := e.transact(ctx, func(t *tx) (err error) {
-		for i, req := range reqs {
-			if replies[i], err = t.renew(req); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-	if err != nil {
-		for i := range replies {
-			replies[i] = driver.RefreshReply{Err: err}
-		}
-	}
-	return replies
-}
-
-// renew answers one of the batch. What concerns only this one is in the
-// reply's Err.
-func (t *tx) renew(req driver.RefreshRequest) (reply driver.RefreshReply, err error) {
-	v, err := t.settle(req.Name, req.LeaseID)
-	if err != nil {
-		return reply, err
-	}
-	expiry := t.now.after(req.WaiterTTL)
-	if v.own != 0 {
-		reply.Outcome, reply.Token = driver.Granted, uint64(v.own)
-		return reply, run(t.sql.lengthen, req.Name, t.bootID, req.LeaseID, t.now.boot, expiry)
-	}
-	var seq int64
-	found, err := one(t.sql.refresh, []any{req.Name, req.LeaseID, expiry}, &seq)
-	switch {
-	case err != nil:
-		return reply, err
-	case !found:
-		reply.Err = driver.ErrLost
-		return reply, nil
-	case v.stuck != nil:
-		reply.Err = v.stuck
-		return reply, nil
-	}
-	place, err := t.rank(req.Name, seq)
-	reply.InTheWay = v.inTheWay(place, t.now)
-	return reply, err
+	return seq, err
 }

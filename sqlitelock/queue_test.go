@@ -37,10 +37,17 @@ func refresh(t testing.TB, e *Engine, req driver.AcquireRequest) driver.RefreshR
 	return e.Refresh(t.Context(), []driver.RefreshRequest{{Name: req.Name, LeaseID: req.LeaseID, WaiterTTL: time.Minute}})[0]
 }
 
-// commits counts the commits of e that write something while f runs.
-func commits(t testing.TB, e *Engine, f func()) (n int) {
+// commits counts the commits of e that write something while f runs, and calls
+// each for every one.
+func commits(t testing.TB, e *Engine, f func(), each ...func()) (n int) {
 	t.Helper()
-	onCommit(t, e, func() int32 { n++; return 0 })
+	onCommit(t, e, func() int32 {
+		n++
+		for _, do := range each {
+			do()
+		}
+		return 0
+	})
 	defer onCommit(t, e, nil)
 	f()
 	return n

@@ -35,8 +35,7 @@ func (e *Engine) Complete(ctx context.Context, req driver.CompleteRequest) error
 	})
 }
 
-// complete writes a record, ends the lease, and sends those home who asked
-// for what is done now.
+// complete writes a record and ends the lease.
 func (t *tx) complete(req driver.CompleteRequest) error {
 	record := req.Record
 	if record == nil {
@@ -47,14 +46,7 @@ func (t *tx) complete(req driver.CompleteRequest) error {
 		return err
 	}
 	t.added++
-	if err := run(t.sql.end, req.Name, t.bootID, req.LeaseID, t.now.boot); err != nil {
-		return err
-	}
-	sent, err := all(t.sql.dropOnce, []any{req.Name}, func(id *driver.LeaseID) []any { return []any{id} })
-	for _, id := range sent {
-		t.tell(id, driver.News{})
-	}
-	return err
+	return run(t.sql.end, req.Name, t.bootID, req.LeaseID, t.now.boot)
 }
 
 // Recall implements driver.Recorder. It does not wait for writers.

@@ -15,13 +15,16 @@ var (
 
 	//go:embed migrate_1.sql
 	migrate1SQL string
+
+	//go:embed migrate_2.sql
+	migrate2SQL string
 )
 
 // What a lock database is known by: PRAGMA application_id, "hold" in ASCII,
 // and PRAGMA user_version.
 const (
 	applicationID = 0x686f6c64
-	schemaVersion = 2
+	schemaVersion = 3
 )
 
 // settings of the connection that writes. How long it waits is patient's.
@@ -102,7 +105,9 @@ func (e *Engine) createSchema(ctx context.Context) error {
 		case 0:
 			err = execute(e.conn, fmt.Sprintf("%s; PRAGMA application_id = %d", schemaSQL, applicationID))
 		case 1:
-			err = execute(e.conn, migrate1SQL)
+			err = execute(e.conn, migrate1SQL+migrate2SQL)
+		case 2:
+			err = execute(e.conn, migrate2SQL)
 		}
 	}
 	if err == nil && version != schemaVersion {

@@ -1,4 +1,4 @@
--- Schema version 2 of a holdfast lock database (PRAGMA user_version).
+-- Schema version 3 of a holdfast lock database (PRAGMA user_version).
 --
 -- Instants are nanoseconds of the host's boot-time clock and mean something
 -- only together with boot_id: a row of another boot is over, except a record
@@ -28,6 +28,24 @@ CREATE TABLE lease (
 ) STRICT, WITHOUT ROWID;
 
 CREATE INDEX lease_by_expiry ON lease (boot_id, expiry);
+CREATE INDEX lease_by_end ON lease (name, boot_id, expiry);
+
+-- How many permits the rows of lease have together, of names that have any. It
+-- is the sum as long as no row of the name is over.
+CREATE TABLE taken (
+	name    TEXT    NOT NULL PRIMARY KEY,
+	permits INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+CREATE TRIGGER lease_takes AFTER INSERT ON lease WHEN NEW.permits > 0 BEGIN
+	INSERT INTO taken (name, permits) VALUES (NEW.name, NEW.permits)
+		ON CONFLICT (name) DO UPDATE SET permits = permits + excluded.permits;
+END;
+
+CREATE TRIGGER lease_gives AFTER DELETE ON lease WHEN OLD.permits > 0 BEGIN
+	UPDATE taken SET permits = permits - OLD.permits WHERE name = OLD.name;
+	DELETE FROM taken WHERE name = OLD.name AND permits <= 0;
+END;
 
 -- The queues: one row for each place, in the order of seq. A new row's seq is
 -- above that of every other.
@@ -50,6 +68,8 @@ CREATE TABLE place (
 
 CREATE INDEX place_by_name ON place (name); -- and seq, which is the rowid
 CREATE INDEX place_by_expiry ON place (boot_id, expiry);
+CREATE INDEX place_by_end ON place (name, boot_id, expiry);
+CREATE INDEX place_once ON place (name) WHERE once = 1;
 
 -- What came of work that is done once. It has to outlive a reboot: in the
 -- boot of boot_id the expiry decides, in others the wall clock.

@@ -5,28 +5,34 @@ package sqlitelock
 // by boot and expiry, which nearly all rows of the file match.
 
 // What a request looks at first: one statement, so that it sees the queue and
-// the leases of the same instant. Names, tombstones and rows that are over
-// come along, so that a request for a free name needs no more.
+// the leases of the same instant. Names, tombstones and whether there are rows
+// that are over come along, so that a request for a free name needs no more.
+// However long the queue and however many the leases, it takes no longer.
 //
 // ?1 name, ?2 lease ID, ?3 boot ID, ?4 now, ?5 now in microseconds of the wall
-// clock. The mode of the head is -1 if nobody has a place. A bare column
-// beside min() is that of the row with the minimum.
+// clock. The mode of the lease that ends first, or of the head, is 9 if there
+// is none. All leases of a name are of one kind, so that its mode is that of
+// all. The permits and the head count only if nothing is over.
 const lookSQL = `SELECT
 	EXISTS (SELECT 1 FROM cancelled WHERE lease_id = ?2 AND +boot_id = ?3 AND expiry > ?4),
 	coalesce((SELECT token FROM lease
 		WHERE name = ?1 AND lease_id = ?2 AND +boot_id = ?3 AND expiry > ?4 AND released = 0), 0),
 	EXISTS (SELECT 1 FROM record
 		WHERE name = ?1 AND CASE WHEN boot_id = ?3 THEN expiry > ?4 ELSE wall_expiry > ?5 END),
-	EXISTS (SELECT 1 FROM lease WHERE name = ?1 AND (boot_id <> ?3 OR expiry <= ?4))
-		OR EXISTS (SELECT 1 FROM place WHERE name = ?1 AND (boot_id <> ?3 OR expiry <= ?4)),
-	live.number, live.mode, live.permit_limit, live.permits, live.holder, live.expiry,
-	coalesce(head.mode, -1), coalesce(head.permit_limit, 0), coalesce(head.permits, 0),
+	EXISTS (SELECT 1 FROM lease WHERE name = ?1 AND (boot_id, expiry) <= (?3, ?4))
+		OR EXISTS (SELECT 1 FROM lease WHERE name = ?1 AND boot_id > ?3)
+		OR EXISTS (SELECT 1 FROM place WHERE name = ?1 AND (boot_id, expiry) <= (?3, ?4))
+		OR EXISTS (SELECT 1 FROM place WHERE name = ?1 AND boot_id > ?3),
+	coalesce(live.mode, 9), coalesce(live.permit_limit, 0),
+	coalesce((SELECT permits FROM taken WHERE name = ?1), 0),
+	coalesce(live.holder, ''), coalesce(live.expiry, 0),
+	coalesce(head.mode, 9), coalesce(head.permit_limit, 0), coalesce(head.permits, 0),
 	coalesce(head.once, 0), coalesce(head.expiry, 0)
-FROM (SELECT count(*) AS number, coalesce(mode, 0) AS mode, coalesce(permit_limit, 0) AS permit_limit,
-		coalesce(sum(permits), 0) AS permits, coalesce(holder, '') AS holder, coalesce(min(expiry), 0) AS expiry
-	FROM lease WHERE name = ?1 AND +boot_id = ?3 AND expiry > ?4) AS live
+FROM (SELECT 1)
+LEFT JOIN (SELECT mode, permit_limit, holder, expiry
+	FROM lease WHERE name = ?1 AND boot_id = ?3 AND expiry > ?4 ORDER BY expiry LIMIT 1) AS live
 LEFT JOIN (SELECT mode, permit_limit, permits, once, expiry
-	FROM place WHERE name = ?1 AND +boot_id = ?3 AND expiry > ?4 ORDER BY seq LIMIT 1) AS head`
+	FROM place WHERE name = ?1 ORDER BY seq LIMIT 1) AS head`
 
 // Leases. INVARIANT I4: the exact lease, live and not given back, and never a
 // new one.
@@ -62,8 +68,14 @@ const (
 	shareSQL = `UPDATE lease SET mode = ?6
 		WHERE name = ?1 AND +boot_id = ?2 AND lease_id = ?3 AND expiry > ?4 AND released = 0 AND mode = ?5`
 
-	// purgeLeasesSQL: ?1 name, ?2 boot ID, ?3 now.
-	purgeLeasesSQL = `DELETE FROM lease WHERE name = ?1 AND (boot_id <> ?2 OR expiry <= ?3)`
+	// renewSQL: ?1 name, ?2 boot ID, ?3 lease ID, ?4 now, ?5 new expiry. It is
+	// lengthenSQL for those who do not know the token.
+	renewSQL = lengthenSQL + ` RETURNING token`
+
+	// purgeLeasesSQL: ?1 name, ?2 boot ID, ?3 now, ?4 number of rows.
+	purgeLeasesSQL = `DELETE FROM lease WHERE (name, lease_id, token) IN (SELECT name, lease_id, token FROM lease
+		WHERE name = ?1 AND boot_id < ?2 OR name = ?1 AND boot_id > ?2
+			OR name = ?1 AND boot_id = ?2 AND expiry <= ?3 LIMIT ?4)`
 
 	// cancelSQL: ?1 lease ID, ?2 boot ID, ?3 until when it is remembered.
 	cancelSQL = `INSERT OR REPLACE INTO cancelled (lease_id, boot_id, expiry) VALUES (?1, ?2, ?3)`
@@ -88,23 +100,27 @@ const (
 	refreshSQL = `UPDATE place SET expiry = max(expiry, ?3) WHERE name = ?1 AND lease_id = ?2
 		RETURNING seq`
 
-	// rankSQL: ?1 name, ?2 seq. No row of the name is over.
-	rankSQL = `SELECT count(*) FROM place WHERE name = ?1 AND seq <= ?2`
+	// betweenSQL: ?1 name, ?2 and ?3 how many places are between these, the
+	// first counted and the second not.
+	betweenSQL = `SELECT count(*) FROM place WHERE name = ?1 AND seq >= ?2 AND seq < ?3`
 
 	dropPlaceSQL = `DELETE FROM place WHERE seq = ?1`
 
 	// leaveSQL: ?1 name, ?2 lease ID.
 	leaveSQL = `DELETE FROM place WHERE name = ?1 AND lease_id = ?2`
 
-	// dropOnceSQL: ?1 name.
-	dropOnceSQL = `DELETE FROM place WHERE name = ?1 AND once = 1 RETURNING lease_id`
+	// dropOnceSQL: ?1 name, ?2 number of rows.
+	dropOnceSQL = `DELETE FROM place WHERE seq IN (SELECT seq FROM place
+		WHERE name = ?1 AND once = 1 LIMIT ?2) RETURNING lease_id`
 
 	// toldSQL notes that the head of the queue was told to look: ?1 name.
 	toldSQL = `UPDATE place SET looks = looks + 1
 		WHERE seq = (SELECT min(seq) FROM place WHERE name = ?1) RETURNING lease_id`
 
-	// purgePlacesSQL: ?1 name, ?2 boot ID, ?3 now.
-	purgePlacesSQL = `DELETE FROM place WHERE name = ?1 AND (boot_id <> ?2 OR expiry <= ?3)`
+	// purgePlacesSQL: ?1 name, ?2 boot ID, ?3 now, ?4 number of rows.
+	purgePlacesSQL = `DELETE FROM place WHERE seq IN (SELECT seq FROM place
+		WHERE name = ?1 AND boot_id < ?2 OR name = ?1 AND boot_id > ?2
+			OR name = ?1 AND boot_id = ?2 AND expiry <= ?3 LIMIT ?4)`
 
 	// newsSQL is what a waiter wants to know: ?1 name, ?2 lease ID, ?3 boot ID,
 	// ?4 now. The looks are -1 if it has no place.

@@ -31,6 +31,10 @@ type tx struct {
 	added  int       // rows, for the sweep
 	news   []message // to be sent after the commit
 
+	steps int    // made so far, of maxSteps
+	again bool   // the request is not decided yet
+	rest  string // it is, and the name that it has changed is not settled yet
+
 	// refusal is the answer to a request that is not carried out, in a
 	// transaction that is committed for what was noticed on the way.
 	refusal error
@@ -71,26 +75,52 @@ func (e *Engine) transactDurably(ctx context.Context, do func(t *tx) error) erro
 	})
 }
 
-// waitTurn runs write when it is this request's turn, and then sends the news.
+// waitTurn runs write when it is this request's turn, and sends the news, until
+// the request is decided. Then it goes on with what the request has made room
+// for. That may fail: the next request about the name goes on.
 func (e *Engine) waitTurn(ctx context.Context, write func() (*tx, error)) error {
 	if err := e.enter(ctx); err != nil {
 		return err
 	}
 	defer e.users.Done()
+	t, err := e.oneTurn(ctx, write)
+	for err == nil && t.again {
+		t, err = e.oneTurn(ctx, write)
+	}
+	if err != nil {
+		return err
+	}
+	for rest := t; rest.rest != "" || rest.again; {
+		name := t.rest
+		rest, err = e.oneTurn(ctx, func() (*tx, error) {
+			return e.inTurn(ctx, func(t *tx) error { _, err := t.settle(name, ""); return err })
+		})
+		if err != nil {
+			break
+		}
+	}
+	return t.refusal
+}
+
+// oneTurn waits for the turn, runs one transaction, and sends its news.
+func (e *Engine) oneTurn(ctx context.Context, write func() (*tx, error)) (*tx, error) {
 	select {
 	case e.turn <- struct{}{}:
 	case <-ctx.Done():
-		return interrupted(ctx)
+		return nil, interrupted(ctx)
 	case <-e.closing:
-		return driver.ErrClosed
+		return nil, driver.ErrClosed
 	}
 	t, err := write()
 	<-e.turn
 	if err != nil {
-		return err
+		return nil, err
 	}
 	e.send(t.news)
-	return t.refusal
+	if t.again || t.rest != "" {
+		time.Sleep(busyFirst) // others need the write lock, and ask for it now and then
+	}
+	return t, nil
 }
 
 // inTurn is transact for whoever has the turn.
@@ -105,6 +135,9 @@ func (e *Engine) inTurn(ctx context.Context, do func(t *tx) error) (*tx, error) 
 	}
 	if err == nil {
 		err = do(t)
+	}
+	if t.again = errors.Is(err, errUnfinished); t.again {
+		err = nil
 	}
 	if err == nil {
 		err = e.sweep(t)
@@ -182,12 +215,18 @@ func run(stmt *sql.Stmt, args ...any) error {
 
 // changed executes a statement and reports whether it found a row to change.
 func changed(stmt *sql.Stmt, args ...any) (bool, error) {
+	n, err := affected(stmt, args...)
+	return n > 0, err
+}
+
+// affected executes a statement and returns how many rows it changed.
+func affected(stmt *sql.Stmt, args ...any) (int, error) {
 	result, err := stmt.ExecContext(context.Background(), args...)
 	if err != nil {
-		return false, err
+		return 0, err
 	}
 	n, err := result.RowsAffected()
-	return n > 0, err
+	return int(n), err
 }
 
 // one scans the only row of a query, and reports whether there is one.

@@ -25,8 +25,7 @@ type view struct {
 	recorded  bool  // the name has a record
 	stale     bool  // there are rows to purge
 
-	leases int    // live ones
-	taken  need   // by all of them together; nothing if there are none
+	taken  need   // by the live leases together; its mode is nobody if there are none
 	holder string // of the lease that ends first
 	expiry int64  // of that lease
 
@@ -37,15 +36,15 @@ type view struct {
 	stuck error // why the head is not served although it fits
 }
 
-// nobody is the mode of the head of an empty queue.
-const nobody driver.Mode = -1
+// nobody is the mode of the leases, or of the head, where there are none.
+const nobody driver.Mode = 9 // a small number, which is scanned without an allocation
 
 // look reads the view of a name for a lease ID with stmt.
 func look(stmt *sql.Stmt, name string, id driver.LeaseID, bootID string, now instant) (view, error) {
 	var v view
 	_, err := one(stmt, []any{name, id, bootID, now.boot, int64(now.micros)},
 		&v.cancelled, &v.own, &v.recorded, &v.stale,
-		&v.leases, &v.taken.mode, &v.taken.limit, &v.taken.permits, &v.holder, &v.expiry,
+		&v.taken.mode, &v.taken.limit, &v.taken.permits, &v.holder, &v.expiry,
 		&v.head.mode, &v.head.limit, &v.head.permits, &v.headOnce, &v.headExpiry)
 	return v, err
 }
@@ -53,7 +52,7 @@ func look(stmt *sql.Stmt, name string, id driver.LeaseID, bootID string, now ins
 // fits reports whether n may be granted beside the live leases. INVARIANT I1.
 func (v *view) fits(n need) bool {
 	switch {
-	case v.leases == 0:
+	case !v.held():
 		return true
 	case n.mode == driver.Shared:
 		return v.taken.mode == driver.Shared
@@ -63,21 +62,25 @@ func (v *view) fits(n need) bool {
 	return false
 }
 
+// held reports whether there is a live lease.
+func (v *view) held() bool { return v.taken.mode != nobody }
+
 // queued reports whether anybody has a place.
 func (v *view) queued() bool { return v.head.mode != nobody }
 
-// settled reports whether nobody is to be served.
+// due reports whether the head is to be granted the lock.
+func (v *view) due() bool { return v.queued() && v.fits(v.head) }
+
+// settled reports whether there is nothing to purge and nobody to serve.
 func (v *view) settled() bool {
-	served := v.fits(v.head) || v.headOnce && v.recorded
-	return !v.queued() || !served
+	return !v.stale && !v.due() && !(v.queued() && v.headOnce && v.recorded)
 }
 
 // add counts a lease that was granted to n.
 func (v *view) add(n need, holder string, expiry int64) {
-	if v.leases == 0 || expiry < v.expiry {
+	if !v.held() || expiry < v.expiry {
 		v.holder, v.expiry = holder, expiry
 	}
-	v.leases++
 	v.taken = need{n.mode, n.limit, v.taken.permits + n.permits}
 }
 
@@ -85,7 +88,7 @@ func (v *view) add(n need, holder string, expiry int64) {
 func (v *view) checkKind(n need) error {
 	there := v.taken
 	switch {
-	case v.leases > 0:
+	case v.held():
 	case v.queued():
 		there = v.head
 	default:
@@ -131,11 +134,9 @@ func (v *view) judge(req driver.AcquireRequest, now instant) (outcome driver.Out
 	return driver.Granted, least, nil
 }
 
-// inTheWay describes the lease that ends first, for a waiter with that place.
-func (v *view) inTheWay(place int, now instant) driver.InTheWay {
-	return driver.InTheWay{
-		Holder: describe(v.holder), ExpiresIn: now.until(v.expiry), Place: place,
-	}
+// inTheWay describes the lease that ends first, without the place of who asks.
+func (v *view) inTheWay(now instant) driver.InTheWay {
+	return driver.InTheWay{Holder: describe(v.holder), ExpiresIn: now.until(v.expiry)}
 }
 
 // describe returns the holder for people; a text that is not ours says

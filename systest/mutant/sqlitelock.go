@@ -95,10 +95,10 @@ func sqliteMutants() []Mutant {
 		},
 		{
 			Name: "sqlite-lease-outlives-boot", Invariant: "I8", File: "sqlitelock/statements.go",
-			Breaks:  "A lease of before a reboot counts after it.",
-			Old:     "FROM lease WHERE name = ?1 AND +boot_id = ?3 AND expiry > ?4) AS live",
-			New:     "FROM lease WHERE name = ?1 AND ?3 <> '' AND expiry > ?4) AS live",
-			FoundBy: []Finder{{"sqlitelock", "TestFirstRequestAfterReboot"}},
+			Breaks:  "A lease of before a reboot can be extended after it.",
+			Old:     "UPDATE lease SET expiry = max(expiry, ?5)\n\t\tWHERE name = ?1 AND +boot_id = ?2 AND",
+			New:     "UPDATE lease SET expiry = max(expiry, ?5)\n\t\tWHERE name = ?1 AND ?2 <> '' AND",
+			FoundBy: []Finder{{"sqlitelock", "TestReboot"}},
 		},
 	}
 }

@@ -1,0 +1,240 @@
+package sqlitelock
+
+import (
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"modernc.org/sqlite"
+
+	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/internal/drivertest"
+)
+
+// pages returns how many database pages the writing connection of e has looked
+// at until now: what its statements have searched, in a number that is no time.
+func pages(t testing.TB, e *Engine) (n int) {
+	t.Helper()
+	if err := e.conn.Raw(func(c any) error {
+		n = looked(c)
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+func looked(conn any) (n int) {
+	for _, op := range []sqlite.DBStatusOp{sqlite.DBStatusCacheHit, sqlite.DBStatusCacheMiss} {
+		count, _, err := conn.(sqlite.DBStatus).Status(op, false)
+		if err != nil {
+			panic(err)
+		}
+		n += count
+	}
+	return n
+}
+
+// transactions returns how many transactions of e write something while f
+// runs, and how many pages the greatest of them looks at.
+func transactions(t testing.TB, e *Engine, f func()) (most, n int) {
+	t.Helper()
+	var conn any
+	if err := e.conn.Raw(func(c any) error { conn = c; return nil }); err != nil {
+		t.Fatal(err)
+	}
+	last := looked(conn)
+	n = commits(t, e, f, func() {
+		now := looked(conn)
+		most, last = max(most, now-last), now
+	})
+	return most, n
+}
+
+// many is as many waiters, holders or dead places as a name has in a test.
+const many = 10_000
+
+// rowID is the lease ID of row i of those that crowd makes.
+func rowID(i int) driver.LeaseID { return driver.LeaseID(fmt.Sprintf("%032x", i)) }
+
+// crowd puts n rows into a table, of a name, a mode and an expiry after the
+// boot, with lease IDs from 1 on.
+func crowd(t testing.TB, e *Engine, table string, n int, name string, mode driver.Mode, expiry time.Duration, once bool) {
+	t.Helper()
+	limit, permits := 0, 0
+	if mode == driver.Semaphore {
+		limit, permits = driver.MaxLimit, 1
+	}
+	values := fmt.Sprintf(`'%s', printf('%%032x', i), i, %d, %d, %d, '{}', '%s', %d, 0`, name, mode, limit, permits, e.clock.bootID, expiry)
+	columns := `name, lease_id, token, mode, permit_limit, permits, holder, boot_id, expiry, released`
+	if table == "place" {
+		values += fmt.Sprintf(`, 0, %t, 0`, once)
+		columns = `name, lease_id, seq, mode, permit_limit, permits, holder, boot_id, expiry, looks, min_token, once, asked`
+	}
+	must(t, plain(t, e.path), fmt.Sprintf(`INSERT INTO %s (%s)
+		WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < %d) SELECT %s FROM n`, table, columns, n, values))
+}
+
+// TestQueueCostDoesNotGrow: what a request for a place, a batch of refreshes
+// and a hand-over search under the write lock is the same in a queue of 10,000
+// as in one of 200.
+func TestQueueCostDoesNotGrow(t *testing.T) {
+	cost := func(waiters int) (all []int) {
+		e := openNew(t)
+		holder := drivertest.Request("t", time.Hour)
+		drivertest.Granted(t, e, holder)
+		crowd(t, e, "place", waiters, "t", driver.Exclusive, 1000*time.Hour, false)
+		measure := func(f func()) {
+			before := pages(t, e)
+			f()
+			all = append(all, pages(t, e)-before)
+		}
+		measure(func() { placed(t, e, inQueue(drivertest.Request("t", time.Hour), time.Hour), waiters+1) })
+		reqs := make([]driver.RefreshRequest, driver.MaxBatch)
+		for i := range reqs {
+			reqs[i] = driver.RefreshRequest{Name: "t", LeaseID: rowID(waiters - i), WaiterTTL: time.Hour}
+		}
+		measure(func() {
+			for i, r := range e.Refresh(t.Context(), reqs) {
+				if r.Err != nil || r.Outcome != driver.Held || r.Place != waiters-i {
+					t.Fatalf("refresh of place %d: %+v", waiters-i, r)
+				}
+			}
+		})
+		measure(func() { drivertest.Release(t, e, holder) })
+		measure(func() { drivertest.Held(t, e, drivertest.Request("t", time.Hour)) })
+		return all
+	}
+	short, long := cost(200), cost(many)
+	for i, what := range []string{"a request for a place", "a batch of refreshes", "a hand-over", "a refusal"} {
+		t.Logf("%s: %d pages in a queue of 200, %d in one of %d", what, short[i], long[i], many)
+		// A tree of 10,000 rows is a level or two higher than one of 200.
+		if long[i] > 2*short[i]+20 {
+			t.Errorf("%s looks at %d pages in a queue of 200, and at %d in one of %d", what, short[i], long[i], many)
+		}
+	}
+}
+
+// TestTransactionsAreBounded: whatever a name has of waiters, holders and what
+// is over, no transaction does more than a bounded part of it, and the call
+// goes on until all is done before it answers.
+func TestTransactionsAreBounded(t *testing.T) {
+	const (
+		far       = 1000 * time.Hour
+		steps     = 256        // in one transaction
+		bound     = 50 * steps // pages: a step is a few statements
+		exclusive = driver.Exclusive
+	)
+	granted := func(t *testing.T, e *Engine) { drivertest.Granted(t, e, drivertest.Request("t", time.Hour)) }
+	for _, c := range []struct {
+		what    string
+		prepare func(t *testing.T, e *Engine)
+		do      func(t *testing.T, e *Engine)
+		commits int // at least
+	}{
+		{"dead places", func(t *testing.T, e *Engine) { crowd(t, e, "place", many, "t", exclusive, 1, false) }, granted, many / steps},
+		{"dead shared leases", func(t *testing.T, e *Engine) { crowd(t, e, "lease", many, "t", driver.Shared, 1, false) }, granted, many / steps},
+		{"dead permits", func(t *testing.T, e *Engine) { crowd(t, e, "lease", many, "t", driver.Semaphore, 1, false) }, granted, many / steps},
+		{"live shared leases", func(t *testing.T, e *Engine) { crowd(t, e, "lease", many, "t", driver.Shared, far, false) }, func(t *testing.T, e *Engine) {
+			placed(t, e, inQueue(drivertest.Request("t", time.Hour), time.Hour), 1)
+		}, 1},
+		{"live permits", func(t *testing.T, e *Engine) { crowd(t, e, "lease", many, "t", driver.Semaphore, far, false) }, func(t *testing.T, e *Engine) {
+			rest := of(drivertest.Request("t", time.Hour), driver.Semaphore, driver.MaxLimit, driver.MaxLimit-many)
+			drivertest.Granted(t, e, rest)
+			one := of(drivertest.Request("t", time.Hour), driver.Semaphore, driver.MaxLimit, 1)
+			placed(t, e, inQueue(one, time.Hour), 1)
+			drivertest.Release(t, e, rest)
+			drivertest.Granted(t, e, one)
+		}, 4},
+		{"waiters behind a release", heldBefore(driver.Shared, far, false), func(t *testing.T, e *Engine) {
+			drivertest.Release(t, e, driver.AcquireRequest{Name: "t", LeaseID: rowID(0)})
+			allGranted(t, e)
+		}, many / steps},
+		{"waiters behind a downgrade", heldBefore(driver.Shared, far, false), func(t *testing.T, e *Engine) {
+			if err := e.Downgrade(t.Context(), driver.DowngradeRequest{Name: "t", LeaseID: rowID(0)}); err != nil {
+				t.Fatal(err)
+			}
+			allGranted(t, e)
+		}, many / steps},
+		{"waiters for what is done", heldBefore(exclusive, far, true), func(t *testing.T, e *Engine) {
+			req := driver.CompleteRequest{Name: "t", LeaseID: rowID(0), Record: []byte("42"), Retention: time.Hour}
+			if err := e.Complete(t.Context(), req); err != nil {
+				t.Fatal(err)
+			}
+			if n := number(t, plain(t, e.path), places); n != 0 {
+				t.Errorf("%d places are left", n)
+			}
+		}, many / steps},
+	} {
+		t.Run(c.what, func(t *testing.T) {
+			e := openNew(t)
+			c.prepare(t, e)
+			most, n := transactions(t, e, func() { c.do(t, e) })
+			t.Logf("%d transactions, of %d pages at most", n, most)
+			if n < c.commits {
+				t.Errorf("%d transactions, want %d at least", n, c.commits)
+			}
+			if most > bound {
+				t.Errorf("a transaction looked at %d pages, want %d at most", most, bound)
+			}
+		})
+	}
+}
+
+// heldBefore makes an exclusive lease, and places behind it.
+func heldBefore(mode driver.Mode, expiry time.Duration, once bool) func(t *testing.T, e *Engine) {
+	return func(t *testing.T, e *Engine) {
+		holder := drivertest.Request("t", time.Hour)
+		holder.LeaseID = rowID(0)
+		drivertest.Granted(t, e, holder)
+		crowd(t, e, "place", many, "t", mode, expiry, once)
+	}
+}
+
+// allGranted checks that the places that crowd made are leases, granted in
+// their order.
+func allGranted(t *testing.T, e *Engine) {
+	t.Helper()
+	conn := plain(t, e.path)
+	if n := number(t, conn, places); n != 0 {
+		t.Errorf("%d places are left", n)
+	}
+	if n := number(t, conn, `SELECT count(*) FROM (SELECT lease_id, lag(lease_id) OVER (ORDER BY token) AS before FROM lease)
+		WHERE before >= lease_id`); n != 0 {
+		t.Errorf("%d leases were granted out of turn", n)
+	}
+}
+
+// TestNobodyOvertakesUnfinishedWork: while a release hands the lock over to a
+// long queue in several transactions, nobody without a place gets in between,
+// whoever asks.
+func TestNobodyOvertakesUnfinishedWork(t *testing.T) {
+	e := openNew(t)
+	heldBefore(driver.Shared, 1000*time.Hour, false)(t, e)
+	rival := open(t, e.path)
+	began, released := make(chan struct{}), make(chan struct{})
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		defer close(released)
+		n := 0
+		commits(t, e, func() { drivertest.Release(t, e, driver.AcquireRequest{Name: "t", LeaseID: rowID(0)}) }, func() {
+			if n++; n == 2 { // the first is in the file
+				close(began)
+			}
+		})
+	})
+	<-began
+	req := of(drivertest.Request("t", time.Hour), driver.Shared, 0, 0)
+	token := drivertest.Granted(t, rival, req)
+	select {
+	case <-released:
+		t.Log("the release was over when the rival was granted the lock: nothing was shown")
+	default:
+	}
+	wg.Wait()
+	if n := number(t, plain(t, e.path), fmt.Sprintf(`SELECT count(*) FROM lease WHERE token > %d`, token)); n != 0 {
+		t.Errorf("%d of those who waited were overtaken", n)
+	}
+	allGranted(t, e)
+}

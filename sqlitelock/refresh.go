@@ -1,0 +1,105 @@
+package sqlitelock
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/holdfast-locks/holdfast/driver"
+)
+
+// A renewal is one request of a batch of Refresh, and what came of it.
+type renewal struct {
+	*driver.RefreshRequest
+	*driver.RefreshReply
+	seq int64 // of the place, if it has one
+}
+
+// Refresh implements driver.Queuer. The batch is one transaction, or several
+// if there is much to hand over. A name is settled once, however many of its
+// places are in the batch.
+func (e *Engine) Refresh(ctx context.Context, reqs []driver.RefreshRequest) []driver.RefreshReply {
+	replies := make([]driver.RefreshReply, len(reqs))
+	batch := make([]renewal, len(reqs))
+	err := e.transact(ctx, func(t *tx) error {
+		names := map[string][]*renewal{}
+		for i := range reqs {
+			replies[i], batch[i] = driver.RefreshReply{}, renewal{&reqs[i], &replies[i], 0}
+			names[reqs[i].Name] = append(names[reqs[i].Name], &batch[i])
+		}
+		for name, renewals := range names {
+			if err := t.renew(name, renewals); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		for i := range replies {
+			replies[i] = driver.RefreshReply{Err: err}
+		}
+		return replies
+	}
+	e.rank(ctx, batch)
+	return replies
+}
+
+// renew answers those of a batch that are about one name. What concerns only
+// one of them is in its Err.
+func (t *tx) renew(name string, renewals []*renewal) error {
+	v, err := t.settle(name, "")
+	if err != nil {
+		return err
+	}
+	inTheWay := v.inTheWay(t.now)
+	for _, r := range renewals {
+		expiry := t.now.after(r.WaiterTTL)
+		if found, err := one(t.sql.refresh, []any{name, r.LeaseID, expiry}, &r.seq); err != nil {
+			return err
+		} else if found {
+			r.InTheWay, r.Err = inTheWay, v.stuck
+			continue
+		}
+		found, err := one(t.sql.renew, []any{name, t.bootID, r.LeaseID, t.now.boot, expiry}, &r.Token)
+		if err != nil {
+			return err
+		}
+		if r.Outcome = driver.Granted; !found {
+			r.Outcome, r.Err = driver.Held, driver.ErrLost
+		}
+	}
+	return nil
+}
+
+// rank fills in the places of those of a batch that have one.
+func (e *Engine) rank(ctx context.Context, batch []renewal) {
+	slices.SortFunc(batch, func(a, b renewal) int {
+		return cmp.Or(strings.Compare(a.Name, b.Name), cmp.Compare(a.seq, b.seq))
+	})
+	var name string
+	var place int
+	var last int64
+	for _, r := range batch {
+		if r.seq == 0 || r.Err != nil {
+			continue
+		}
+		if r.Name != name {
+			name, place, last = r.Name, 1, 0
+		}
+		place += e.between(ctx, name, last, r.seq)
+		r.Place, last = place, r.seq
+	}
+}
+
+// between counts the places from one row to another. That is done after the
+// transaction: a long queue takes long to count, and nobody who needs the
+// write lock has to wait for it. If it fails, a waiter takes itself for the
+// first, and does no harm.
+func (e *Engine) between(ctx context.Context, name string, from, to int64) (n int) {
+	_ = e.query(ctx, func() error {
+		_, err := one(e.read.between, []any{name, from, to}, &n)
+		return err
+	})
+	return n
+}

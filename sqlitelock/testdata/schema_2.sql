@@ -1,0 +1,102 @@
+-- Schema version 2 of a holdfast lock database (PRAGMA user_version).
+--
+-- Instants are nanoseconds of the host's boot-time clock and mean something
+-- only together with boot_id: a row of another boot is over, except a record
+-- or a one-time token.
+-- A mode is 0 exclusive, 1 shared, 2 semaphore; the limit and the permits of
+-- the others are 0.
+
+-- One row for each lease that was not given back. A row whose expiry has
+-- passed is over and waits to be swept. The token is in the key because a
+-- lease ID that KeepFor keeps in the way may be granted a second lease.
+--
+-- A program that knows only version 1 may have the file open while it is
+-- migrated. Its extends and releases still work; its grants fail, because the
+-- columns that it does not know have no default.
+CREATE TABLE lease (
+	name         TEXT    NOT NULL,
+	lease_id     TEXT    NOT NULL,
+	token        INTEGER NOT NULL,
+	mode         INTEGER NOT NULL,
+	permit_limit INTEGER NOT NULL,
+	permits      INTEGER NOT NULL,
+	holder       TEXT    NOT NULL, -- JSON, for people
+	boot_id      TEXT    NOT NULL,
+	expiry       INTEGER NOT NULL,
+	released     INTEGER NOT NULL, -- 1: over, and kept closed until the expiry
+	PRIMARY KEY (name, lease_id, token)
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX lease_by_expiry ON lease (boot_id, expiry);
+
+-- The queues: one row for each place, in the order of seq. A new row's seq is
+-- above that of every other.
+CREATE TABLE place (
+	seq          INTEGER NOT NULL PRIMARY KEY,
+	name         TEXT    NOT NULL,
+	lease_id     TEXT    NOT NULL,
+	mode         INTEGER NOT NULL,
+	permit_limit INTEGER NOT NULL,
+	permits      INTEGER NOT NULL,
+	min_token    INTEGER NOT NULL,
+	once         INTEGER NOT NULL, -- 1: give the place up when the name has a record
+	holder       TEXT    NOT NULL, -- JSON, for people
+	boot_id      TEXT    NOT NULL,
+	asked        INTEGER NOT NULL, -- instant of the first request
+	expiry       INTEGER NOT NULL, -- of the place, and of the lease that comes of it
+	looks        INTEGER NOT NULL, -- how often the waiter was told to look
+	UNIQUE (name, lease_id)
+) STRICT;
+
+CREATE INDEX place_by_name ON place (name); -- and seq, which is the rowid
+CREATE INDEX place_by_expiry ON place (boot_id, expiry);
+
+-- What came of work that is done once. It has to outlive a reboot: in the
+-- boot of boot_id the expiry decides, in others the wall clock.
+CREATE TABLE record (
+	name        TEXT    NOT NULL PRIMARY KEY,
+	lease_id    TEXT    NOT NULL, -- of the lease that wrote it
+	boot_id     TEXT    NOT NULL,
+	expiry      INTEGER NOT NULL,
+	wall_expiry INTEGER NOT NULL, -- microseconds of the wall clock since 1970
+	data        BLOB    NOT NULL
+) STRICT;
+
+CREATE INDEX record_by_wall_expiry ON record (wall_expiry);
+
+-- One-time tokens. They have to outlive a reboot: in the boot of boot_id the
+-- boot-time clock decides, in others the wall clock. Instants are microseconds
+-- since 1970: of the wall clock, or of the boot-time clock plus booted.
+CREATE TABLE onetime (
+	digest   TEXT    NOT NULL PRIMARY KEY,
+	lease_id TEXT    NOT NULL, -- of the request that deposited it
+	state    INTEGER NOT NULL, -- 1 fresh, or expired; 2 redeemed; 3 revoked
+	taker    TEXT    NOT NULL, -- lease ID of the request that redeemed it
+	payload  BLOB,             -- NULL once nobody can be handed it any more
+	boot_id  TEXT    NOT NULL,
+	booted   INTEGER NOT NULL, -- the wall clock less the boot-time clock
+	due      INTEGER NOT NULL, -- until when the payload is handed out; without one, forget
+	forget   INTEGER NOT NULL
+) STRICT;
+
+CREATE INDEX onetime_by_due ON onetime (boot_id, due - booted);
+CREATE INDEX onetime_by_wall_due ON onetime (due, boot_id);
+
+-- The last fencing token of each name: it outlives the lease. A token is in
+-- microseconds of the wall clock, which is why its age can be read from it.
+CREATE TABLE token (
+	name       TEXT    NOT NULL PRIMARY KEY,
+	last_token INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX token_by_age ON token (last_token);
+
+-- Tombstones: lease IDs whose acquire was called off and must not be granted
+-- if it arrives late.
+CREATE TABLE cancelled (
+	lease_id TEXT    NOT NULL PRIMARY KEY,
+	boot_id  TEXT    NOT NULL,
+	expiry   INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX cancelled_by_expiry ON cancelled (boot_id, expiry);
