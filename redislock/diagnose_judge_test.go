@@ -62,3 +62,25 @@ func TestDiagnoseLimits(t *testing.T) {
 	s.judgeMasters(map[string][]string{"a:1": {"s1", "s2"}, "b:1": {"s3"}})
 	wantFinding(t, driver.Diagnosis{Findings: s.findings}, "sentinels", driver.Warn, "disagree", "a:1 by s1 and s2", "b:1 by s3")
 }
+
+// TestDiagnoseLonelyMaster: a master that goes on without its replicas is warned
+// of, where it has some.
+func TestDiagnoseLonelyMaster(t *testing.T) {
+	one := &server{info: parseInfo("role:master\nslave0:ip=10.0.0.1,port=6379,state=online,offset=5,lag=0\n")}
+	none := &server{info: parseInfo("role:master\n")}
+	late := &server{info: parseInfo("role:master\nslave0:ip=10.0.0.1,port=6379,state=online,offset=5,lag=6\n")}
+	for _, c := range []struct {
+		server *server
+		goesOn bool
+		want   driver.Level
+		words  string
+	}{
+		{one, true, driver.Warn, "set min-replicas-to-write 1"},
+		{one, false, driver.OK, "1, at most"},
+		{none, true, driver.OK, "none"},
+		{late, false, driver.Warn, "silent for 6 s"},
+	} {
+		f := replicasFinding(c.server, "the rule", c.goesOn)
+		wantFinding(t, driver.Diagnosis{Findings: []driver.Finding{f}}, "replicas", c.want, c.words, "the rule")
+	}
+}

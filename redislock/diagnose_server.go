@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/redis/rueidis"
+
 	"github.com/holdfast-locks/holdfast/driver"
 )
 
@@ -93,10 +95,22 @@ func (s *survey) lookAtPersistence(ctx context.Context, server *server) {
 
 func (s *survey) lookAtReplicas(ctx context.Context, server *server) {
 	least, err := s.config(ctx, server, "min-replicas-to-write")
-	rule := "min-replicas-to-write " + least
+	lag := ""
+	if err == nil {
+		lag, err = s.config(ctx, server, "min-replicas-max-lag")
+	}
+	rule := "min-replicas-to-write " + least + ", min-replicas-max-lag " + lag
 	if err != nil {
 		rule = hidden(err) + " at min-replicas-to-write"
 	}
+	// A node of a cluster stops by itself when it sees too few of the others.
+	goesOn := err == nil && (least == "0" || lag == "0") && s.client.Mode() != rueidis.ClientModeCluster
+	s.add(replicasFinding(server, rule, goesOn))
+}
+
+// replicasFinding says how a master's replicas are. goesOn: it grants locks even
+// if it reaches none of them.
+func replicasFinding(server *server, rule string, goesOn bool) driver.Finding {
 	replicas := server.info.replicas()
 	counts := map[string]int64{"replicas": int64(len(replicas))}
 	var unwell []string
@@ -117,10 +131,14 @@ func (s *survey) lookAtReplicas(ctx context.Context, server *server) {
 		f.Text = fmt.Sprintf("%s: if one of them takes over, its locks are granted again: see why (%s)", strings.Join(unwell, "; "), rule)
 	case len(replicas) == 0:
 		f.Text = "none (" + rule + ")"
+	case goesOn:
+		f.Level = driver.Warn
+		f.Text = fmt.Sprintf("%d, at most %d bytes behind, but a master that is cut off from them goes on, while another takes over and grants the same locks: "+
+			"set min-replicas-to-write 1 and a small min-replicas-max-lag (%s)", len(replicas), behind, rule)
 	default:
 		f.Text = fmt.Sprintf("%d, at most %d bytes behind (%s)", len(replicas), behind, rule)
 	}
-	s.add(f)
+	return f
 }
 
 // config returns a setting of a server.
