@@ -210,7 +210,7 @@ func (s *survey) connect(ctx context.Context, addr string, sentinel bool) (rueid
 	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
 	defer cancel()
 	opts := s.opts
-	opts.InitAddress, opts.ForceSingleClient, opts.DialCtxFn = []string{addr}, true, dialer(s.life)
+	opts.InitAddress, opts.ForceSingleClient, opts.DialCtxFn = []string{addr}, true, newSwitchboard(s.life, 0).dial
 	if sentinel {
 		opts.Username, opts.Password, opts.SelectDB = s.opts.Sentinel.Username, s.opts.Sentinel.Password, 0
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/redis/rueidis"
 
@@ -14,7 +15,7 @@ import (
 // Open or New to make one.
 type Engine struct {
 	client  rueidis.Client
-	owned   bool // Close closes client
+	board   *switchboard // made the client's connections; nil if the client is the caller's
 	keys    keyspace
 	invalid error // of the options; what every call answers
 	scripts scripts
@@ -50,6 +51,18 @@ type Options struct {
 // replicas must not send scripts to them. It does not block: an unreachable
 // server shows with the first call, and so does a bad option, which makes
 // every call fail with ErrInvalid.
+//
+// How soon a dead connection is noticed is the client's business. These options
+// of rueidis matter to locks, and Open sets them, or does better:
+//
+//   - DisableRetry and AlwaysPipelining true, PipelineMultiplex -1.
+//   - ConnWriteTimeout: a connection that has been silent for so long is made
+//     anew. A third of the shortest TTL, less a second; the default is 10 s.
+//   - Sentinel.Dialer, with a Timeout and a KeepAlive of a second or so. It is
+//     not taken from Dialer, and without it a sentinel whose machine vanishes is
+//     never missed: the client does not hear of the failover.
+//   - ClusterOption.MaxMovedRedirections: 4 or so. Without it nodes that
+//     disagree send a request to and fro until its context ends.
 func New(client rueidis.Client, opts *Options) *Engine {
 	var o Options
 	if opts != nil {
@@ -74,13 +87,29 @@ func (e *Engine) Capabilities() driver.Capabilities {
 	return driver.Capabilities{Shared: true, Semaphore: true, Queue: true, Replicas: true}
 }
 
+// closeLimit bounds Close. The client would say goodbye to each server, and
+// wait for an answer for a second.
+const closeLimit = 200 * time.Millisecond
+
 // Close implements driver.Engine. A call that is under way returns at once,
-// its outcome unknown. It blocks for about a second if the server is silent.
+// its outcome unknown. It asks the server nothing, and returns within a quarter
+// of a second even if the server is silent.
 func (e *Engine) Close() error {
 	e.end()
-	e.inbox.wait()
-	if e.owned {
-		e.client.Close() // a second time does nothing
+	if e.board != nil {
+		e.board.close()
+	}
+	closed := make(chan struct{})
+	go func() { // ends within about a second
+		defer close(closed)
+		e.inbox.wait()
+		if e.board != nil {
+			e.client.Close() // a second time does nothing
+		}
+	}()
+	select {
+	case <-closed:
+	case <-time.After(closeLimit):
 	}
 	return nil
 }
@@ -104,7 +133,14 @@ var errClosing = errors.New("the engine was closed before the server answered")
 // exec runs a script and returns its reply: an int64, a string, nil, or a
 // slice of them.
 func (e *Engine) exec(ctx context.Context, script *rueidis.Lua, keys, args []string) (any, error) {
-	return e.ask(ctx, func() rueidis.RedisResult { return script.Exec(ctx, e.client, keys, args) })
+	request := func() rueidis.RedisResult { return script.Exec(ctx, e.client, keys, args) }
+	reply, err := e.ask(ctx, request)
+	if wasGivenUp(err) && e.scripts.mayRepeat(script) && ctx.Err() == nil {
+		if again, failed := e.ask(ctx, request); failed == nil {
+			return again, nil // the first one's outcome stays unknown otherwise
+		}
+	}
+	return reply, err
 }
 
 // ask runs request and returns its reply, or an error as soon as ctx or the

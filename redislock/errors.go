@@ -24,7 +24,7 @@ func refusal(code string) (advice string, sentinel error) {
 	case "CLUSTERDOWN", "TRYAGAIN":
 		return "the cluster does not serve this name for now: try again later", driver.ErrUnavailable
 	case "MOVED", "ASK", "CROSSSLOT":
-		return "the server is a node of a Redis Cluster: use a cluster client with New", driver.ErrUnavailable
+		return "the server is a node of a Redis Cluster that does not serve this name: use redis+cluster://, or a cluster client with New; if you do, the nodes disagree for now: try again later", driver.ErrUnavailable
 	case "OOM":
 		return "the server's memory is full: raise maxmemory", driver.ErrUnavailable
 	case "NOREPLICAS", "MISCONF":

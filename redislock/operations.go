@@ -116,8 +116,7 @@ func (e *Engine) Route(name string) uint32 {
 	return uint32(slot(e.keys.lock(name)))
 }
 
-// Release implements driver.Engine.
-func (e *Engine) Release(ctx context.Context, req driver.ReleaseRequest) error {
+func (e *Engine) release(ctx context.Context, req driver.ReleaseRequest) error {
 	if err := e.enter(ctx, req.Name); err != nil {
 		return err
 	}

@@ -75,6 +75,11 @@ func parse(rawURL string) (opts rueidis.ClientOption, keys keyspace, err error) 
 		opts.ForceSingleClient = true // do not ask the server whether it is a cluster
 	case inCluster:
 		opts.ClusterOption.ShardsRefreshInterval = topologyAge
+		opts.ClusterOption.MaxMovedRedirections = maxRedirections
+	case bySentinel:
+		opts.Dialer.Timeout = sentinelDial
+		opts.Sentinel.Dialer = opts.Dialer
+		opts.Sentinel.Dialer.KeepAlive = sentinelPing
 	}
 	if name := a.params.Get(paramClientName); name != "" {
 		if strings.ContainsAny(name, " \n") {
@@ -272,6 +277,20 @@ func readCA(file string) (*x509.CertPool, error) {
 // and was replaced: only one that breaks its connections shows at once.
 const topologyAge = time.Second
 
+// maxRedirections is how often a request may be sent on to another node. Nodes
+// that disagree would send it to and fro for as long as its context lasts.
+const maxRedirections = 4
+
+// Where sentinels name the master, its machine may vanish together with the
+// sentinel that would say so. The client then has to find out for the one and
+// for the other that nobody is there, and may do so at once, because there are
+// others to ask.
+const (
+	sentinelDial    = 1500 * time.Millisecond // makes a connection
+	sentinelPing    = 500 * time.Millisecond  // a sentinel that says nothing is asked
+	sentinelSilence = time.Second             // an answer is waited for
+)
+
 // clientOptions are the same for every store.
 func clientOptions(hosts []string) rueidis.ClientOption {
 	return rueidis.ClientOption{
@@ -284,7 +303,8 @@ func clientOptions(hosts []string) rueidis.ClientOption {
 
 		PipelineMultiplex: -1, // one connection: a cancel rarely overtakes its acquire
 
-		Dialer:           net.Dialer{Timeout: dialTimeout},
+		// Each connection is pinged after a second without an answer.
+		Dialer:           net.Dialer{Timeout: dialTimeout, KeepAlive: time.Second, Control: smallSegments},
 		ConnWriteTimeout: silence,
 		ClientSetInfo:    rueidis.DisableClientSetInfo,
 	}

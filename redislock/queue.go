@@ -41,8 +41,7 @@ func (e *Engine) Refresh(ctx context.Context, reqs []driver.RefreshRequest) []dr
 	return replies
 }
 
-// Downgrade implements driver.Downgrader.
-func (e *Engine) Downgrade(ctx context.Context, req driver.DowngradeRequest) error {
+func (e *Engine) downgrade(ctx context.Context, req driver.DowngradeRequest) error {
 	if err := e.enter(ctx, req.Name); err != nil {
 		return err
 	}

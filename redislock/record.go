@@ -8,8 +8,7 @@ import (
 	"github.com/holdfast-locks/holdfast/driver"
 )
 
-// Complete implements driver.Recorder.
-func (e *Engine) Complete(ctx context.Context, req driver.CompleteRequest) error {
+func (e *Engine) complete(ctx context.Context, req driver.CompleteRequest) error {
 	if err := e.enter(ctx, req.Name); err != nil {
 		return err
 	}

@@ -16,6 +16,9 @@ import (
 // waitLongest bounds how long replicas are waited for if ctx has no end.
 const waitLongest = 5 * time.Second
 
+// waitStep is how long the server waits for replicas before it answers.
+const waitStep = minPatience / 2
+
 // acquireReplicated runs the acquire script and then waits for replicas. WAIT
 // tells of the writes of its own connection and blocks it, so the two go over
 // one that nobody else uses meanwhile.
@@ -32,17 +35,33 @@ func (e *Engine) acquireReplicated(ctx context.Context, req driver.AcquireReques
 	if err != nil || !isGranted(reply) {
 		return reply, 0, err
 	}
-	wait := conn.B().Wait().Numreplicas(int64(req.Replicas)).Timeout(waitFor(ctx, req.TTL).Milliseconds()).Build()
-	answer, err := e.ask(ctx, func() rueidis.RedisResult { return conn.Do(ctx, wait) })
+	acked, err = e.wait(ctx, conn, req.Replicas, waitFor(ctx, req.TTL))
 	if err != nil {
 		// Not wrapped: the lease is granted, and err may say that nothing was done.
 		return nil, 0, fmt.Errorf("granted, but how many replicas know of it cannot be told: %s", err) //nolint:errorlint // see above
 	}
-	n, ok := answer.(int64)
-	if !ok {
-		return nil, 0, errMalformed("wait", answer)
+	return reply, acked, nil
+}
+
+// wait returns how many replicas know of what was written on conn, as soon as
+// there are enough or when the time is over. It asks in small steps: a
+// connection that owes an answer for longer is taken for dead.
+func (e *Engine) wait(ctx context.Context, conn rueidis.DedicatedClient, enough int, limit time.Duration) (int, error) {
+	for end := time.Now().Add(limit); ; {
+		step := min(waitStep, max(time.Until(end), time.Millisecond))
+		wait := conn.B().Wait().Numreplicas(int64(enough)).Timeout(step.Milliseconds()).Build()
+		answer, err := e.ask(ctx, func() rueidis.RedisResult { return conn.Do(ctx, wait) })
+		if err != nil {
+			return 0, err
+		}
+		n, ok := answer.(int64)
+		if !ok {
+			return 0, errMalformed("wait", answer)
+		}
+		if int(n) >= enough || !time.Now().Before(end) {
+			return int(n), nil
+		}
 	}
-	return reply, int(n), nil
 }
 
 // waitFor returns how long to wait for replicas: less than ctx lasts, so that

@@ -86,3 +86,14 @@ func newScripts() scripts {
 		revoke:      load(vaultLua, revokeLua),
 	}
 }
+
+// mayRepeat reports whether a script answers a repeat as it did the first time
+// (INVARIANT I6), so that the engine may send it again on a new connection. Of
+// a script that ends something, the repeat would say that it is not there.
+func (s *scripts) mayRepeat(script *rueidis.Lua) bool {
+	switch script {
+	case s.acquire, s.acquireAll, s.extend, s.refresh, s.recall, s.inspect, s.peek:
+		return true
+	}
+	return false
+}

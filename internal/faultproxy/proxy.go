@@ -13,8 +13,9 @@
 //
 // Faults of single requests are Actions; faults of the whole network are
 // Latency, Jitter, Reorder, Slice, LoseMessages, Cut, BlackHole and Drop;
-// BlackHoleConn is one of a single connection. What is random follows from a
-// seed and the number of the connection, so that a run can be repeated.
+// BlackHoleConn is one of a single connection, BlackHoleConns of all that there
+// are. What is random follows from a seed and the number of the connection, so
+// that a run can be repeated.
 //
 // # Limits
 //

@@ -78,6 +78,16 @@ func (p *Proxy) BlackHoleConn(number int) bool {
 	return false
 }
 
+// BlackHoleConns is BlackHoleConn for all connections that there are; those
+// that are made later live. A firewall that has lost its state does this.
+func (p *Proxy) BlackHoleConns() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for c := range p.conns {
+		c.lost.Store(true)
+	}
+}
+
 // A wobble is what is random in one direction of one connection. Its reader
 // calls arrival, its writer write; they share nothing but the settings.
 type wobble struct {

@@ -147,6 +147,18 @@ func TestBlackHoleOfOneConnection(t *testing.T) {
 	}
 }
 
+func TestBlackHoleOfPresentConnections(t *testing.T) {
+	_, p, c := start(t)
+	c.send("ECHO", "x")
+	c.expect(bulk("x"))
+	p.BlackHoleConns()
+	fresh := dial(t, p)
+	fresh.send("ECHO", "lives")
+	fresh.expect(bulk("lives"))
+	c.send("ECHO", "lost")
+	c.expectSilence()
+}
+
 func TestBlackHoleLosesTheReplyOnTheWire(t *testing.T) {
 	server, p, c := start(t)
 	numbers := make(chan int, 1)

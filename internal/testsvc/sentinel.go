@@ -96,17 +96,23 @@ func (g *Sentinels) replicas(master *Server) int {
 // Master returns the server that the sentinels agree is the master.
 func (g *Sentinels) Master() *Server {
 	g.t.Helper()
+	return g.MasterOf(g.Sentinels...)
+}
+
+// MasterOf returns the server that some of the sentinels agree is the master.
+func (g *Sentinels) MasterOf(sentinels ...*Server) *Server {
+	g.t.Helper()
 	var master *Server
 	g.await("the sentinels agree on a master", func() bool {
 		votes := map[string]int{}
-		for _, s := range g.Sentinels {
+		for _, s := range sentinels {
 			addr, err := s.Do("SENTINEL", "GET-MASTER-ADDR-BY-NAME", MasterName)
 			if err == nil {
 				votes[strings.Replace(addr, "\n", ":", 1)]++
 			}
 		}
 		for _, s := range g.Servers {
-			if votes[s.Addr] == len(g.Sentinels) {
+			if votes[s.Addr] == len(sentinels) {
 				master = s
 				return true
 			}

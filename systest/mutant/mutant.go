@@ -43,7 +43,7 @@ func All() []Mutant {
 	return slices.Concat(leaseMutants(), lossMutants(), waiterMutants(), workMutants(), memlockMutants(),
 		redisLeaseMutants(), redisQueueMutants(), sqliteMutants(), sqliteQueueMutants(), quorumMutants(), guardMutants(), breakMutants(),
 		textMutants(),
-		wireMutants())
+		lineMutants(), wireMutants())
 }
 
 // apply returns the text of the mutant's file, below root, with the fault. It

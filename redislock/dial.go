@@ -1,0 +1,73 @@
+package redislock
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"net"
+	"time"
+)
+
+const (
+	// dialTimeout bounds making a connection, handshakes included.
+	dialTimeout = 3 * time.Second
+	// dialAgain is how long a connection that does not come about is waited
+	// for before another is tried beside it: where the first packet is lost,
+	// TCP sends the next after a second, and then after two.
+	dialAgain = 400 * time.Millisecond
+)
+
+// connect connects to addr within the limit, over TLS unless config is nil.
+func connect(ctx context.Context, addr string, d *net.Dialer, config *tls.Config, limit time.Duration) (net.Conn, error) {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	conn, err := race(ctx, addr, d)
+	if err != nil || config == nil {
+		return conn, err
+	}
+	if config.ServerName == "" {
+		host, _, _ := net.SplitHostPort(addr)
+		config = config.Clone()
+		config.ServerName = host
+	}
+	secure := tls.Client(conn, config)
+	if err := secure.HandshakeContext(ctx); err != nil {
+		_ = conn.Close()
+		return nil, err
+	}
+	return secure, nil
+}
+
+// race makes TCP connections, each some time after the one before, until one
+// is there or one is refused. The others are given up.
+func race(ctx context.Context, addr string, d *net.Dialer) (net.Conn, error) {
+	type result struct {
+		conn net.Conn
+		err  error
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	results := make(chan result)
+	try := func() { // ends with the race
+		conn, err := d.DialContext(ctx, "tcp", addr)
+		select {
+		case results <- result{conn, err}:
+		case <-ctx.Done():
+			if err == nil {
+				_ = conn.Close()
+			}
+		}
+	}
+	again := time.NewTicker(dialAgain)
+	defer again.Stop()
+	for {
+		go try()
+		select {
+		case r := <-results:
+			return r.conn, r.err
+		case <-again.C:
+		case <-ctx.Done():
+			return nil, fmt.Errorf("dial tcp %s: no answer: %w", addr, ctx.Err())
+		}
+	}
+}

@@ -1,0 +1,84 @@
+package mutant
+
+// lineMutants are faults of how the engine for Redis treats its connections.
+func lineMutants() []Mutant {
+	return []Mutant{
+		{
+			Name: "redis-silent-line-is-kept", Invariant: "I9", File: "redislock/switchboard.go",
+			Breaks:  "A connection that owes an answer is kept although a new one to the same place is answered.",
+			Old:     "\t\tcase <-time.After(grace):\n\t\t\tb.giveUp(l.addr, 0)\n",
+			New:     "\t\tcase <-time.After(grace):\n",
+			FoundBy: []Finder{{"systest", "TestHalfOpenConnectionsLoseNoLease"}},
+		},
+		{
+			Name: "redis-hung-server-loses-its-lines", File: "redislock/switchboard.go",
+			Breaks:  "A connection that owes an answer is given up although the server answers nobody.",
+			Old:     "switch answers := !l.isHurried() && b.answers(l); {",
+			New:     "switch answers := b.answers(l) || true; {",
+			FoundBy: []Finder{{"redislock", "TestHungServerKeepsItsConnections"}},
+		},
+		{
+			Name: "redis-release-stays-unknown", File: "redislock/again.go",
+			Breaks:  "A release whose connection was given up is not sent again on the new one.",
+			Old:     "if !wasGivenUp(err) || ctx.Err() != nil {",
+			New:     "if true {",
+			FoundBy: []Finder{{"systest", "TestHalfOpenConnectionsLoseNoLease"}, {"redislock", "TestUnknownStaysUnknown"}},
+		},
+		{
+			Name: "redis-repeat-hides-the-first", Invariant: "I10", File: "redislock/again.go",
+			Breaks:  "A release that may have ended the lease, and whose repeat found none, is told as a loss.",
+			Old:     "\tif request() == nil {\n\t\treturn nil\n\t}\n\treturn err\n",
+			New:     "\treturn request()\n",
+			FoundBy: []Finder{{"redislock", "TestUnknownStaysUnknown"}},
+		},
+		{
+			Name: "redis-vanished-machine-is-waited-for", File: "redislock/url.go",
+			Breaks:  "Behind sentinels, connections to a machine that has vanished are kept as long as others.",
+			Old:     "return sentinelSilence",
+			New:     "return 0",
+			FoundBy: []Finder{{"systest", "TestSentinelMachineVanishes"}},
+		},
+		{
+			Name: "redis-vanished-sentinel-is-not-missed", File: "redislock/switchboard.go",
+			Breaks:  "When the master falls silent, nobody looks whether the sentinel beside it does as well.",
+			Old:     "if b.haste > 0 && all[other.addr] == nil {",
+			New:     "if false && all[other.addr] == nil {",
+			FoundBy: []Finder{{"redislock", "TestSilenceIsLookedForEverywhere"}},
+		},
+		{
+			Name: "redis-moved-for-ever", File: "redislock/parse_url.go",
+			Breaks:  "A request is sent to and fro between nodes that disagree, for as long as its context lasts.",
+			Old:     "\t\topts.ClusterOption.MaxMovedRedirections = maxRedirections\n",
+			New:     "",
+			FoundBy: []Finder{{"redislock", "TestRedirectionsAreBounded"}},
+		},
+		{
+			Name: "redis-close-says-goodbye", File: "redislock/engine.go",
+			Breaks:  "Close asks each server once more, and waits for its answer.",
+			Old:     "\t\te.board.close()\n",
+			New:     "",
+			FoundBy: []Finder{{"redislock", "TestRoundTripsOfAShortLife"}},
+		},
+		{
+			Name: "redis-close-waits-for-the-client", File: "redislock/engine.go",
+			Breaks:  "Close of an engine on the caller's client waits for a silent server.",
+			Old:     "\tcase <-time.After(closeLimit):\n",
+			New:     "",
+			FoundBy: []Finder{{"redislock", "TestCloseIsQuick"}},
+		},
+		{
+			Name: "redis-segments-of-any-size", File: "redislock/parse_url.go",
+			Breaks:  "Segments are as large as both ends believe that the path takes.",
+			Old:     ", Control: smallSegments}",
+			New:     "}",
+			FoundBy: []Finder{{"redislock", "TestSegmentsPassEveryPath"}},
+		},
+		{
+			Name: "redis-connects-once", File: "redislock/dial.go",
+			Breaks:  "A connection whose first packet was lost is waited for, and no other is tried.",
+			Old:     "\tfor {\n\t\tgo try()\n",
+			New:     "\tgo try()\n\tfor {\n",
+			FoundBy: []Finder{{"redislock", "TestConnectTriesAgain"}}, Hang: true,
+		},
+	}
+}
