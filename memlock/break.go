@@ -2,7 +2,6 @@ package memlock
 
 import (
 	"context"
-	"maps"
 	"slices"
 	"time"
 
@@ -78,30 +77,12 @@ func (b broken) describe(now time.Time) driver.Broken {
 	return b.Broken
 }
 
-// A listener is one client's interest in losses.
-type listener struct{ told func(driver.Loss) }
-
 // OnLoss implements driver.LossTeller.
-func (e *Engine) OnLoss(told func(driver.Loss)) (stop func()) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	l := &listener{told}
-	e.listeners[l] = struct{}{}
-	return func() {
-		e.mu.Lock()
-		defer e.mu.Unlock()
-		delete(e.listeners, l)
-	}
-}
+func (e *Engine) OnLoss(told func(driver.Loss)) (stop func()) { return e.losses.OnLoss(told) }
 
 // tellLost tells everybody of leases that were broken.
 func (e *Engine) tellLost(name string, ended []driver.Broken) {
-	e.mu.Lock()
-	listeners := slices.Collect(maps.Keys(e.listeners))
-	e.mu.Unlock()
 	for _, b := range ended {
-		for _, l := range listeners {
-			l.told(driver.Loss{Name: name, LeaseID: b.LeaseID, Err: b.Err()})
-		}
+		e.losses.Tell(driver.Loss{Name: name, LeaseID: b.LeaseID, Err: b.Err()})
 	}
 }

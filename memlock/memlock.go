@@ -23,14 +23,15 @@ import (
 // An Engine is a store and its only connection. Use New to make one; two
 // engines share nothing.
 type Engine struct {
+	losses driver.Losses
+
 	mu         sync.Mutex // guards the rest
 	closed     bool
 	locks      map[string]*lock
 	tombstones map[driver.LeaseID]time.Time // cancelled lease IDs, and until when
 	watches    map[driver.LeaseID]map[*watch]struct{}
 	deposits   map[driver.Digest]*deposit
-	prunable   prunable // the deposits, by when they are due
-	listeners  map[*listener]struct{}
+	prunable   prunable  // the deposits, by when they are due
 	sweepAt    time.Time // when sweepLocked next looks for what is forgotten
 }
 
@@ -53,7 +54,6 @@ func New() *Engine {
 		tombstones: map[driver.LeaseID]time.Time{},
 		watches:    map[driver.LeaseID]map[*watch]struct{}{},
 		deposits:   map[driver.Digest]*deposit{},
-		listeners:  map[*listener]struct{}{},
 	}
 }
 

@@ -26,6 +26,8 @@
 //	                                  these leases and places            all of them
 //	Pholdfast:{T}:record:N            the lease ID that completed N,     after the
 //	                                  and the record                     retention
+//	Pholdfast:{T}:broken:N            which leases were broken, by       24 h after
+//	                                  whom, why and when                 the last
 //	Pholdfast:{D}:onetime:D           what has become of the one-time    after TTL and
 //	                                  token with the digest D, and by    Memory
 //	                                  which request
@@ -67,13 +69,21 @@
 // and with token 0 that it is time to look. Nothing is published when nobody
 // waits.
 //
+// An engine that waits, or whose client has held a lease for some 50 ms, listens
+// on Pholdfast:inbox:all as well. Break publishes there <lease ID> and, as JSON,
+// name, author and reason, once for each lease that it ends. The client whose
+// lease it is ends its context. So whoever may publish there and knows a lease ID,
+// with which he could release the lease, can make its holder stop; nobody can
+// make two hold it.
+//
 // # Rights
 //
 // A user needs the keys and channels that begin with the prefix, and the
 // commands evalsha, eval, exists, get, set, del, pttl, pexpire, time and scan;
 // for queues, shared leases and semaphores also pexpireat, zadd, zrem, zcard,
 // zcount, zscore, zrank, zrange, zrangebyscore, hget, hmget, hset, hdel and
-// hkeys; for records getrange; for one-time tokens nothing more. A Member needs
+// hkeys; for records getrange; to break shared leases and permits hscan; for
+// one-time tokens nothing more. A Member needs
 // the first of these, and info. Without
 // publish or subscribe locks work, and waiting relies on timers. A Guard needs
 // evalsha, eval, type, getrange, get, set, pttl, pexpire and persist, del for
@@ -111,5 +121,6 @@
 // sends its request once; it is sent a second time only when the server answers
 // that it does not know the script, which it does before it runs anything. The
 // first place in a queue starts one goroutine and one connection, for all
-// watches of the engine; Close ends both.
+// watches of the engine, and so does the first lease that a client holds for
+// longer than short work takes; Close ends both.
 package redislock

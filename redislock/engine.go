@@ -36,6 +36,8 @@ var (
 	_ driver.Vault      = (*Engine)(nil)
 	_ driver.Router     = (*Engine)(nil)
 	_ driver.Lister     = (*Engine)(nil)
+	_ driver.Breaker    = (*Engine)(nil)
+	_ driver.LossTeller = (*Engine)(nil)
 )
 
 // Options configure New. Nil is default; a zero field is default.
@@ -84,7 +86,7 @@ func newEngine(client rueidis.Client, keys keyspace, life context.Context, end c
 
 // Capabilities implements driver.Engine.
 func (e *Engine) Capabilities() driver.Capabilities {
-	return driver.Capabilities{Shared: true, Semaphore: true, Queue: true, Replicas: true}
+	return driver.Capabilities{Shared: true, Semaphore: true, Queue: true, Replicas: true, Break: true, Losses: true}
 }
 
 // closeLimit bounds Close. The client would say goodbye to each server, and

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/redis/rueidis"
@@ -30,16 +31,21 @@ const (
 func (e *Engine) Watch(id driver.LeaseID) driver.Watch { return e.inbox.add(id) }
 
 // An inbox keeps the one subscription on which an engine hears of leases that
-// were handed to it. It subscribes when the engine first has a place in a
-// queue, and then stays.
+// were handed to it, and of leases that are over. It subscribes when the engine
+// first has a place in a queue, or a lease for longer than short work takes, and
+// then stays.
 type inbox struct {
 	id      string // what others write to
-	channel string
+	channel string // of its own
+	all     string // of all inboxes
 	client  rueidis.Client
 	life    context.Context
 	start   sync.Once
 	wg      sync.WaitGroup // of run
 	doubt   chan struct{}  // holds one signal: the subscription may be dead
+	losses  driver.Losses
+	held    atomic.Int64 // leases that were granted and not given back, about
+	armed   atomic.Bool  // whether the engine will subscribe if it holds any soon
 
 	mu      sync.Mutex // guards the rest, and sending on the watches' channels
 	watches map[driver.LeaseID]map[*watch]struct{}
@@ -51,7 +57,7 @@ type inbox struct {
 func newInbox(client rueidis.Client, keys keyspace, life context.Context) *inbox {
 	id := string(driver.NewLeaseID())
 	return &inbox{
-		id: id, channel: keys.inboxes() + id, client: client, life: life,
+		id: id, channel: keys.inboxes() + id, all: keys.inboxes() + allInboxes, client: client, life: life,
 		doubt:   make(chan struct{}, 1),
 		watches: map[driver.LeaseID]map[*watch]struct{}{},
 		owed:    map[driver.LeaseID]struct{}{},
@@ -96,7 +102,7 @@ func (i *inbox) session() (refused bool) {
 	conn, _ := i.client.Dedicate()
 	defer conn.Close()
 	broken := conn.SetPubSubHooks(rueidis.PubSubHooks{OnMessage: i.message})
-	reply := conn.Do(i.life, conn.B().Subscribe().Channel(i.channel).Build())
+	reply := conn.Do(i.life, conn.B().Subscribe().Channel(i.channel, i.all).Build())
 	if err := reply.Error(); err != nil {
 		return reply.NonRedisError() == nil
 	}
@@ -187,6 +193,10 @@ func (i *inbox) miss(id driver.LeaseID, subscription int) {
 // message runs in the connection's reading goroutine and must not block. A
 // message that makes no sense is dropped.
 func (i *inbox) message(m rueidis.PubSubMessage) {
+	if m.Channel == i.all {
+		i.lost(m.Message)
+		return
+	}
 	id, text, _ := strings.Cut(m.Message, " ")
 	token, err := strconv.ParseUint(text, 10, 64)
 	if err != nil || token > driver.MaxToken {

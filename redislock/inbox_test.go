@@ -36,8 +36,9 @@ func silent(w driver.Watch) bool {
 	}
 }
 
-// TestOneSubscription: an engine listens on one channel, from its first place
-// on, however many wait; and no longer than it is open.
+// TestOneSubscription: an engine listens on one connection, to its own channel
+// and that of all, from its first place on, however many wait; and no longer
+// than it is open.
 func TestOneSubscription(t *testing.T) {
 	server := testsvc.Redis(t)
 	e, admin := open(t, server.URL+"?prefix=p:"), plain(t, server)
@@ -65,7 +66,7 @@ func TestOneSubscription(t *testing.T) {
 	if n := connections() - before; n != 1 {
 		t.Errorf("%d connections for the subscription, want 1", n)
 	}
-	if names := channels(t, admin); len(names) != 1 || !strings.HasPrefix(names[0], "p:holdfast:inbox:") {
+	if names := channels(t, admin); len(names) != 2 || !strings.HasPrefix(names[0], "p:holdfast:inbox:") || !strings.HasPrefix(names[1], "p:holdfast:inbox:") {
 		t.Errorf("channels %q", names)
 	}
 	for _, w := range watches {
@@ -142,7 +143,7 @@ func TestLostSubscription(t *testing.T) {
 		w := e.Watch(req.LeaseID)
 		defer w.Stop()
 		waiter := queued(t, e, req, time.Minute, 1)
-		drivertest.Eventually(t, "the subscription is there", func() bool { return len(channels(t, admin)) == 1 })
+		drivertest.Eventually(t, "the subscription is there", func() bool { return len(channels(t, admin)) == 2 })
 		for !silent(idle) || !silent(w) {
 			continue // received
 		}

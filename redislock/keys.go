@@ -21,6 +21,7 @@ const (
 	kindWaiters   = "waiters"   // rest: the name
 	kindDetail    = "detail"    // rest: the name
 	kindRecord    = "record"    // rest: the name
+	kindBroken    = "broken"    // rest: the name
 	kindOnetime   = "onetime"   // rest: the digest, which is the tag too
 	kindPayload   = "payload"   // rest: the digest, which is the tag too
 )
@@ -72,6 +73,8 @@ func (k keyspace) mark(resource string) string { return k.companion(kindMark, re
 
 func (k keyspace) record(name string) string { return k.companion(kindRecord, name, name) }
 
+func (k keyspace) broken(name string) string { return k.companion(kindBroken, name, name) }
+
 // state returns the keys that queue.lua wants of a name.
 func (k keyspace) state(name string) []string {
 	base := k.companions(name)
@@ -99,6 +102,9 @@ func (k keyspace) leases(name string) []string {
 // inboxes begins the channels on which engines hear of leases that were
 // handed to them; the ID of the inbox follows.
 func (k keyspace) inboxes() string { return k.prefix + "holdfast:inbox:" }
+
+// allInboxes ends the channel on which all engines hear of leases that are over.
+const allInboxes = "all"
 
 func (k keyspace) tombstone(name string, id driver.LeaseID) string {
 	return k.companion(kindCancelled, name, string(id))

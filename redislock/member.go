@@ -43,6 +43,8 @@ type Member struct {
 
 	propose, renew, withdraw, admit *rueidis.Lua
 
+	losses driver.Losses // of the engine's, once there is one
+
 	mu     sync.Mutex // guards the rest
 	engine *Engine    // nil until the server has been reached
 	dial   *dialing   // the attempt to reach it that is under way, or nil
@@ -57,8 +59,10 @@ type dialing struct {
 }
 
 var (
-	_ driver.Member = (*Member)(nil)
-	_ driver.Lister = (*Member)(nil)
+	_ driver.Member     = (*Member)(nil)
+	_ driver.Lister     = (*Member)(nil)
+	_ driver.Breaker    = (*Member)(nil)
+	_ driver.LossTeller = (*Member)(nil)
 )
 
 // OpenMember returns a member on the server of a URL, as Open takes it. It does
@@ -77,7 +81,7 @@ func OpenMember(rawURL string) (*Member, error) {
 // NewMember returns a member on an engine's server. Close closes the engine.
 func NewMember(e *Engine) *Member {
 	m := newMember()
-	m.engine = e
+	m.use(e)
 	return m
 }
 
@@ -133,10 +137,16 @@ func (m *Member) startDial() {
 		if dial.err = err; err == nil && m.closed {
 			_ = e.Close()
 		} else if err == nil {
-			m.engine = e
+			m.use(e)
 		}
 		close(dial.done)
 	}()
+}
+
+// use makes e the member's engine. m.mu is held, or nobody else knows m.
+func (m *Member) use(e *Engine) {
+	m.engine = e
+	e.OnLoss(m.losses.Tell) // until both are closed
 }
 
 // checkMember refuses stores that cannot be a member.
@@ -165,7 +175,9 @@ func (m *Member) Close() error {
 
 // Capabilities implements driver.Engine. What an Engine can do besides is no
 // use in a quorum.
-func (m *Member) Capabilities() driver.Capabilities { return driver.Capabilities{} }
+func (m *Member) Capabilities() driver.Capabilities {
+	return driver.Capabilities{Break: true, Losses: true}
+}
 
 // Acquire implements driver.Engine.
 func (m *Member) Acquire(ctx context.Context, req driver.AcquireRequest) (driver.AcquireReply, error) {
@@ -209,6 +221,27 @@ func (m *Member) Inspect(ctx context.Context, name string) (driver.Lock, error) 
 	}
 	return e.Inspect(ctx, name)
 }
+
+// Break implements driver.Breaker, with the member's duty to the counter.
+func (m *Member) Break(ctx context.Context, req driver.BreakRequest) ([]driver.Broken, error) {
+	e, err := m.connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return e.breakLeases(ctx, req, 2*driver.MaxTokenLead)
+}
+
+// Breaks implements driver.Breaker.
+func (m *Member) Breaks(ctx context.Context, name string) ([]driver.Broken, error) {
+	e, err := m.connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return e.Breaks(ctx, name)
+}
+
+// OnLoss implements driver.LossTeller.
+func (m *Member) OnLoss(told func(driver.Loss)) (stop func()) { return m.losses.OnLoss(told) }
 
 // List implements driver.Lister.
 func (m *Member) List(ctx context.Context, prefix string) iter.Seq2[driver.Lock, error] {

@@ -24,7 +24,11 @@ func (m *Member) Propose(ctx context.Context, req driver.ProposeRequest) (driver
 	if err != nil {
 		return driver.ProposeReply{}, err
 	}
-	return parsePropose(reply)
+	answer, err := parsePropose(reply)
+	if err == nil && answer.Vote == driver.VoteAccepted {
+		e.inbox.granted(1)
+	}
+	return answer, err
 }
 
 // Renew implements driver.Member. All requests go out as one command.
@@ -91,7 +95,11 @@ func (m *Member) Withdraw(ctx context.Context, req driver.WithdrawRequest) (uint
 	if err != nil {
 		return 0, err
 	}
-	return parseWithdraw(reply)
+	token, err := parseWithdraw(reply)
+	if err == nil {
+		e.inbox.ended()
+	}
+	return token, err
 }
 
 // Admit implements driver.Member.

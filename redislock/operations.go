@@ -42,6 +42,9 @@ func (e *Engine) Acquire(ctx context.Context, req driver.AcquireRequest) (driver
 	}
 	answer, err := parseAcquire(reply, req.MinToken)
 	answer.Acked = acked
+	if err == nil && answer.Outcome == driver.Granted {
+		e.inbox.granted(1)
+	}
 	if req.Queue && err == nil && answer.Outcome == driver.Held {
 		e.inbox.waits(req.LeaseID, subscription)
 		e.inbox.listen()
@@ -130,5 +133,8 @@ func (e *Engine) release(ctx context.Context, req driver.ReleaseRequest) error {
 	if err != nil {
 		return err
 	}
-	return parseRelease(reply)
+	if err = parseRelease(reply); err == nil {
+		e.inbox.ended()
+	}
+	return err
 }

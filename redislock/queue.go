@@ -84,7 +84,9 @@ func (e *Engine) AcquireAll(ctx context.Context, reqs []driver.AcquireRequest) (
 	if err != nil {
 		return driver.GatherReply{}, err
 	}
-	return parseAcquireAll(reply, reqs)
+	all, err := parseAcquireAll(reply, reqs)
+	e.inbox.granted(len(all.Tokens))
+	return all, err
 }
 
 // gatherError says which of several locks an error is about.

@@ -18,6 +18,7 @@ func (e *Engine) complete(ctx context.Context, req driver.CompleteRequest) error
 	case err != nil:
 		return err
 	case reply == int64(1):
+		e.inbox.ended()
 		return nil
 	case reply == int64(0):
 		return driver.ErrLost

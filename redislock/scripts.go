@@ -34,6 +34,10 @@ var (
 	releaseLua string
 	//go:embed downgrade.lua
 	downgradeLua string
+	//go:embed break.lua
+	breakLua string
+	//go:embed breaks.lua
+	breaksLua string
 	//go:embed complete.lua
 	completeLua string
 	//go:embed recall.lua
@@ -59,6 +63,8 @@ var (
 type scripts struct {
 	acquire, acquireAll, extend, refresh, release, downgrade, complete, recall, inspect *rueidis.Lua
 
+	breakLeases, breaks *rueidis.Lua
+
 	deposit, redeem, peek, revoke *rueidis.Lua // one-time tokens
 
 	acquireText string // of acquire
@@ -78,6 +84,8 @@ func newScripts() scripts {
 		release:     load(valueLua, clockLua, stateLua, queueLua, serveLua, finishLua, releaseLua),
 		downgrade:   load(valueLua, clockLua, stateLua, queueLua, serveLua, downgradeLua),
 		complete:    load(valueLua, clockLua, stateLua, queueLua, serveLua, finishLua, completeLua),
+		breakLeases: load(valueLua, clockLua, stateLua, queueLua, serveLua, finishLua, breakLua),
+		breaks:      load(clockLua, breaksLua),
 		recall:      load(recallLua),
 		inspect:     load(inspectLua),
 		deposit:     load(vaultLua, depositLua),

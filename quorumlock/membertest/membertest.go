@@ -42,7 +42,7 @@ func Run(t *testing.T, h Harness) {
 	if bubble == nil {
 		bubble = func(t *testing.T, f func(*testing.T)) { f(t) }
 	}
-	for _, rules := range [][]rule{proposeRules(), renewRules(), withdrawRules(), quarantineRules(), engineRules()} {
+	for _, rules := range [][]rule{proposeRules(), renewRules(), withdrawRules(), breakRules(), quarantineRules(), engineRules()} {
 		for _, r := range rules {
 			t.Run(r.name, func(t *testing.T) {
 				bubble(t, func(t *testing.T) { r.run(newT(t, h)) })

@@ -91,6 +91,24 @@ func hkeys(k *keyspace, args []string) any {
 	return names
 }
 
+// hscan answers with all fields at once, which a server may do.
+func hscan(k *keyspace, args []string) any {
+	if len(args) != 2 && (len(args) != 4 || !strings.EqualFold(args[2], "COUNT")) {
+		return errSyntax
+	}
+	e, wrong := k.typed(args[0], "hash")
+	if wrong != nil {
+		return wrong
+	}
+	found := []any{}
+	if e != nil {
+		for _, name := range slices.Sorted(maps.Keys(e.hash)) {
+			found = append(found, name, e.hash[name])
+		}
+	}
+	return []any{"0", found}
+}
+
 func zadd(k *keyspace, args []string) any {
 	if len(args) != 3 {
 		return errSyntax

@@ -1,0 +1,105 @@
+-- break.lua: takes leases away from their holders.
+--
+-- KEYS   1 to 7 as in queue.lua   8 what was broken
+-- ARGV   1, 2 as in queue.lua   3 ID of the break   4 token   5 1 to end leases
+--        with smaller tokens as well, else 0   6 where to go on; 0 at first
+--        7 ms to remember it   8 how many leases to remember
+--        9 author and reason as JSON   10 what to tell the holders, as JSON
+--        11 how far ahead of the clock in us the last token may be lifted to the
+--        odd number above the token; 0 not to lift it
+-- Reply  {0, '', clock in ms, lines}: the records of what this break has ended,
+--        now or before, as they are kept
+--        {1, where to go on, clock in ms, lines}  and there is more to do: send it
+--        again
+--        {-1}  a foreign client has the lock; nothing was changed
+--
+-- What was broken is kept in one string, the latest last, for each lease
+--     <ID of the break> <lease ID> <token> <permits> <clock in ms>
+--     <tab> <author and reason as JSON> <tab> <holder as JSON> <newline>
+
+local MOST = 128 -- leases in one call
+local id, token, older = ARGV[3], tonumber(ARGV[4]), ARGV[5] == '1'
+
+local s = open(1)
+if s.lock and s.lock.err then
+  return redis.error_reply(s.lock.err)
+end
+if s.lock and not s.lock.limit then
+  return { -1 }
+end
+tidy(s)
+if s.more then
+  return { 1, ARGV[6], num(millis()), '' } -- what is over comes first
+end
+
+-- hit tells whether the break is about a lease with this token.
+local function hit(t)
+  t = tonumber(t)
+  return t and (t == token or older and t < token)
+end
+
+local ended, next, more = {}, '0', false
+-- takeAway ends a lease. INVARIANT I4: only one that is there, with its token.
+local function takeAway(member, h)
+  finish(s, member, h)
+  h.member = string.match(member, '^%-?(%x+)')
+  ended[#ended + 1] = h
+end
+if s.lock and s.lock.id then
+  if hit(s.lock.token) then
+    takeAway(s.lock.id, s.lock)
+  end
+elseif s.mine then
+  local page = redis.call('HSCAN', s.detail, ARGV[6], 'COUNT', MOST)
+  next = page[1]
+  for i = 1, #page[2], 2 do
+    local member = string.match(page[2][i], '^h(.+)$')
+    local h = member and s.mine and hit(string.match(page[2][i + 1], '^%d+ (%d+) ')) and holding(s, member)
+    if h and #ended == MOST then
+      next, more = ARGV[6], true -- the same page again, without those that are gone
+      break
+    end
+    if h then
+      takeAway(member, h)
+    end
+  end
+  more = more or next ~= '0'
+end
+
+table.sort(ended, function(a, b) return tonumber(a.token) < tonumber(b.token) end)
+local kept, own = {}, {}
+local known = redis.pcall('GET', KEYS[8])
+for line in string.gmatch(type(known) == 'string' and known or '', '[^\n]+') do
+  local by, clock = string.match(line, '^(%x+) %x+ %d+ %d+ (%d+)\t')
+  if by and tonumber(clock) > millis() - tonumber(ARGV[7]) then
+    kept[#kept + 1] = line
+    if by == id then
+      own[#own + 1] = line -- INVARIANT I6: a repeat, or more of the same
+    end
+  end
+end
+for _, h in ipairs(ended) do
+  local line = id .. ' ' .. h.member .. ' ' .. h.token .. ' ' .. num(h.permits or 0) .. ' ' .. num(millis())
+    .. '\t' .. ARGV[9] .. '\t' .. string.gsub(h.holder or '', '[\t\n]', ' ')
+  kept[#kept + 1], own[#own + 1] = line, line
+  tell('all', h.member, ARGV[10])
+end
+if #ended > 0 then
+  -- It is done, whether or not it can be remembered. INVARIANT I11.
+  redis.pcall('SET', KEYS[8], table.concat(kept, '\n', math.max(1, #kept - tonumber(ARGV[8]) + 1)), 'PX', ARGV[7])
+end
+
+local lift = token + 1 - token % 2
+if ARGV[11] ~= '0' and token <= micros() + tonumber(ARGV[11]) then
+  -- A member of a quorum must not repair the lease: INVARIANT I4.
+  local last = redis.pcall('GET', s.fence) or '0'
+  if type(last) == 'string' and lift > (tonumber(last) or lift) then
+    redis.pcall('SET', s.fence, num(lift), 'PXAT', num(math.floor(lift / 1000) + tonumber(ARGV[1])))
+  end
+end
+
+-- It is done, whatever becomes of those who wait.
+pcall(serve, s)
+more = more or s.more
+done(s)
+return { more and 1 or 0, next, num(millis()), table.concat(own, '\n') }
