@@ -89,7 +89,16 @@ func (c *Client) newAcquisition(ctx context.Context, name string, opts *AcquireO
 		Name: name, LeaseID: driver.NewLeaseID(), Mode: o.Mode, Limit: o.Limit, Permits: o.Permits,
 		TTL: o.TTL + o.LockDelay, Holder: holder, MinToken: o.MinToken, Replicas: o.Replicas,
 	}
-	return a, driver.CheckSupport(c.engine.Capabilities(), a.req)
+	capable := c.engine.Capabilities()
+	if err := driver.CheckTTL(capable, "MinHold", o.MinHold); err != nil {
+		return nil, err
+	}
+	if o.LockDelay > 0 {
+		if err := driver.CheckTTL(capable, "TTL with LockDelay", a.req.TTL); err != nil {
+			return nil, err
+		}
+	}
+	return a, driver.CheckSupport(capable, a.req)
 }
 
 // run makes attempts until one is decisive. Without a lease it leaves nothing

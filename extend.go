@@ -29,7 +29,10 @@ func (l *Lease) checkExtend(ttl time.Duration) error {
 	if err := checkTTL("ttl", ttl); err != nil {
 		return err
 	}
-	return checkTTL("ttl with LockDelay", ttl+l.opts.LockDelay)
+	if err := checkTTL("ttl with LockDelay", ttl+l.opts.LockDelay); err != nil {
+		return err
+	}
+	return driver.CheckTTL(l.client.engine.Capabilities(), "ttl with LockDelay", ttl+l.opts.LockDelay)
 }
 
 // ExtendBy pushes Deadline out by d, which may be called between the steps of

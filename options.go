@@ -52,7 +52,8 @@ type AcquireOptions struct {
 	Limit   int
 	Permits int
 
-	// TTL overrides Options.TTL; 10 ms to 30 days.
+	// TTL overrides Options.TTL; 10 ms to 30 days, or what the engine's
+	// Capabilities.MaxTTL says, which bounds MinHold and TTL with LockDelay too.
 	TTL time.Duration
 
 	// Wait bounds how long Acquire waits for the lock; it then returns a

@@ -182,7 +182,8 @@ type ReleaseRequest struct {
 	// release: the lease is over (Extend answers ErrLost), but it stays in
 	// the way of others, its own lease ID included, as it was before: a
 	// shared lease of exclusive requests, a permit of those who find no other.
-	// A repeat must not lengthen it. No message announces its end: waiters
+	// A repeat must not lengthen it. One longer than Capabilities.MaxTTL must
+	// count as that. No message announces its end: waiters
 	// learn it from InTheWay.ExpiresIn.
 	KeepFor time.Duration
 
@@ -228,4 +229,8 @@ type Capabilities struct {
 	Replicas  bool // AcquireRequest.Replicas
 	Break     bool // the engine implements Breaker
 	Losses    bool // the engine implements LossTeller
+
+	// MaxTTL is the longest TTL of a lease. Acquire and Extend must refuse a
+	// longer one with ErrInvalid, without asking the store. Zero: 30 days.
+	MaxTTL time.Duration
 }

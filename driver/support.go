@@ -1,9 +1,13 @@
 package driver
 
-import "fmt"
+import (
+	"fmt"
+	"time"
+)
 
 // CheckSupport returns an error that wraps ErrUnsupported if req asks for
-// something outside c. Engines call it first in Acquire.
+// something outside c, or ErrInvalid if its TTL is longer than c allows. Engines
+// call it first in Acquire.
 func CheckSupport(c Capabilities, req AcquireRequest) error {
 	switch {
 	case req.Mode == Shared && !c.Shared:
@@ -14,6 +18,15 @@ func CheckSupport(c Capabilities, req AcquireRequest) error {
 		return fmt.Errorf("queueing is %w", ErrUnsupported)
 	case req.Replicas > 0 && !c.Replicas:
 		return fmt.Errorf("waiting for replicas is %w", ErrUnsupported)
+	}
+	return CheckTTL(c, "TTL", req.TTL)
+}
+
+// CheckTTL returns an error that wraps ErrInvalid if d, which is called what, is
+// longer than c allows.
+func CheckTTL(c Capabilities, what string, d time.Duration) error {
+	if c.MaxTTL > 0 && d > c.MaxTTL {
+		return fmt.Errorf("%w %s %s: the longest of this store is %s", ErrInvalid, what, d, c.MaxTTL)
 	}
 	return nil
 }

@@ -2,6 +2,7 @@ package enginetest
 
 import (
 	"errors"
+	"time"
 
 	"github.com/holdfast-locks/holdfast/driver"
 )
@@ -37,7 +38,42 @@ func capabilityRequirements() []Requirement {
 		Explanation: "without Capabilities.Replicas a request with Replicas must fail with ErrUnsupported and change nothing",
 		Needs:       func(t *T) bool { return !t.Engine.Capabilities().Replicas },
 		Run:         func(t *T) { unsupported(t, func(r *driver.AcquireRequest) { r.Replicas = 1 }) },
+	}, {
+		Name:        "MaxTTLBoundsLeases",
+		Explanation: "a TTL longer than Capabilities.MaxTTL must be refused with ErrInvalid, and change nothing; MaxTTL itself must be granted",
+		Needs:       hasMaxTTL,
+		Run:         maxTTLBoundsLeases,
+	}, {
+		Name:        "MaxTTLBoundsKeepFor",
+		Explanation: "a KeepFor longer than Capabilities.MaxTTL must count as MaxTTL",
+		Needs:       hasMaxTTL,
+		Run:         maxTTLBoundsKeepFor,
 	}}
+}
+
+func hasMaxTTL(t *T) bool { return t.Engine.Capabilities().MaxTTL > 0 }
+
+func maxTTLBoundsLeases(t *T) {
+	longest := t.Engine.Capabilities().MaxTTL
+	if _, err := t.Engine.Acquire(t.Context(), ask("a", longest+time.Millisecond)); !errors.Is(err, driver.ErrInvalid) {
+		t.Errorf("Acquire with a TTL of more than %s: error %v, want ErrInvalid", longest, err)
+	}
+	t.free("a")
+	l := t.take("a", longest)
+	if err := t.extend(l, longest+time.Millisecond); !errors.Is(err, driver.ErrInvalid) {
+		t.Errorf("Extend by more than %s: error %v, want ErrInvalid", longest, err)
+	}
+	t.mustExtend(l, longest)
+	t.mustRelease(l)
+}
+
+func maxTTLBoundsKeepFor(t *T) {
+	longest := t.Engine.Capabilities().MaxTTL
+	l := t.take("a", t.units(8))
+	t.mustKeep(l, 2*longest)
+	if left := t.refused("a").ExpiresIn; left > longest || left < longest-t.units(2) {
+		t.Errorf("closed for %s, want %s", left, longest)
+	}
 }
 
 func implementsCapabilities(t *T) {

@@ -43,6 +43,9 @@ func (e *engine) Extend(ctx context.Context, reqs []driver.ExtendRequest) []erro
 }
 
 func (e *engine) extend(req driver.ExtendRequest, now time.Time) error {
+	if err := driver.CheckTTL(e.caps, "TTL", req.TTL); err != nil && e.fault != "Extend beyond MaxTTL is served" {
+		return err
+	}
 	n := e.looked(req.Name, now)
 	l := e.find(n, req.LeaseID, "Extend")
 	if l == nil && e.fault == "Extend re-creates a lost lease" && len(n.leases) == 0 && n.last > 0 {
@@ -83,6 +86,15 @@ func (e *engine) Release(ctx context.Context, req driver.ReleaseRequest) error {
 		return err
 	}
 	defer e.mu.Unlock()
+	if longest := e.caps.MaxTTL; longest > 0 && req.KeepFor > longest {
+		switch e.fault {
+		case "KeepFor beyond MaxTTL is refused":
+			return driver.ErrInvalid
+		case "KeepFor beyond MaxTTL is kept":
+		default:
+			req.KeepFor = longest
+		}
+	}
 	n := e.looked(req.Name, now)
 	if e.fault != "place outlives the release" && (e.fault != "place outlives the cancel" || !req.Cancel) {
 		e.leave(n, req.LeaseID)

@@ -43,6 +43,9 @@ func harness(fault string, caps driver.Capabilities) enginetest.Harness {
 	}
 }
 
+// modelMaxTTL is longer than any TTL in the suite, but for those that try it.
+const modelMaxTTL = 24 * time.Hour
+
 // plain hides the methods of an engine that not every engine has.
 type plain struct{ driver.Engine }
 
@@ -58,6 +61,7 @@ func TestModel(t *testing.T) {
 		{"eager and tidy", everything, func(e *engine) { e.eager, e.tidy = true, true }},
 		{"chatty and narrow", everything, func(e *engine) { e.chatty, e.narrow = true, true }},
 		{"no capabilities", driver.Capabilities{}, func(*engine) {}},
+		{"short leases only", driver.Capabilities{Shared: true, MaxTTL: modelMaxTTL}, func(*engine) {}},
 	} {
 		t.Run(variant.name, func(t *testing.T) {
 			h := harness("", variant.caps)
@@ -153,6 +157,7 @@ func (r *recorder) Fatalf(string, ...any) { r.failed.Store(true); runtime.Goexit
 type mutant struct {
 	fault string
 	plain bool // without capabilities
+	short bool // with a MaxTTL
 	want  []string
 }
 
@@ -169,6 +174,7 @@ var mutants = slices.Concat(
 	pruneMutants,
 	inspectMutants,
 	breakMutants,
+	capabilityMutants,
 )
 
 // TestSuiteCatchesMutants checks the suite itself: an engine with one fault
@@ -179,6 +185,9 @@ func TestSuiteCatchesMutants(t *testing.T) {
 			caps := everything
 			if m.plain {
 				caps = driver.Capabilities{}
+			}
+			if m.short {
+				caps.MaxTTL = modelMaxTTL
 			}
 			got := failing(t, harness(m.fault, caps))
 			slices.Sort(got)

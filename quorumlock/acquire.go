@@ -27,9 +27,6 @@ func (e *Engine) Acquire(ctx context.Context, req driver.AcquireRequest) (driver
 	if err := driver.CheckSupport(e.Capabilities(), req); err != nil {
 		return driver.AcquireReply{}, err
 	}
-	if err := e.checkTTL("TTL", req.TTL); err != nil {
-		return driver.AcquireReply{}, err
-	}
 	if req.MinToken > driver.MaxToken-4 {
 		return driver.AcquireReply{}, errMinToken(req.MinToken)
 	}

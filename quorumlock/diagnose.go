@@ -71,7 +71,7 @@ func (e *Engine) Diagnose(ctx context.Context, req driver.DiagnoseRequest) (driv
 	var d driver.Diagnosis
 	d.Findings = append(d.Findings, e.judgeQuorum(checkups), judgeIndependence(checkups), judgeClocks(checkups))
 	if req.TTL > e.opts.MaxTTL {
-		err := e.checkTTL("TTL", req.TTL)
+		err := driver.CheckTTL(e.Capabilities(), "TTL", req.TTL)
 		d.Findings = append(d.Findings, driver.Finding{Level: driver.Fail, Key: "ttl", Text: err.Error(), Err: err})
 	}
 	for _, c := range checkups {

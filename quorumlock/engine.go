@@ -43,7 +43,7 @@ type Options struct {
 	MaxTTL time.Duration
 
 	// Timeout bounds a request to one member. Default: a tenth of the lease's
-	// TTL, but at least 50 ms and at most 2 s.
+	// TTL, the longest of several, but at least 50 ms and at most 2 s.
 	Timeout time.Duration
 
 	// CloseMembers makes Close close the members as well.
@@ -106,7 +106,9 @@ func check(members []driver.Member, o Options) error {
 }
 
 // Capabilities implements driver.Engine: a quorum can do none of the extras.
-func (e *Engine) Capabilities() driver.Capabilities { return driver.Capabilities{} }
+func (e *Engine) Capabilities() driver.Capabilities {
+	return driver.Capabilities{MaxTTL: e.opts.MaxTTL}
+}
 
 // Admit ends the quarantine of all members at once. The caller must know that
 // no lease is live: because the stores are new, or because nobody has used the
@@ -200,14 +202,6 @@ func graceAfter(began time.Time) time.Duration {
 // patience is how long such answers are waited for if those that came leave the
 // outcome in doubt. It is also what a member costs that is silent by then.
 const patience = 50 * time.Millisecond
-
-// checkTTL refuses what would outlast the quarantine.
-func (e *Engine) checkTTL(what string, d time.Duration) error {
-	if d > e.opts.MaxTTL {
-		return fmt.Errorf("%w %s %s: the quorum's MaxTTL is %s", driver.ErrInvalid, what, d, e.opts.MaxTTL)
-	}
-	return nil
-}
 
 // quarantine is how long a member that lost its memory grants nothing: until
 // every lease that it may have forgotten is over, and its clock is past every

@@ -12,7 +12,8 @@ import (
 // members has it; members that lost it are repaired afterwards, in the
 // background. If a majority does not have it, it is lost, and without a
 // majority of answers the outcome is unknown. A TTL longer than MaxTTL is
-// driver.ErrInvalid.
+// driver.ErrInvalid. A member has as long to answer as the longest TTL allows; it
+// is for the caller to ask again for a lease that cannot wait so long.
 func (e *Engine) Extend(ctx context.Context, reqs []driver.ExtendRequest) []error {
 	x := &extension{Engine: e, began: time.Now(), reqs: reqs, errs: make([]error, len(reqs))}
 	if err := e.enter(ctx); err != nil {
@@ -38,7 +39,7 @@ type extension struct {
 
 	renewals []driver.RenewRequest // what goes to each member
 	leases   []renewed             // what has come of each renewal
-	shortest time.Duration         // of the TTLs
+	longest  time.Duration         // of the TTLs
 }
 
 // A renewed is one lease of an extension, and what the members have said.
@@ -57,22 +58,21 @@ type renewed struct {
 
 // prepare makes the requests to the members.
 func (x *extension) prepare() {
-	x.shortest = x.opts.MaxTTL
 	for i, req := range x.reqs {
-		if err := x.checkTTL("TTL", req.TTL); err != nil {
+		if err := driver.CheckTTL(x.Capabilities(), "TTL", req.TTL); err != nil {
 			x.errs[i] = err
 			continue
 		}
 		known, _ := x.book.read(req.LeaseID)
 		x.leases = append(x.leases, renewed{index: i, known: known, tokens: map[uint64]int{}})
 		x.renewals = append(x.renewals, driver.RenewRequest{Name: req.Name, LeaseID: req.LeaseID, TTL: req.TTL})
-		x.shortest = min(x.shortest, req.TTL)
+		x.longest = max(x.longest, req.TTL)
 	}
 }
 
 // run asks all members and collects answers until each lease is decided.
 func (x *extension) run(ctx context.Context) {
-	answers := ask(x.Engine, x.timeout(x.shortest), x.all(), func(ctx context.Context, i int) ([]driver.RenewReply, error) {
+	answers := ask(x.Engine, x.timeout(x.longest), x.all(), func(ctx context.Context, i int) ([]driver.RenewReply, error) {
 		return x.renew(ctx, i, x.renewals)
 	})
 	left, heard := len(x.leases), 0
@@ -231,7 +231,7 @@ func (x *extension) finish(answers <-chan result[[]driver.RenewReply], left int)
 	}
 	for i, reqs := range repairs {
 		if len(reqs) > 0 {
-			ask(x.Engine, x.timeout(x.shortest), []int{i}, func(ctx context.Context, i int) ([]driver.RenewReply, error) {
+			ask(x.Engine, x.timeout(x.longest), []int{i}, func(ctx context.Context, i int) ([]driver.RenewReply, error) {
 				return x.renew(ctx, i, reqs)
 			})
 		}

@@ -8,12 +8,9 @@ import (
 )
 
 // Release implements driver.Engine. It is done when a majority of the members
-// has carried it out; the others are told until they answer. A KeepFor longer
-// than MaxTTL is driver.ErrInvalid.
+// has carried it out; the others are told until they answer.
 func (e *Engine) Release(ctx context.Context, req driver.ReleaseRequest) error {
-	if err := e.checkTTL("KeepFor", req.KeepFor); err != nil {
-		return err
-	}
+	req.KeepFor = min(req.KeepFor, e.opts.MaxTTL)
 	if err := e.enter(ctx); err != nil {
 		return err
 	}

@@ -25,5 +25,19 @@ func quorumRepeatMutants() []Mutant {
 			New:     "if err == nil && reply.Outcome == driver.Spent {",
 			FoundBy: []Finder{{".", "TestSpentLeaseIDIsReplaced"}, {"quorumlock", "TestWrongClockTakesNewID"}},
 		},
+		{
+			Name: "min-hold-beyond-the-stores-longest", File: "acquire.go",
+			Breaks:  "A MinHold longer than what the store can keep is found out at the release only, and the work runs twice.",
+			Old:     "if err := driver.CheckTTL(capable, \"MinHold\", o.MinHold); err != nil {",
+			New:     "if err := driver.CheckTTL(capable, \"MinHold\", 0); err != nil {",
+			FoundBy: []Finder{{".", "TestMaxTTLIsCheckedAtAcquire"}},
+		},
+		{
+			Name: "quorum-batch-has-the-shortest-limit", Invariant: "I9", File: "quorumlock/extend.go",
+			Breaks:  "A batch of renewals waits for slow members no longer than the shortest of its TTLs allows.",
+			Old:     "x.longest = max(x.longest, req.TTL)",
+			New:     "x.longest = req.TTL",
+			FoundBy: []Finder{{"quorumlock", "TestBatchHasTheLongestLimit"}},
+		},
 	}
 }
