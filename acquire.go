@@ -224,6 +224,9 @@ type grant struct {
 	brief    bool // the deadline is nearer than the TTL: to be lengthened soon
 }
 
+// longest returns for how long the store may keep what is granted.
+func (a *acquisition) longest() time.Duration { return max(a.req.TTL, a.req.WaiterTTL) }
+
 // granted makes the lease, unless the answer came too late to be of use.
 func (w *waiter) granted(sent instant, reply driver.AcquireReply) (*Lease, error) {
 	if reply.Acked < w.req.Replicas {
@@ -238,7 +241,7 @@ func (w *waiter) granted(sent instant, reply driver.AcquireReply) (*Lease, error
 		w.countFailure(sent.mono)
 		return nil, fmt.Errorf("%w: it answered after %s, too late for a TTL of %s", ErrUnavailable, round(took), w.opts.TTL)
 	}
-	l, ahead := w.client.newLease(w.acquisition, grant{token: reply.Token, acked: reply.Acked, began: sent, deadline: end})
+	l, ahead := w.client.newLease(w.acquisition, grant{token: reply.Token, acked: reply.Acked, began: sent, deadline: end.asOf(now)})
 	if ahead != nil {
 		return nil, w.overtaken(ahead)
 	}

@@ -15,6 +15,7 @@ import (
 type Client struct {
 	engine    driver.Engine
 	opts      Options
+	observed  bool // there is an Observer
 	bootClock func() time.Duration
 	keeper    keeper
 	usher     usher
@@ -41,7 +42,7 @@ func New(engine driver.Engine, opts *Options) (*Client, error) {
 	}
 	background, abandon := context.WithCancel(context.Background())
 	c := &Client{
-		engine: engine, opts: o, bootClock: systemBootClock(),
+		engine: engine, opts: o, observed: opts != nil && opts.Observer != nil, bootClock: systemBootClock(),
 		background: background, abandon: abandon,
 		closing: make(chan struct{}), idle: make(chan struct{}),
 	}

@@ -23,6 +23,24 @@ func (i instant) reached(end instant) bool {
 	return !i.mono.Before(end.mono) || i.boot >= end.boot && i.boot != 0
 }
 
+// until returns how long it is from i to end, on the clock that says less.
+func (i instant) until(end instant) time.Duration {
+	left := end.mono.Sub(i.mono)
+	if i.boot != 0 {
+		left = min(left, end.boot-i.boot)
+	}
+	return left
+}
+
+// asOf returns end as it is seen at now: if the machine was suspended since end
+// was worked out, timers have to fire sooner.
+func (end instant) asOf(now instant) instant {
+	if at := now.mono.Add(now.until(end)); at.Before(end.mono) {
+		end.mono = at
+	}
+	return end
+}
+
 // noBootClock switches the comparison of boot times off.
 func noBootClock() time.Duration { return 0 }
 

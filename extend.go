@@ -50,28 +50,30 @@ func (l *Lease) ExtendBy(ctx context.Context, d time.Duration) error {
 func (l *Lease) beginExtend(ttl time.Duration, now instant) (renewal, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	ttl, final := l.boundLocked(ttl, now.mono)
-	return renewal{l, ttl, final}, ttl >= MinTTL && l.beginLocked(now)
+	ttl, final := l.boundLocked(ttl, now)
+	return renewal{l, ttl, final}, ttl >= MinTTL && l.beginLocked(now, ttl)
 }
 
 // boundLocked shortens ttl to what MaxHold leaves, and reports whether it did.
-func (l *Lease) boundLocked(ttl time.Duration, now time.Time) (time.Duration, bool) {
+func (l *Lease) boundLocked(ttl time.Duration, now instant) (time.Duration, bool) {
 	if l.opts.MaxHold == 0 {
 		return ttl, false
 	}
-	left := l.began.mono.Add(l.opts.MaxHold).Sub(now).Truncate(time.Millisecond)
+	left := now.until(l.began.add(l.opts.MaxHold)).Truncate(time.Millisecond)
 	return min(ttl, left), ttl >= left
 }
 
-// beginLocked notes that a request to lengthen the lease is about to be sent,
-// or refuses it because the lease is over. Its end must be noted by done.
+// beginLocked notes that a request to lengthen the lease to ttl is about to be
+// sent, or refuses it because the lease is over. Its end must be noted by done.
 // INVARIANT I9: once Release has begun none begins, and Release waits for
 // those that have.
-func (l *Lease) beginLocked(now instant) bool {
+func (l *Lease) beginLocked(now instant, ttl time.Duration) bool {
 	if l.state != stateHeld || now.reached(l.deadline) {
 		return false
 	}
 	l.inflight++
+	l.longest = max(l.longest, ttl+l.opts.LockDelay)
+	l.expiry = later(l.expiry, now.mono.Add(ttl+l.opts.LockDelay))
 	return true
 }
 
@@ -89,57 +91,65 @@ func (r renewal) request() driver.ExtendRequest {
 func (r renewal) name() string { return r.lease.name }
 
 // sendRenewals sends one batch and returns what done says of each.
-func (c *Client) sendRenewals(ctx context.Context, sent instant, batch []renewal) []error {
+func (c *Client) sendRenewals(ctx context.Context, sent instant, batch []renewal) ([]error, []report) {
 	reqs := make([]driver.ExtendRequest, len(batch))
 	for i, r := range batch {
 		reqs[i] = r.request()
 	}
-	errs := c.engine.Extend(ctx, reqs)
-	q := inquiry{client: c}
+	errs, reports := c.engine.Extend(ctx, reqs), make([]report, len(batch))
+	var lost []int
 	for i, err := range errs {
 		if err != nil {
 			err = effective(ctx, err)
 		}
 		if isLost(err) {
-			err = q.cause(ctx, batch[i].lease)
+			lost = append(lost, i)
+			continue
 		}
-		errs[i] = batch[i].done(sent, err)
+		errs[i], reports[i] = batch[i].done(sent, err)
 	}
-	return errs
+	q := inquiry{client: c} // it takes its time, for which the others do not wait
+	for _, i := range lost {
+		errs[i], reports[i] = batch[i].done(sent, q.cause(ctx, batch[i].lease))
+	}
+	return errs, reports
 }
 
 // done notes the answer to a renewal that was sent no earlier than at sent.
-// It returns nil if the lease lasts, or why it does not.
-func (r renewal) done(sent instant, err error) error {
+// It returns nil if the lease lasts, or why it does not, and what is to be told
+// of it.
+func (r renewal) done(sent instant, err error) (error, report) {
 	l, now := r.lease, r.lease.client.now()
 	l.mu.Lock()
 	l.landLocked()
+	if !certain(err) {
+		l.expiry = later(l.expiry, now.mono.Add(r.request().TTL))
+	}
 	live := l.state == stateHeld && !now.reached(l.deadline)
 	switch {
 	case live && err == nil:
 		l.brief = l.brief && r.ttl < l.opts.TTL && !r.final
-		l.raiseLocked(sent.add(trusted(r.ttl)), r.final)
+		l.raiseLocked(sent, sent.add(trusted(r.ttl)), now, r.final)
 	case live && !isLost(err):
 		// INVARIANT I9: a failed renewal is retried until the deadline.
-		l.renewAt = earlier(l.renewAt, now.mono.Add(l.presentTTLLocked()/retryDivisor))
+		l.renewAt = l.retryLocked(now.mono)
 	}
 	l.mu.Unlock()
 
-	took := now.mono.Sub(sent.mono)
+	event := Event{Kind: Renewed, Name: l.name, LeaseID: l.id, Token: l.token, Took: now.mono.Sub(sent.mono), Err: err}
 	switch {
 	case live && err == nil:
-		l.client.opts.Observer(Event{Kind: Renewed, Name: l.name, LeaseID: l.id, Token: l.token, Took: took})
 		l.client.keeper.update(l)
-		return nil
+		return nil, report{l, event}
 	case live && isLost(err):
-		l.lose(err)
-		return l.lostError()
+		told := l.drop(err)
+		return l.lostError(), told
 	case live:
-		l.client.opts.Observer(Event{Kind: RenewFailed, Name: l.name, LeaseID: l.id, Token: l.token, Took: took, Err: err})
 		l.client.keeper.update(l)
-		return err
+		event.Kind = RenewFailed
+		return err, report{l, event}
 	}
 	// Too late, whatever the answer: loss is final. INVARIANT I3.
-	l.lose(l.expiredCause())
-	return l.lostError()
+	told := l.drop(l.expiredCause())
+	return l.lostError(), told
 }

@@ -145,14 +145,15 @@ func (g *gathering) atOnce(ctx context.Context, wait bool) (done bool, err error
 // out more.
 func (g *gathering) granted(sent instant, tokens []uint64) bool {
 	end := sent.add(trusted(g.opts.TTL))
-	if g.client.now().reached(end) {
+	now := g.client.now()
+	if now.reached(end) {
 		for _, a := range g.all {
 			a.uncertain = true
 		}
 		return false
 	}
 	for i, a := range g.all {
-		l, ahead := g.client.newLease(a, grant{token: tokens[i], began: sent, deadline: end})
+		l, ahead := g.client.newLease(a, grant{token: tokens[i], began: sent, deadline: end.asOf(now)})
 		if ahead != nil {
 			for _, a := range g.all[i:] {
 				a.uncertain = true
@@ -160,7 +161,9 @@ func (g *gathering) granted(sent instant, tokens []uint64) bool {
 			return false
 		}
 		g.add(l)
-		a.tellAcquired(l)
+	}
+	for i, a := range g.all {
+		a.tellAcquired(g.leases[i])
 	}
 	return true
 }

@@ -4,27 +4,9 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 )
-
-// When renewals are sent, as parts of the TTL. A lease is renewed when a third
-// of its TTL is over, and again while no answer comes, so that several
-// renewals fit before the deadline even if the store takes almost half of the
-// TTL to answer.
-const (
-	renewalRemaining = 2.0 / 3 // a renewal is due when so much is left
-	unansweredPart   = 6       // 1/6 after a renewal without an answer, the next
-	retryDivisor     = 20      // 1/20 after a renewal that failed, the next
-	batchingPart     = 10      // a renewal due within 1/10 joins a batch that goes out now
-
-	// A lease that was handed over has used up part of its time, but not
-	// more than a half unless refreshes of its place failed.
-	confirmRemaining = 1.0 / 2
-)
-
-// confirmAfter is when a lease that was handed over asks for its whole TTL:
-// after long enough for short work to be done without that request.
-const confirmAfter = 100 * time.Millisecond
 
 // A keeper is the scheduler of one client: it renews leases, and ends those
 // that have reached their deadline. It has one timer, and a goroutine only
@@ -35,13 +17,19 @@ type keeper struct {
 	mu     sync.Mutex // guards the rest, and the slot of every lease
 	table  timetable[*Lease]
 	rivals rivals
+	asleep time.Duration // for how long the machine has been suspended; see suspension.go
 	timer  *time.Timer
+
+	size     atomic.Int64 // of table
+	suspends bool         // there is a clock that tells of suspensions
+	started  time.Time
 }
 
 func (l *Lease) timeslot() *slot { return &l.slot }
 
 func (k *keeper) init(c *Client) {
 	k.client, k.rivals = c, rivals{}
+	k.watchSuspensions()
 	k.timer = time.AfterFunc(time.Hour, k.tick)
 	k.timer.Stop()
 }
@@ -70,6 +58,7 @@ func (k *keeper) putLocked(l *Lease) {
 	if live && k.table.put(l, at) {
 		k.armLocked()
 	}
+	k.size.Store(int64(k.table.Len()))
 }
 
 // remove takes l out. The timer is left to fire in vain.
@@ -81,6 +70,7 @@ func (k *keeper) remove(l *Lease) {
 
 func (k *keeper) removeLocked(l *Lease) {
 	k.table.remove(l)
+	k.size.Store(int64(k.table.Len()))
 	k.rivals.leave(l)
 }
 
@@ -91,19 +81,27 @@ func (k *keeper) leases() []*Lease {
 	return slices.Clone(k.table.items)
 }
 
-// armLocked sets the timer to the first lease's time.
+// armLocked sets the timer to the first lease's time, or to the next look for a
+// suspension.
 func (k *keeper) armLocked() {
-	if k.table.Len() > 0 {
-		k.timer.Reset(time.Until(k.table.items[0].slot.at))
+	if k.table.Len() == 0 {
+		return
 	}
+	pause := time.Until(k.table.items[0].slot.at)
+	if k.suspends {
+		pause = min(pause, suspensionLook)
+	}
+	k.timer.Reset(pause)
 }
 
 // tick runs on the timer's goroutine when the first lease needs attention.
 func (k *keeper) tick() {
 	expired, renewals := k.due(k.client.now())
+	var reports []report // for later: no Observer holds up a loss
 	for _, l := range expired {
-		l.lose(l.expiredCause())
+		reports = append(reports, l.drop(l.expiredCause()))
 	}
+	k.client.tell(reports)
 	for _, batch := range batches(k.client.engine, renewals, renewal.name) {
 		k.client.spawn(func(ctx context.Context) { k.renew(ctx, batch) })
 	}
@@ -115,6 +113,7 @@ func (k *keeper) tick() {
 func (k *keeper) due(now instant) (expired []*Lease, renewals []renewal) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
+	k.wakeLocked()
 	for k.table.Len() > 0 {
 		l := k.table.items[0]
 		s := l.step(now, len(renewals) > 0)
@@ -147,7 +146,8 @@ func (k *keeper) renew(ctx context.Context, batch []renewal) {
 	ctx, cancel := context.WithDeadlineCause(ctx, last, errNoAnswer)
 	defer cancel()
 	// INVARIANT I3: the clock starts before the first byte is written.
-	_ = k.client.sendRenewals(ctx, k.client.now(), batch) // told to the Observer and by the leases' contexts
+	_, reports := k.client.sendRenewals(ctx, k.client.now(), batch) // the leases' contexts tell of errors
+	k.client.report(reports)
 }
 
 // A step is what the keeper does about a lease.
@@ -167,7 +167,7 @@ func (l *Lease) step(now instant, joining bool) step {
 	}
 	due := l.renewAt
 	if joining {
-		due = due.Add(-l.presentTTLLocked() / batchingPart)
+		due = due.Add(-l.joinsLocked())
 	}
 	s := step{}
 	if l.renewsLocked() && !now.mono.Before(due) {
@@ -184,12 +184,12 @@ func (l *Lease) beginRenewalLocked(now instant) renewal {
 		l.stalled = true
 		return renewal{}
 	}
-	ttl, final := l.boundLocked(l.opts.TTL, now.mono)
+	ttl, final := l.boundLocked(l.opts.TTL, now)
 	if ttl < MinTTL {
 		l.final = true
 		return renewal{}
 	}
-	if !l.beginLocked(now) {
+	if !l.beginLocked(now, ttl) {
 		return renewal{}
 	}
 	l.renewAt = now.mono.Add(l.presentTTLLocked() / unansweredPart)
@@ -202,32 +202,16 @@ func (l *Lease) renewsLocked() bool {
 	return (l.opts.KeepAlive == KeepAliveOn || l.brief) && !l.final && !l.stalled
 }
 
-// raiseLocked moves the deadline to end unless it is later already.
-func (l *Lease) raiseLocked(end instant, final bool) {
+// raiseLocked notes a renewal that was answered: it moves the deadline to end
+// unless it is later already, both as they are seen at now.
+func (l *Lease) raiseLocked(sent, end, now instant, final bool) {
 	l.final = l.final || final
-	if !end.mono.After(l.deadline.mono) {
-		return
+	l.deadline = l.deadline.asOf(now)
+	if end = end.asOf(now); end.mono.After(l.deadline.mono) {
+		l.deadline = end
 	}
-	l.deadline = end
+	l.confirmed = later(l.confirmed, sent.mono)
 	l.renewAt = l.renewalDueLocked()
-}
-
-// renewalDueLocked returns when so little is left that l has to be renewed.
-func (l *Lease) renewalDueLocked() time.Time {
-	part := renewalRemaining
-	if l.brief {
-		part = confirmRemaining
-	}
-	return l.deadline.mono.Add(-time.Duration(float64(l.presentTTLLocked()) * part))
-}
-
-// presentTTLLocked returns what l's renewals are timed by: its TTL, but until
-// it has that no more than a waiter TTL.
-func (l *Lease) presentTTLLocked() time.Duration {
-	if l.brief {
-		return min(l.opts.TTL, waiterTTLLongest)
-	}
-	return l.opts.TTL
 }
 
 // attention returns when the keeper must look at l next, and whether l is
@@ -243,11 +227,4 @@ func (l *Lease) attentionLocked() time.Time {
 		return earlier(l.renewAt, l.deadline.mono)
 	}
 	return l.deadline.mono
-}
-
-func earlier(a, b time.Time) time.Time {
-	if a.Before(b) {
-		return a
-	}
-	return b
 }

@@ -30,20 +30,23 @@ type Lease struct {
 	// slot is the lease's place in the keeper's timetable. keeper.mu guards it.
 	slot slot
 
-	mu       sync.Mutex // guards the rest; taken after keeper.mu where both are
-	state    state
-	lost     error   // why, if it was lost
-	deadline instant // only ever moves later
-	mode     Mode
-	renewAt  time.Time     // when the keep-alive sends the next renewal
-	brief    bool          // it was handed over, and does not have its whole TTL yet
-	progress time.Time     // of the last call of Progress
-	stalled  bool          // a renewal was due but Progress was overdue
-	final    bool          // the deadline is as late as MaxHold allows
-	inflight int           // requests under way that would lengthen the lease
-	landed   chan struct{} // closed when inflight is 0 after Release has begun
-	released chan struct{} // closed when Release is done
-	result   error         // of Release; valid when released is closed
+	mu        sync.Mutex // guards the rest; taken after keeper.mu where both are
+	state     state
+	lost      error   // why, if it was lost
+	deadline  instant // moves later, or to where it is after a suspension
+	mode      Mode
+	confirmed time.Time     // when the last request was sent that the store has granted
+	renewAt   time.Time     // when the keep-alive sends the next renewal
+	brief     bool          // it was handed over, and does not have its whole TTL yet
+	progress  time.Time     // of the last call of Progress
+	stalled   bool          // a renewal was due but Progress was overdue
+	final     bool          // the deadline is as late as MaxHold allows
+	inflight  int           // requests under way that would lengthen the lease
+	longest   time.Duration // what the greatest of all such requests asked for
+	expiry    time.Time     // when the store ends it at the latest, but for requests under way
+	landed    chan struct{} // closed when inflight is 0 after Release has begun
+	released  chan struct{} // closed when Release is done
+	result    error         // of Release; valid when released is closed
 }
 
 // A state is a stage in the life of a lease. It only grows.
@@ -62,7 +65,8 @@ func (c *Client) newLease(a *acquisition, g grant) (l, ahead *Lease) {
 		client: c, name: a.req.Name, id: a.req.LeaseID, token: g.token, acked: g.acked, holder: a.req.Holder,
 		opts: a.opts, began: g.began, outer: a.outer, cancel: a.uncertain,
 		mode: a.opts.Mode, deadline: g.deadline, brief: g.brief,
-		progress: g.began.mono,
+		progress: g.began.mono, confirmed: g.began.mono,
+		longest: a.longest(), expiry: time.Now().Add(a.longest()),
 		final:    a.opts.MaxHold == a.opts.TTL && !g.brief,
 		landed:   make(chan struct{}),
 		released: make(chan struct{}),
@@ -122,8 +126,8 @@ func (l *Lease) Holder() Holder { return l.holder }
 func (l *Lease) Context() context.Context { return l.ctx }
 
 // Deadline returns the local instant until which the lease may be trusted. It
-// moves later with each renewal, never earlier, and is never later than the
-// expiry in the store, if that counts time at the rate that this machine does.
+// moves later with each renewal, earlier only after the machine was suspended,
+// and is never later than the expiry in the store, if that counts time at the rate that this machine does.
 // Compare it with time.Now only; as a wall-clock time it means nothing.
 func (l *Lease) Deadline() time.Time {
 	l.mu.Lock()
@@ -137,7 +141,10 @@ func (l *Lease) Remaining() time.Duration {
 	if !l.Valid() {
 		return 0
 	}
-	return max(0, time.Until(l.Deadline()))
+	now := l.client.now()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return max(0, now.until(l.deadline))
 }
 
 // Valid reports whether the lease may be trusted at this instant, by the
@@ -221,16 +228,31 @@ func (l *Lease) expiredCause() error {
 // lose ends the lease without a release. Loss is final: a renewal that is
 // answered later changes nothing. It does nothing if the lease has ended.
 func (l *Lease) lose(cause error) {
+	if r := l.drop(cause); r.lease != nil {
+		l.client.tell([]report{r})
+	}
+}
+
+// drop is lose for those who tell the Observer later, which is no report if the
+// lease has ended.
+func (l *Lease) drop(cause error) report {
 	l.mu.Lock()
 	if l.state != stateHeld {
 		l.mu.Unlock()
-		return
+		return report{}
 	}
 	l.state, l.lost = stateLost, cause
 	l.mu.Unlock()
 	l.client.keeper.remove(l)
 	l.end(cause)
-	l.client.opts.Observer(Event{Kind: Lost, Name: l.name, LeaseID: l.id, Token: l.token, Took: time.Since(l.began.mono), Err: cause})
+	return report{l, Event{Kind: Lost, Name: l.name, LeaseID: l.id, Token: l.token, Took: time.Since(l.began.mono), Err: cause}}
+}
+
+// isOver reports whether the lease was lost or released.
+func (l *Lease) isOver() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.state != stateHeld
 }
 
 // lostError returns why the lease is over.

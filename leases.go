@@ -128,7 +128,8 @@ func extendAll(ctx context.Context, leases []*Lease, ttl time.Duration) error {
 	var wg sync.WaitGroup // one goroutine per batch
 	for _, batch := range batches(client.engine, all, renewal.name) {
 		wg.Go(func() {
-			errs := client.sendRenewals(ctx, now, batch)
+			errs, reports := client.sendRenewals(ctx, now, batch)
+			client.tell(reports)
 			mu.Lock()
 			defer mu.Unlock()
 			for i, r := range batch {

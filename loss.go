@@ -28,8 +28,7 @@ func (c *Client) told(loss driver.Loss) {
 		case loss.LeaseID == "":
 			l.look()
 		case loss.LeaseID == l.id:
-			// Not here: an Observer may be slow.
-			c.spawn(func(context.Context) { l.lose(lossCause(loss.Err)) })
+			l.lose(lossCause(loss.Err))
 		}
 	}
 }

@@ -1,10 +1,19 @@
 package holdfast
 
-import "time"
+import (
+	"context"
+	"time"
+)
 
 // An Observer is told what happens to leases, for metrics and logs. It is
-// called synchronously, from several goroutines at once, and must return
-// soon: it may hold up renewals. It must not call methods of the Client.
+// called from several goroutines at once, but with the events of one lease in
+// their order. It must not call methods of the Client.
+//
+// Acquired, Waiting, Refused and Released are told by the call that they are
+// about, before it returns: a slow Observer makes that call slow. Everything
+// else is told in the background, by when it has taken effect: no Observer
+// holds up a renewal, or the end of a lost lease's context. Close waits until
+// all is told.
 type Observer func(Event)
 
 // An Event is one thing that happened to one lease.
@@ -37,4 +46,29 @@ func (k EventKind) String() string {
 		return "unknown"
 	}
 	return names[k]
+}
+
+// A report is an event of a lease that the Observer has to be told of. The zero
+// report is none.
+type report struct {
+	lease *Lease
+	event Event
+}
+
+// tell reports in the background.
+func (c *Client) tell(reports []report) {
+	if c.observed && len(reports) > 0 {
+		c.spawn(func(context.Context) { c.report(reports) })
+	}
+}
+
+// report tells the Observer, which may take its time. Meanwhile a lease may have
+// ended, and its end been told: then what was before is not told any more.
+func (c *Client) report(reports []report) {
+	for _, r := range reports {
+		if r.lease == nil || r.event.Kind != Lost && r.lease.isOver() {
+			continue
+		}
+		c.opts.Observer(r.event)
+	}
 }

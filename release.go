@@ -117,7 +117,7 @@ func (l *Lease) observeRelease(err error) {
 
 // keepFor returns what is left of MinHold.
 func (l *Lease) keepFor() time.Duration {
-	return max(0, ceilMS(l.opts.MinHold-time.Since(l.began.mono)))
+	return max(0, ceilMS(l.client.now().until(l.began.add(l.opts.MinHold))))
 }
 
 // lostBefore returns why the lease was lost before Release, or nil.

@@ -169,7 +169,7 @@ func (w *waiter) handedOver(token uint64) *Lease {
 		w.startOver() // the store may still hold the lock for us
 		return nil
 	}
-	g := grant{token: token, began: now, deadline: end, brief: true}
+	g := grant{token: token, began: now, deadline: end.asOf(now), brief: true}
 	if whole := now.add(trusted(w.opts.TTL)); !end.mono.Before(whole.mono) {
 		g.deadline, g.brief = whole, false
 	}

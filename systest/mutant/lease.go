@@ -14,8 +14,8 @@ func leaseMutants() []Mutant {
 		{
 			Name: "renewal-from-reply", Invariant: "I3", File: "extend.go",
 			Breaks:  "The deadline of a renewed lease counts from the reply, not from before the request.",
-			Old:     "l.raiseLocked(sent.add(trusted(r.ttl)), r.final)",
-			New:     "l.raiseLocked(now.add(trusted(r.ttl)), r.final)",
+			Old:     "l.raiseLocked(sent, sent.add(trusted(r.ttl)), now, r.final)",
+			New:     "l.raiseLocked(sent, now.add(trusted(r.ttl)), now, r.final)",
 			FoundBy: []Finder{{".", "TestKeepAliveWithSlowStore"}},
 		},
 		{

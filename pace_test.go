@@ -1,0 +1,100 @@
+package holdfast_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/memlock"
+)
+
+// A granter grants everything and counts renewals: for more leases than a real
+// store could hold in a short test.
+type granter struct {
+	*memlock.Engine
+	token, renewals uint64
+}
+
+func (g *granter) Acquire(context.Context, driver.AcquireRequest) (driver.AcquireReply, error) {
+	g.token++
+	return driver.AcquireReply{Outcome: driver.Granted, Token: g.token}, nil
+}
+
+func (g *granter) Extend(_ context.Context, reqs []driver.ExtendRequest) []error {
+	g.renewals += uint64(len(reqs))
+	return make([]error, len(reqs))
+}
+
+func (g *granter) Release(context.Context, driver.ReleaseRequest) error { return nil }
+
+// A lease is renewed every 5 s, or by its TTL if that is sooner. That costs a
+// client 200 renewals a second at most, unless the TTLs ask for more.
+func TestPace(t *testing.T) {
+	for _, tc := range []struct {
+		leases      int
+		ttl         time.Duration
+		least, most float64 // renewals a second
+	}{
+		{1, 10 * time.Minute, 0.18, 0.21},
+		{1, 15 * time.Second, 0.18, 0.22},
+		{1, 6 * time.Second, 0.45, 0.55},
+		{900, time.Minute, 170, 200},
+		{1100, time.Minute, 170, 205},
+		{3000, time.Minute, 170, 205},
+		{3000, 30 * time.Second, 290, 330},         // 10 s are a third of the TTL
+		{100_000, 30 * time.Second, 9_800, 10_800}, // likewise
+	} {
+		t.Run(fmt.Sprintf("%d of %s", tc.leases, tc.ttl), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				engine := &granter{Engine: memlock.New()}
+				c := newClient(t, engine, &holdfast.Options{TTL: tc.ttl})
+				for i := range tc.leases {
+					mustAcquire(t, c, fmt.Sprint(i), nil)
+					if i%10 == 0 {
+						time.Sleep(100 * time.Second / time.Duration(tc.leases))
+					}
+				}
+				span := max(20*time.Second, min(time.Minute, time.Duration(300_000/tc.leases)*time.Second))
+				synctest.Wait()
+				before := engine.renewals
+				time.Sleep(span)
+				synctest.Wait()
+				rate := float64(engine.renewals-before) / span.Seconds()
+				if t.Logf("%.2f renewals a second", rate); rate < tc.least || rate > tc.most {
+					t.Errorf("%.2f renewals a second, want %.2f to %.2f", rate, tc.least, tc.most)
+				}
+			})
+		})
+	}
+}
+
+// Leases with a long TTL are told of their loss within 5 s.
+func TestKeepAliveTellsLongLeases(t *testing.T) {
+	for _, ttl := range []time.Duration{16 * time.Second, time.Minute, 10 * time.Minute} {
+		synctest.Test(t, func(t *testing.T) {
+			engine := newFaulty()
+			c := newClient(t, engine, &holdfast.Options{TTL: ttl})
+			l := mustAcquire(t, c, "a", nil)
+			extended := mustAcquire(t, c, "b", nil)
+			if err := extended.Extend(t.Context(), time.Hour); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(ttl)
+			engine.set(fail(driver.ErrUnavailable, "extend"), nil)
+			time.Sleep(10 * time.Second) // a blip, with many renewals that fail
+			engine.heal()
+			takeAway(t, engine.Engine, "a")
+			takeAway(t, engine.Engine, "b")
+			start := time.Now()
+			<-l.Context().Done()
+			<-extended.Context().Done()
+			if took := time.Since(start); took > 5*time.Second {
+				t.Errorf("TTL %s: told after %s, want within 5s", ttl, took)
+			}
+		})
+	}
+}

@@ -1,0 +1,56 @@
+package holdfast
+
+import (
+	"slices"
+	"time"
+)
+
+// While the machine is suspended timers stand still, and so they end a lease too
+// late by as long. The keeper therefore looks at both clocks so often, as long
+// as there are leases. What is shorter than suspensionShortest is none.
+const (
+	suspensionLook     = time.Second
+	suspensionShortest = 10 * time.Millisecond
+)
+
+// watchSuspensions begins to watch, if the system has a clock for it.
+func (k *keeper) watchSuspensions() {
+	boot := k.client.bootClock()
+	k.suspends, k.asleep, k.started = boot != 0, boot, time.Now()
+}
+
+// wakeLocked makes up for a suspension since the last look. INVARIANT I3: the
+// context of a lease ends by its deadline, or as soon as somebody can look.
+func (k *keeper) wakeLocked() {
+	if !k.suspends {
+		return
+	}
+	// The boot-time clock first: a pause between the two readings must not look
+	// like a suspension.
+	boot := k.client.bootClock()
+	now := instant{time.Now(), boot}
+	asleep := boot - now.mono.Sub(k.started)
+	if asleep-k.asleep < suspensionShortest {
+		return
+	}
+	k.asleep = asleep
+	for _, l := range slices.Clone(k.table.items) {
+		l.wake(now)
+		if at, live := l.attention(); live {
+			k.table.put(l, at)
+		}
+	}
+}
+
+// wake moves the deadline to where the boot-time clock says that it is, and
+// makes a renewal due, if the machine was suspended under the lease.
+func (l *Lease) wake(now instant) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	end := l.deadline.asOf(now)
+	if l.deadline.mono.Sub(end.mono) < suspensionShortest {
+		return
+	}
+	l.deadline = end
+	l.renewAt = earlier(l.renewAt, now.mono)
+}
