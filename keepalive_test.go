@@ -158,7 +158,11 @@ func TestKeepAliveWithSlowStore(t *testing.T) {
 			t.Fatalf("latency of 0.4 TTL: %v", context.Cause(l.Context()))
 		}
 		engine.set(delay(6*time.Second), delay(6*time.Second))
-		<-l.Context().Done()
+		select {
+		case <-l.Context().Done():
+		case <-time.After(time.Minute):
+			t.Fatal("latency of 1.2 TTL: still trusted after a minute")
+		}
 		if holders(t, engine.Engine, "a") != 1 {
 			t.Error("told after the store's expiry")
 		}

@@ -17,7 +17,7 @@ import (
 func TestSlowObserverDelaysNoLoss(t *testing.T) {
 	lost := map[string]func(t *testing.T, engine *faulty, l []*holdfast.Lease) (at time.Time){
 		"at the deadline": func(t *testing.T, engine *faulty, l []*holdfast.Lease) time.Time {
-			engine.set(hang("extend"), nil)
+			engine.set(fail(errLink, "extend"), nil)
 			return l[0].Deadline()
 		},
 		"in one batch": func(t *testing.T, engine *faulty, l []*holdfast.Lease) time.Time {

@@ -94,12 +94,14 @@ func TestSuspensionDuringRequest(t *testing.T) {
 			engine := newFaulty()
 			c := newClient(t, engine, nil)
 			m := newLaptop(c)
+			mustAcquire(t, c, "other", &holdfast.AcquireOptions{TTL: time.Hour})
 			sent := time.Now()
 			suspend := func(ctx context.Context, o string) error {
 				if o == op {
 					sent = time.Now()
 					m.sleep(20 * time.Second)
-					engine.set(hang("extend"), nil)
+					engine.set(fail(errLink, "extend"), nil)
+					time.Sleep(2 * time.Second) // the keep-alive looks meanwhile
 				}
 				return nil
 			}

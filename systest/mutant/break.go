@@ -21,8 +21,8 @@ func breakMutants() []Mutant {
 		{
 			Name: "loss-without-reason", Invariant: "I10", File: "extend.go",
 			Breaks:  "A holder that finds out at its next renewal does not learn who broke the lock, and why.",
-			Old:     "err = q.cause(ctx, batch[i].lease)",
-			New:     "_, err = q, errTakenAway",
+			Old:     "batch[i].done(sent, q.cause(ctx, batch[i].lease))",
+			New:     "batch[i].done(sent, map[int]error{q.asked: errTakenAway}[0])",
 			FoundBy: []Finder{{".", "TestBreakIsFoundAtRenewal"}},
 		},
 		{

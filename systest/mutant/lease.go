@@ -35,7 +35,7 @@ func leaseMutants() []Mutant {
 		{
 			Name: "context-outlives-deadline", Invariant: "I3", File: "keepalive.go",
 			Breaks:  "Nobody ends the lease's context when its deadline comes.",
-			Old:     "l.lose(l.expiredCause())",
+			Old:     "reports = append(reports, l.drop(l.expiredCause()))",
 			New:     "_ = l",
 			FoundBy: []Finder{{".", "TestKeepAliveTellsLossAtDeadline"}},
 			Hang:    true,
@@ -78,8 +78,8 @@ func leaseMutants() []Mutant {
 		{
 			Name: "max-hold-ignored", Invariant: "", File: "extend.go",
 			Breaks:  "The keep-alive renews a lease beyond MaxHold.",
-			Old:     "left := l.began.mono.Add(l.opts.MaxHold)",
-			New:     "left := l.began.mono.Add(2 * l.opts.MaxHold)",
+			Old:     "left := now.until(l.began.add(l.opts.MaxHold))",
+			New:     "left := now.until(l.began.add(2 * l.opts.MaxHold))",
 			FoundBy: []Finder{{".", "TestMaxHold"}},
 		},
 		{
