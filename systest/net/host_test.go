@@ -206,7 +206,7 @@ func TestHostsDelay(t *testing.T) {
 			all = append(all, took)
 		}
 		slices.Sort(all)
-		if median := all[5]; all[0] < 80*time.Millisecond || median > 100*time.Millisecond {
+		if median := all[5]; all[0] < 80*time.Millisecond || median > 120*time.Millisecond {
 			t.Errorf("%s: a round trip takes %s, %s at least, want 80ms", what, median, all[0])
 		}
 	}
@@ -232,20 +232,25 @@ func TestHostsLossAndCopies(t *testing.T) {
 	} {
 		n.Link(a, b).Loss(c.loss).Copies(c.copies)
 		got := 0
-		buffer := make([]byte, 100)
-		for range packets {
-			if _, err := out.Write([]byte("packet")); err != nil {
-				t.Fatal(err)
-			}
-			u.SetReadDeadline(time.Now().Add(2 * time.Millisecond))
+		arrived := func(within time.Duration) {
+			buffer := make([]byte, 100)
 			for {
+				u.SetReadDeadline(time.Now().Add(within))
 				if _, _, err := u.ReadFrom(buffer); err != nil {
-					break
+					return
 				}
 				got++
-				u.SetReadDeadline(time.Now().Add(100 * time.Microsecond))
 			}
 		}
+		for range packets / 20 {
+			for range 20 { // fewer than the socket keeps
+				if _, err := out.Write([]byte("packet")); err != nil {
+					t.Fatal(err)
+				}
+			}
+			arrived(2 * time.Millisecond)
+		}
+		arrived(300 * time.Millisecond) // what a busy machine has held up
 		if got < c.least || got > c.most {
 			t.Errorf("%s: %d of %d packets arrived", what, got, packets)
 		}
