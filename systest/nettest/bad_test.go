@@ -94,14 +94,14 @@ func TestBlackHole(t *testing.T) {
 			d.crewOn(t, h, holdAll, traffic.Job{Store: url, Workers: leases, TTL: ttl})
 			eventually(t, "all are held", func() bool { return d.held("a") == leases })
 			time.Sleep(ttl) // the first renewals bring the server the text of the script
-			n.Link(h, store).MTU(1400)
+			n.Link(h, store).MTU(1280)
 			length := soak.For(3*ttl, 15*ttl)
 			time.Sleep(length) // the fault under test goes on
 			v, lost := d.want(t), d.lost()
 			if len(lost) > 0 {
 				t.Errorf("%d of %d leases were lost: %s", len(lost), leases, lost[0])
 			}
-			report.Row(t, fmt.Sprintf("a path that loses packets of more than 1400 bytes, a client with %d leases", leases), "0 leases lost",
+			report.Row(t, fmt.Sprintf("a path that loses packets of more than 1280 bytes, a client with %d leases", leases), "0 leases lost",
 				"%s, TTL %s: %d leases, %d of them lost, %d overlaps; %d packets lost", length, ttl, v.Leases, len(lost), v.Overlaps, n.Counts().Lost)
 		})
 	}
