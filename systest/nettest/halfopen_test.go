@@ -42,12 +42,12 @@ func TestHalfOpenConnections(t *testing.T) {
 	}
 }
 
-// A lease lives through a cut that is shorter than two thirds of its TTL, less
-// what TCP takes to try again after it.
+// A lease lives through a cut that is a second shorter than two thirds of its
+// TTL: TCP takes some time to try again after it.
 func TestShortCuts(t *testing.T) {
 	t.Parallel()
 	const ttl, leases = 9 * time.Second, 10
-	const cut = ttl*2/3 - 2*time.Second
+	const cut = ttl*2/3 - time.Second
 	n := net.New(t)
 	store, h := n.Host("store"), n.Host("a")
 	url, d := redisOn(t, store), &diary{}
