@@ -1,9 +1,12 @@
 package driver
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 	"unicode/utf8"
 )
@@ -55,6 +58,11 @@ type Broken struct {
 	Author  string
 	Reason  string
 	Ago     time.Duration // since the break; of the store's clock
+}
+
+// ByToken returns records in the order in which Break must answer with them.
+func ByToken(all map[uint64]Broken) []Broken {
+	return slices.SortedFunc(maps.Values(all), func(a, b Broken) int { return cmp.Compare(a.Token, b.Token) })
 }
 
 // Err returns what the holder of the lease is told.

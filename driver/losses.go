@@ -4,11 +4,16 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"sync/atomic"
+	"time"
 )
 
-// Losses keeps who wants to hear of losses, for engines that are LossTellers.
-// Its zero value is ready for use.
+// Losses keeps who wants to hear of losses, for engines that are LossTellers,
+// and when it is worth to listen for them. Its zero value is ready for use.
 type Losses struct {
+	held  atomic.Int64 // leases that were granted and not given back, about
+	armed atomic.Bool  // whether the engine will listen if it holds any soon
+
 	mu        sync.Mutex
 	listeners map[*func(Loss)]struct{}
 }
@@ -28,8 +33,26 @@ func (l *Losses) OnLoss(told func(Loss)) (stop func()) {
 	}
 }
 
-// Heard reports whether anybody wants to hear of losses.
-func (l *Losses) Heard() bool {
+// Granted is told of n grants. If anybody wants to hear of losses, and leases
+// are held LossStart from now, it calls listen, once; short work costs nothing.
+func (l *Losses) Granted(n int, listen func()) {
+	l.held.Add(int64(n))
+	if l.armed.Load() || !l.heard() || l.armed.Swap(true) {
+		return
+	}
+	time.AfterFunc(LossStart, func() {
+		if l.held.Load() > 0 {
+			listen()
+			return
+		}
+		l.armed.Store(false) // the next grant tries again
+	})
+}
+
+// Ended is told that a lease was given back.
+func (l *Losses) Ended() { l.held.Add(-1) }
+
+func (l *Losses) heard() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return len(l.listeners) > 0

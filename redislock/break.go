@@ -1,11 +1,9 @@
 package redislock
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -48,7 +46,7 @@ func (e *Engine) breakLeases(ctx context.Context, req driver.BreakRequest, lift 
 		about{Name: req.Name, Author: req.Author, Reason: req.Reason}.String(),
 		strconv.FormatInt(lift.Microseconds(), 10))
 	const from = 5 // of args: where to go on
-	all := map[driver.LeaseID]driver.Broken{}
+	all := map[uint64]driver.Broken{}
 	for {
 		reply, err := e.exec(ctx, e.scripts.breakLeases, keys, args)
 		if err != nil && len(all) > 0 {
@@ -62,21 +60,13 @@ func (e *Engine) breakLeases(ctx context.Context, req driver.BreakRequest, lift 
 			return nil, err
 		}
 		for _, b := range broken {
-			all[b.LeaseID] = b
+			all[b.Token] = b
 		}
 		if !more {
-			return byToken(all), nil
+			return driver.ByToken(all), nil
 		}
 		args[from] = next
 	}
-}
-
-func byToken(all map[driver.LeaseID]driver.Broken) (broken []driver.Broken) {
-	for _, b := range all {
-		broken = append(broken, b)
-	}
-	slices.SortFunc(broken, func(a, b driver.Broken) int { return cmp.Compare(a.Token, b.Token) })
-	return broken
 }
 
 // Breaks implements driver.Breaker.
@@ -151,24 +141,9 @@ func parseLine(line string, now int64) (b driver.Broken, ok bool) {
 // OnLoss implements driver.LossTeller.
 func (e *Engine) OnLoss(told func(driver.Loss)) (stop func()) { return e.inbox.losses.OnLoss(told) }
 
-// granted is told of grants. Work that takes longer than the contract calls
-// short is worth a subscription, if anybody wants to hear of its loss.
-func (i *inbox) granted(n int) {
-	i.held.Add(int64(n))
-	if i.armed.Load() || !i.losses.Heard() || i.armed.Swap(true) {
-		return
-	}
-	time.AfterFunc(driver.LossStart, func() {
-		if i.held.Load() > 0 {
-			i.listen()
-			return
-		}
-		i.armed.Store(false) // the next grant tries again
-	})
-}
-
-// ended is told that a lease was given back.
-func (i *inbox) ended() { i.held.Add(-1) }
+// granted is told of grants, and ended of leases that were given back.
+func (i *inbox) granted(n int) { i.losses.Granted(n, i.listen) }
+func (i *inbox) ended()        { i.losses.Ended() }
 
 // lost runs in the connection's reading goroutine. A message that makes no
 // sense is dropped.

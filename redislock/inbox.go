@@ -5,7 +5,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/redis/rueidis"
@@ -44,8 +43,6 @@ type inbox struct {
 	wg      sync.WaitGroup // of run
 	doubt   chan struct{}  // holds one signal: the subscription may be dead
 	losses  driver.Losses
-	held    atomic.Int64 // leases that were granted and not given back, about
-	armed   atomic.Bool  // whether the engine will subscribe if it holds any soon
 
 	mu      sync.Mutex // guards the rest, and sending on the watches' channels
 	watches map[driver.LeaseID]map[*watch]struct{}

@@ -37,6 +37,9 @@ func (e *Engine) Acquire(ctx context.Context, req driver.AcquireRequest) (driver
 	if err != nil {
 		return driver.AcquireReply{}, err
 	}
+	if a.Outcome == driver.Granted {
+		e.losses.Granted(1, e.hearAlarm)
+	}
 	if a.seq != 0 {
 		e.watches.waits(req.LeaseID)
 		e.listen()
@@ -177,6 +180,7 @@ func (e *Engine) AcquireAll(ctx context.Context, reqs []driver.AcquireRequest) (
 	if err != nil {
 		return driver.GatherReply{}, err
 	}
+	e.losses.Granted(len(reply.Tokens), e.hearAlarm)
 	return reply, nil
 }
 

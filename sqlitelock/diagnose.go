@@ -117,7 +117,7 @@ func fileSystemFinding(kind string) driver.Finding {
 // them can end every lease.
 func (s *survey) lookAtPermissions() {
 	var open []string
-	for _, path := range []string{filepath.Dir(s.path), s.path, s.path + "-wal", s.path + "-shm", s.bell.path} {
+	for _, path := range []string{filepath.Dir(s.path), s.path, s.path + "-wal", s.path + "-shm", s.bell.path, s.alarm.path} {
 		if path == filepath.Dir(s.path) {
 			if err := mayUse(path); err != nil {
 				s.failed("permissions", pathError(err))

@@ -22,7 +22,8 @@
 //
 // Beside the database lie SQLite's own `-wal` and `-shm` files and the bell,
 // `-bell`, which is written to when a lock is handed over, so that the waiter
-// who has it now wakes up in its process. All belong together and must be on a
+// who has it now wakes up in its process, and `-alarm`, which is written to when
+// a lock is broken, so that its holder stops. All belong together and must be on a
 // local file system: SQLite's write-ahead log needs memory that the processes
 // share, so a network file system, or one mounted into several virtual
 // machines, will not do. A new database can be read and written by its owner only (mode 0600); to share
@@ -66,6 +67,7 @@
 //
 // An Engine is safe for concurrent use, and any number of engines in any
 // number of processes may be open on one file. The first request that gets a
-// place in a queue starts the goroutines that hear the bell, which Close ends
-// and waits for.
+// place in a queue starts the goroutines that hear the bell, and the first lease
+// that a client holds for longer than short work takes those that hear the
+// alarm. Close ends both and waits for them.
 package sqlitelock

@@ -30,6 +30,11 @@ type Engine struct {
 	bell      bell
 	watches   watches
 	listening sync.Once // starts the listener
+
+	alarm   bell // rung after a break
+	losses  driver.Losses
+	alarmed sync.Once // starts who hears the alarm
+
 	// newWatcher asks the system for messages about files, which it may refuse.
 	newWatcher func() (*fsnotify.Watcher, error)
 
@@ -48,11 +53,13 @@ var (
 	_ driver.Recorder   = (*Engine)(nil)
 	_ driver.Vault      = (*Engine)(nil)
 	_ driver.Lister     = (*Engine)(nil)
+	_ driver.Breaker    = (*Engine)(nil)
+	_ driver.LossTeller = (*Engine)(nil)
 )
 
 // Capabilities implements driver.Engine.
 func (e *Engine) Capabilities() driver.Capabilities {
-	return driver.Capabilities{Shared: true, Semaphore: true, Queue: true}
+	return driver.Capabilities{Shared: true, Semaphore: true, Queue: true, Break: true, Losses: true}
 }
 
 // Close implements driver.Engine. Requests that wait for the database fail

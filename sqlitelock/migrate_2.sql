@@ -25,3 +25,23 @@ END;
 
 CREATE INDEX place_by_end ON place (name, boot_id, expiry);
 CREATE INDEX place_once ON place (name) WHERE once = 1;
+
+-- Leases that were broken, in order: who did it, why and when. In the boot of
+-- boot_id the boot-time clock says how long ago, in others the wall clock.
+CREATE TABLE broken (
+	seq      INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT, -- never used twice
+	name     TEXT    NOT NULL,
+	break_id TEXT    NOT NULL, -- of the request that broke it
+	lease_id TEXT    NOT NULL,
+	token    INTEGER NOT NULL,
+	permits  INTEGER NOT NULL,
+	holder   TEXT    NOT NULL, -- JSON, for people
+	author   TEXT    NOT NULL,
+	reason   TEXT    NOT NULL,
+	boot_id  TEXT    NOT NULL,
+	at       INTEGER NOT NULL,
+	wall_at  INTEGER NOT NULL -- microseconds of the wall clock since 1970
+) STRICT;
+
+CREATE INDEX broken_by_name ON broken (name); -- and seq, which is the rowid
+CREATE INDEX broken_by_wall ON broken (wall_at);

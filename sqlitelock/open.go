@@ -65,7 +65,7 @@ func openWith(ctx context.Context, path string, clock clock) (*Engine, error) {
 		return nil, pathError(err)
 	}
 	e := &Engine{
-		path: path, clock: clock, bell: bell{path + "-bell"},
+		path: path, clock: clock, bell: bell{path + "-bell"}, alarm: bell{path + "-alarm"},
 		turn: make(chan struct{}, 1), closing: make(chan struct{}),
 		newWatcher: fsnotify.NewWatcher,
 	}
@@ -165,6 +165,7 @@ func (e *Engine) connect(ctx context.Context) error {
 	if err := e.bell.make(); err != nil {
 		return pathError(err)
 	}
+	_ = e.alarm.make() // without it losses are found by renewals
 	if e.readDB, err = sql.Open("sqlite", e.dsn("_pragma", "query_only(1)")); err != nil {
 		return err
 	}

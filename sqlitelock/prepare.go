@@ -40,6 +40,7 @@ type readStatements struct {
 	leases, places, lastToken, page *sql.Stmt
 	between                         *sql.Stmt
 	vault                           *sql.Stmt
+	broken, brokenSince, lastBroken *sql.Stmt
 }
 
 // writeStatements are prepared on the one connection that writes.
@@ -52,6 +53,8 @@ type writeStatements struct {
 	cancel                                  *sql.Stmt
 	head, queue, refresh, renew, told       *sql.Stmt
 	dropPlace, leave, dropOnce              *sql.Stmt
+	breakLeases, putBroken, trimBroken      *sql.Stmt
+	broken, sweepBroken                     *sql.Stmt
 	purgePlaces                             *sql.Stmt
 	recall, completedBy, complete           *sql.Stmt
 	forget                                  *sql.Stmt
@@ -65,15 +68,18 @@ type writeStatements struct {
 func (s *readStatements) prepare(on preparer) error {
 	s.close()
 	return s.add(on, map[**sql.Stmt]string{
-		&s.look:      lookSQL,
-		&s.news:      newsSQL,
-		&s.recall:    recallSQL,
-		&s.leases:    leasesSQL,
-		&s.places:    placesSQL,
-		&s.lastToken: lastTokenSQL,
-		&s.page:      pageSQL,
-		&s.between:   betweenSQL,
-		&s.vault:     vaultSQL,
+		&s.look:        lookSQL,
+		&s.news:        newsSQL,
+		&s.recall:      recallSQL,
+		&s.leases:      leasesSQL,
+		&s.places:      placesSQL,
+		&s.lastToken:   lastTokenSQL,
+		&s.page:        pageSQL,
+		&s.between:     betweenSQL,
+		&s.vault:       vaultSQL,
+		&s.broken:      brokenSQL,
+		&s.brokenSince: brokenSinceSQL,
+		&s.lastBroken:  lastBrokenSQL,
 	})
 }
 
@@ -90,6 +96,11 @@ func (s *writeStatements) prepare(on preparer) error {
 		&s.end:            endSQL,
 		&s.endAlone:       endAloneSQL,
 		&s.keep:           keepSQL,
+		&s.breakLeases:    breakSQL,
+		&s.putBroken:      putBrokenSQL,
+		&s.trimBroken:     trimBrokenSQL,
+		&s.broken:         brokenSQL,
+		&s.sweepBroken:    sweepBrokenSQL,
 		&s.share:          shareSQL,
 		&s.purgeLeases:    purgeLeasesSQL,
 		&s.cancel:         cancelSQL,

@@ -11,7 +11,7 @@ import (
 // Complete implements driver.Recorder. The record outlives a power cut, so
 // that what was done once is not done again after it.
 func (e *Engine) Complete(ctx context.Context, req driver.CompleteRequest) error {
-	return e.transactDurably(ctx, func(t *tx) error {
+	err := e.transactDurably(ctx, func(t *tx) error {
 		v, err := t.settle(req.Name, req.LeaseID)
 		if err != nil {
 			return err
@@ -33,6 +33,10 @@ func (e *Engine) Complete(ctx context.Context, req driver.CompleteRequest) error
 		}
 		return t.serveNext(req.Name, v)
 	})
+	if err == nil {
+		e.losses.Ended()
+	}
+	return err
 }
 
 // complete writes a record and ends the lease.

@@ -31,7 +31,7 @@ func (e *Engine) Extend(ctx context.Context, reqs []driver.ExtendRequest) []erro
 
 // Release implements driver.Engine. Who is next has the lock with the commit.
 func (e *Engine) Release(ctx context.Context, req driver.ReleaseRequest) error {
-	return e.transact(ctx, func(t *tx) error {
+	err := e.transact(ctx, func(t *tx) error {
 		if req.Cancel {
 			if err := run(t.sql.cancel, req.LeaseID, t.bootID, t.now.after(driver.TombstoneTTL)); err != nil {
 				return err
@@ -60,6 +60,10 @@ func (e *Engine) Release(ctx context.Context, req driver.ReleaseRequest) error {
 		}
 		return t.refuse(driver.ErrLost)
 	})
+	if err == nil {
+		e.losses.Ended()
+	}
+	return err
 }
 
 // end ends the live lease of a request, now or after KeepFor.

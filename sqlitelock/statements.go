@@ -193,6 +193,35 @@ const (
 	moreSQL = `SELECT 1 FROM ` + dueSQL
 )
 
+// Leases that were broken.
+const (
+	// breakSQL: ?1 name, ?2 boot ID, ?3 now, ?4 token, ?5 whether leases with
+	// smaller ones too, ?6 number of rows.
+	breakSQL = `DELETE FROM lease WHERE (name, lease_id, token) IN (SELECT name, lease_id, token FROM lease
+			WHERE name = ?1 AND +boot_id = ?2 AND expiry > ?3 AND (token = ?4 OR ?5 AND token < ?4)
+			ORDER BY token LIMIT ?6)
+		RETURNING lease_id, token, permits, holder`
+
+	putBrokenSQL = `INSERT INTO broken
+			(name, break_id, lease_id, token, permits, holder, author, reason, boot_id, at, wall_at)
+		VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)`
+
+	// trimBrokenSQL: ?1 name, ?2 how many rows to keep.
+	trimBrokenSQL = `DELETE FROM broken WHERE name = ?1 AND seq <= (SELECT seq FROM broken
+		WHERE name = ?1 ORDER BY seq DESC LIMIT 1 OFFSET ?2)`
+
+	// brokenSQL: ?1 name, ?2 boot ID, ?3 now, ?4 now in microseconds of the wall
+	// clock. How long ago is in nanoseconds.
+	brokenSQL = `SELECT break_id, lease_id, token, permits, holder, author, reason,
+			CASE WHEN boot_id = ?2 THEN ?3 - at ELSE (?4 - wall_at) * 1000 END
+		FROM broken WHERE name = ?1 ORDER BY seq`
+
+	// brokenSinceSQL: ?1 the last seq that is known.
+	brokenSinceSQL = `SELECT seq, name, lease_id, author, reason FROM broken WHERE seq > ?1 ORDER BY seq`
+
+	lastBrokenSQL = `SELECT coalesce(max(seq), 0) FROM broken`
+)
+
 // What is shown to people.
 const (
 	// leasesSQL: ?1 name, ?2 boot ID. In the order of the grants.
@@ -240,6 +269,10 @@ const (
 	sweepRecordsSQL = `DELETE FROM record WHERE name IN (SELECT name FROM
 			(SELECT name, boot_id, expiry FROM record WHERE wall_expiry <= ?4 ORDER BY wall_expiry LIMIT ?3)
 		WHERE boot_id <> ?1 OR expiry <= ?2)`
+
+	// sweepBrokenSQL: ?1 the latest instant of the wall clock, in microseconds,
+	// that is long enough ago, ?2 the number of rows.
+	sweepBrokenSQL = `DELETE FROM broken WHERE seq IN (SELECT seq FROM broken WHERE wall_at <= ?1 LIMIT ?2)`
 
 	// sweepTokensSQL: ?1 the greatest token old enough to be forgotten, ?2 the
 	// number of rows.

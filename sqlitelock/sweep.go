@@ -32,6 +32,10 @@ func (e *Engine) sweep(t *tx) error {
 	if err := run(t.sql.sweepRecords, t.bootID, t.now.boot, sweepRecords, int64(t.now.micros)); err != nil {
 		return err
 	}
+	forget := int64(t.now.micros) - driver.BreakMemory.Microseconds()
+	if err := run(t.sql.sweepBroken, forget, sweepRows); err != nil {
+		return err
+	}
 	// The age is counted from the token, not from its grant, so that even one
 	// that was ahead of the clock is forgotten only TokenMemory behind it.
 	old := int64(t.now.micros) - driver.TokenMemory.Microseconds()

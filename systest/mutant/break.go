@@ -97,11 +97,39 @@ func breakMutants() []Mutant {
 			FoundBy: []Finder{{"redislock", "TestMember"}},
 		},
 		{
-			Name: "redis-subscribes-for-short-work", File: "redislock/break.go",
+			Name: "redis-subscribes-for-short-work", File: "driver/losses.go",
 			Breaks:  "An engine subscribes although its client holds nothing for long.",
-			Old:     "if i.held.Load() > 0 {",
+			Old:     "if l.held.Load() > 0 {",
 			New:     "if true {",
 			FoundBy: []Finder{{"redislock", "TestShortWorkDoesNotSubscribe"}},
+		},
+		{
+			Name: "sqlite-break-ends-later-leases", Invariant: "I4", File: "sqlitelock/statements.go",
+			Breaks:  "A break with Older ends leases that were granted later as well.",
+			Old:     "(token = ?4 OR ?5 AND token < ?4)",
+			New:     "(token = ?4 OR ?5)",
+			FoundBy: []Finder{{"sqlitelock", "TestConformance/BreakOfStaleLeavesSuccessor"}},
+		},
+		{
+			Name: "sqlite-break-without-alarm", File: "sqlitelock/break.go",
+			Breaks:  "Nobody rings the alarm after a break, so that the holder finds out at its next renewal.",
+			Old:     "e.alarm.ring(ids)",
+			New:     "_ = ids",
+			FoundBy: []Finder{{"sqlitelock", "TestConformance/BreakTellsHolder"}},
+		},
+		{
+			Name: "sqlite-break-stops-at-first-rows", Invariant: "I1", File: "sqlitelock/break.go",
+			Breaks:  "Of many leases only those that fit into one transaction are broken.",
+			Old:     "if len(ended) < breakRows {",
+			New:     "if len(ended) <= breakRows {",
+			FoundBy: []Finder{{"sqlitelock", "TestBreakOfMany"}},
+		},
+		{
+			Name: "sqlite-breaks-count-by-boot-clock", Invariant: "I8", File: "sqlitelock/statements.go",
+			Breaks:  "How long ago a lock was broken counts by the boot-time clock of another boot.",
+			Old:     "CASE WHEN boot_id = ?2 THEN ?3 - at ELSE",
+			New:     "CASE WHEN boot_id <> '' OR ?2 = '' THEN ?3 - at ELSE",
+			FoundBy: []Finder{{"sqlitelock", "TestBreaksOutliveReboot"}},
 		},
 	}
 }
