@@ -67,10 +67,14 @@ type Lock struct {
 	Mode        Mode      // of the holders
 	Limit       int       // of a Semaphore; else 0
 	Holders     []Holding // live leases, and what KeepFor keeps closed; in the order of their grants
-	Queue       []Waiting // in order; List may leave it out
-	QueueLength int       // always given
+	Queue       []Waiting // in order, at least the first ShownPlaces; List may leave it out
+	QueueLength int       // of all; always given
 	LastToken   uint64    // of the latest grant; 0 if the store knows none
 }
+
+// ShownPlaces is how many places of a long queue Inspect must describe. An
+// engine may leave out those behind, which would hold its store up.
+const ShownPlaces = 256
 
 // A Holding is one live lease of a Lock.
 type Holding struct {

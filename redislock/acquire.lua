@@ -12,6 +12,7 @@
 --        {-3}                       the last token is not a usable number
 --        {-4, limit}                the name is in use with this limit
 --        {2, record}                the name has a record
+--        {MORE}                     there is more to do first: send it again
 -- All replies but the first and a place leave the store unchanged, but for
 -- what settle does.
 
@@ -25,7 +26,9 @@ if s.lock and s.lock.err then
   return redis.error_reply(s.lock.err)
 end
 local r = request(4)
-settle(s)
+if not settle(s) then
+  return { MORE }
+end
 
 local reply = repeated(s, r)
 if reply then
@@ -33,8 +36,10 @@ if reply then
 end
 local record = ARGV[12] == '1' and redis.call('GET', s.record)
 if record then
-  quit(s, r.id)
-  settle(s)
+  quit(s, { r.id })
+  if not settle(s) then
+    return { MORE }
+  end
   return { 2, string.sub(record, 33) }
 end
 reply = refused(s, r)

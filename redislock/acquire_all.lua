@@ -5,6 +5,7 @@
 -- Reply  {1, token of each}      granted, now or by an earlier copy
 --        {0, index from 0, {…}}  the first that was not granted, and the reply
 --                                that acquire.lua would have given
+--        {MORE}                  there is more to do first: send it again
 
 local states, requests = {}, {}
 for i = 0, #KEYS / 8 - 1 do
@@ -15,8 +16,9 @@ for i = 0, #KEYS / 8 - 1 do
   local reply
   if redis.call('EXISTS', KEYS[8 * i + 8]) == 1 then
     reply = { -1 } -- INVARIANT I5
+  elseif not settle(s) then
+    return { MORE }
   else
-    settle(s)
     r.held = lease(s, r.id)
     reply = not r.held and refused(s, r)
   end

@@ -208,7 +208,7 @@ func (s *survey) sample(ctx context.Context, server *server, all *sample) error 
 func (s *survey) count(ctx context.Context, server *server, names []string, all *sample) error {
 	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
 	defer cancel()
-	found, err := s.inspect(ctx, names, false)
+	found, err := s.inspect(ctx, names, 0)
 	if err != nil {
 		return err
 	}

@@ -98,7 +98,7 @@ func TestCheckRights(t *testing.T) {
 		texts  []string
 	}{
 		{
-			"~* resetchannels +evalsha +eval +exists +get +set +del +pttl +pexpire +time +info +scan +zcard +zcount +zscore +zrange +zrangebyscore +hget +hmget +getrange +hkeys +zrank",
+			"~* resetchannels +evalsha +eval +exists +get +set +del +pttl +pexpire +time +info +scan +zcard +zcount +zscore +zrange +zrangebyscore +hget +hmget +getrange +hscan +zrank",
 			nil, "rights", driver.OK, []string{"this user may run all commands"},
 		},
 		{"~* &* +@all -evalsha", []string{"rights", "locks"}, "rights", driver.Fail, []string{"may not run evalsha: give it +evalsha"}},

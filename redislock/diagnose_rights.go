@@ -57,10 +57,10 @@ func engineRights() []right {
 		{words: []string{"EVALSHA", unknown, "1"}}, {words: []string{"EVAL", "return 1", "1"}},
 		word("GET"), word("EXISTS"), word("PTTL"), word("PEXPIREAT", fmt.Sprint(soon)), word("PEXPIRE", probeLife),
 		word("ZADD", "XX", "0", "m"), word("ZREM", "m"), word("ZCARD"), word("ZCOUNT", "0", "1"), word("ZSCORE", "m"),
-		word("ZRANK", "m"), word("ZRANGE", "0", "0"), word("ZRANGEBYSCORE", "0", "1"),
-		word("HGET", "f"), word("HMGET", "f"), word("HDEL", "f"), word("HKEYS"), word("GETRANGE", "0", "0"),
+		word("ZRANK", "m"), word("ZMSCORE", "m"), word("ZRANGE", "0", "0"), word("ZRANGEBYSCORE", "0", "1"),
+		word("HGET", "f"), word("HMGET", "f"), word("HDEL", "f"), word("HSCAN", "0"), word("GETRANGE", "0", "0"),
 		{words: []string{"TIME"}, keyless: true}, {words: []string{"SCAN", "0", "COUNT", "1"}, keyless: true},
-		word("DEL"),
+		word("DEL"), word("UNLINK"),
 	}
 }
 

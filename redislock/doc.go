@@ -80,11 +80,10 @@
 //
 // A user needs the keys and channels that begin with the prefix, and the
 // commands evalsha, eval, exists, get, set, del, pttl, pexpire, time and scan;
-// for queues, shared leases and semaphores also pexpireat, zadd, zrem, zcard,
-// zcount, zscore, zrank, zrange, zrangebyscore, hget, hmget, hset, hdel and
-// hkeys; for records getrange; to break shared leases and permits hscan; for
-// one-time tokens nothing more. A Member needs
-// the first of these, and info. Without
+// for queues, shared leases and semaphores also unlink, pexpireat, zadd, zrem,
+// zcard, zcount, zscore, zmscore, zrank, zrange, zrangebyscore, hget, hmget,
+// hset, hdel and hscan; for records getrange; to break leases and for one-time
+// tokens nothing more. A Member needs the first of these, and info. Without
 // publish or subscribe locks work, and waiting relies on timers. A Guard needs
 // evalsha, eval, type, getrange, get, set, pttl, pexpire and persist, del for
 // Delete, and what its scripts run.

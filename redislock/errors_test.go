@@ -186,7 +186,7 @@ func TestRights(t *testing.T) {
 	server := testsvc.Redis(t)
 	admin := plain(t, server)
 	const documented = "+evalsha +eval +exists +get +getrange +set +del +pttl +pexpire +pexpireat +time +scan +subscribe +publish" +
-		" +zadd +zrem +zcard +zcount +zscore +zrank +zrange +zrangebyscore +hget +hmget +hset +hdel +hkeys"
+		" +zadd +zrem +zcard +zcount +zscore +zrank +zmscore +zrange +zrangebyscore +hget +hmget +hset +hdel +hscan +unlink"
 	engine := func(t *testing.T, rights string) *Engine {
 		t.Helper()
 		do(t, admin, "ACL SETUSER app reset on >"+secret+" "+rights)
@@ -210,12 +210,12 @@ func TestRights(t *testing.T) {
 		holder := drivertest.Request("h", time.Minute)
 		drivertest.Granted(t, e, holder)
 		waiter := queued(t, e, drivertest.Request("h", time.Minute), time.Minute, 1)
-		do(t, admin, "ACL SETUSER app -hget")
+		do(t, admin, "ACL SETUSER app -zmscore")
 		if err := e.Release(t.Context(), driver.ReleaseRequest{Name: "h", LeaseID: holder.LeaseID}); err != nil {
 			t.Errorf("the lease is over, and release says %v", err)
 		}
 		wantIs(t, "refresh", refresh(t, e, waiter).Err, driver.ErrPermission)
-		do(t, admin, "ACL SETUSER app +hget")
+		do(t, admin, "ACL SETUSER app +zmscore")
 		handed(t, e, waiter)
 	})
 	t.Run("other keys", func(t *testing.T) {

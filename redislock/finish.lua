@@ -7,7 +7,7 @@ local function finish(s, id, h)
     redis.call('DEL', s.key)
     s.lock = nil
   else
-    leave(s, id, h)
+    leave(s, { id }, h.permits)
   end
 end
 
@@ -24,5 +24,6 @@ local function close(s, id, h, ms)
   redis.call('ZREM', s.holders, id)
   redis.call('HDEL', s.detail, 'h' .. id)
   h.ends, h.ttl = millis() + ms, ms
-  enter(s, '-' .. id .. ' ' .. h.token, h)
+  h.member = '-' .. id .. ' ' .. h.token
+  enter(s, { h })
 end

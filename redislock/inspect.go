@@ -3,10 +3,8 @@ package redislock
 import (
 	"cmp"
 	"context"
-	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/holdfast-locks/holdfast/driver"
 )
@@ -16,7 +14,7 @@ func (e *Engine) Inspect(ctx context.Context, name string) (driver.Lock, error) 
 	if err := e.enter(ctx, name); err != nil {
 		return driver.Lock{}, err
 	}
-	found, err := e.inspect(ctx, []string{name}, true)
+	found, err := e.inspect(ctx, []string{name}, driver.ShownPlaces)
 	if err != nil {
 		return driver.Lock{}, err
 	}
@@ -27,20 +25,62 @@ func (e *Engine) Inspect(ctx context.Context, name string) (driver.Lock, error) 
 type inspection struct {
 	lock driver.Lock
 	err  error
+
+	value  string
+	left   int64 // ms; unheld if nobody has the lock
+	now    int64 // ms of the server's clock
+	leases []entry
+	rest   bool // there are more leases
+	places []entry
+	next   string // number of the last place looked at, if there are more
 }
 
-// inspect asks for names that one script call may treat together, with their
-// places or only the number of these.
-func (e *Engine) inspect(ctx context.Context, names []string, places bool) ([]inspection, error) {
+// unheld is the ms left of a lock that nobody has.
+const unheld = -2
+
+// inspect asks for names that one script call may treat together, with at most
+// so many places of each.
+func (e *Engine) inspect(ctx context.Context, names []string, places int) ([]inspection, error) {
+	found := make([]inspection, len(names))
+	todo := make([]int, len(names))
+	for i := range todo {
+		todo[i] = i
+	}
+	for len(todo) > 0 {
+		var asked []string
+		for _, i := range todo {
+			asked = append(asked, names[i])
+		}
+		items, err := e.inspectSome(ctx, asked, places, "-inf")
+		if err != nil {
+			return nil, err
+		}
+		var again []int
+		for n, i := range todo {
+			if isMore(items[n]) {
+				again = append(again, i)
+				continue
+			}
+			found[i].parse(names[i], items[n])
+		}
+		todo = again
+	}
+	for i := range found {
+		if err := e.inspectRest(ctx, &found[i], places); err != nil {
+			return nil, err
+		}
+		found[i].describe()
+	}
+	return found, nil
+}
+
+// inspectSome is one call of inspect.lua.
+func (e *Engine) inspectSome(ctx context.Context, names []string, places int, from string) ([]any, error) {
 	keys := make([]string, 0, 6*len(names))
 	for _, name := range names {
 		keys = append(keys, e.keys.state(name)[:6]...)
 	}
-	which := "0"
-	if places {
-		which = "1"
-	}
-	reply, err := e.exec(ctx, e.scripts.inspect, keys, []string{which})
+	reply, err := e.exec(ctx, e.scripts.inspect, keys, []string{strconv.Itoa(places), from})
 	if err != nil {
 		return nil, err
 	}
@@ -48,151 +88,52 @@ func (e *Engine) inspect(ctx context.Context, names []string, places bool) ([]in
 	if !ok || len(items) != len(names) {
 		return nil, errMalformed("inspect", reply)
 	}
-	found := make([]inspection, len(names))
-	for i, name := range names {
-		found[i].lock, found[i].err = parseInspect(name, items[i])
-	}
-	return found, nil
+	return items, nil
 }
 
-// parseInspect reads what inspect.lua says of one name.
-func parseInspect(name string, reply any) (driver.Lock, error) {
-	if text, ok := reply.(string); ok {
-		return driver.Lock{}, serverError(text)
-	}
-	items, _ := reply.([]any)
-	if len(items) != 7 {
-		return driver.Lock{}, errMalformed("inspect", reply)
-	}
-	now, ok1 := items[0].(int64)
-	left, ok2 := items[1].(int64)
-	text, ok3 := items[2].(string)
-	last, ok4 := items[3].(string)
-	leases, ok5 := parseEntries(items[4])
-	places, ok6 := parseEntries(items[5])
-	length, ok7 := items[6].(int64)
-	if !ok1 || !ok2 || !ok3 || !ok4 || !ok5 || !ok6 || !ok7 {
-		return driver.Lock{}, errMalformed("inspect", reply)
-	}
-	lock := driver.Lock{Name: name, QueueLength: int(length)}
-	if last != "" {
-		token, err := parseToken(last)
+// inspectRest asks for what one call could not look at.
+func (e *Engine) inspectRest(ctx context.Context, found *inspection, places int) error {
+	name := found.lock.Name
+	for found.err == nil && found.next != "" && len(found.places) < places {
+		items, err := e.inspectSome(ctx, []string{name}, places, found.next)
 		if err != nil {
-			return driver.Lock{}, errFence()
+			return err
 		}
-		lock.LastToken = token
+		var page inspection
+		page.parse(name, items[0])
+		found.err, found.next = page.err, page.next
+		found.places = append(found.places, page.places[:min(len(page.places), places-len(found.places))]...)
 	}
-	const free = -2
-	if left != free {
-		describeHolders(&lock, text, left, leases, now)
+	if found.err != nil || !found.rest {
+		return nil
 	}
-	for _, e := range places {
-		if w, ok := waiting(e, now); ok {
-			lock.Queue = append(lock.Queue, w)
+	known := map[string]bool{}
+	for _, l := range found.leases {
+		known[l.name] = true
+	}
+	group, _, _ := strings.Cut(strings.TrimPrefix(found.value, "*"), " ")
+	keys := e.keys.state(name)
+	for cursor := ""; cursor != "0"; {
+		reply, err := e.exec(ctx, e.scripts.inspectRest, []string{keys[2], keys[5]}, []string{cmp.Or(cursor, "0"), group})
+		if err != nil {
+			return err
+		}
+		items, _ := reply.([]any)
+		if len(items) != 2 {
+			return errMalformed("inspect", reply)
+		}
+		next, ok1 := items[0].(string)
+		leases, ok2 := parseEntries(items[1])
+		if !ok1 || !ok2 {
+			return errMalformed("inspect", reply)
+		}
+		cursor = next
+		for _, l := range leases {
+			if !known[l.name] && l.ends > found.now {
+				known[l.name] = true
+				found.leases = append(found.leases, l)
+			}
 		}
 	}
-	return lock, nil
-}
-
-// describeHolders sets what the lock's key, with its expiry, and its leases
-// say.
-func describeHolders(lock *driver.Lock, text string, left int64, leases []entry, now int64) {
-	limit, ok := parseGroup(text)
-	if !ok || len(leases) == 0 {
-		lock.Holders = []driver.Holding{holding(text, left)}
-		return
-	}
-	if lock.Mode = driver.Shared; limit > 0 {
-		lock.Mode, lock.Limit = driver.Semaphore, limit
-	}
-	for _, e := range leases {
-		if h, ok := member(e, now); ok {
-			lock.Holders = append(lock.Holders, h)
-		}
-	}
-	slices.SortFunc(lock.Holders, func(a, b driver.Holding) int { return cmp.Compare(a.Token, b.Token) })
-}
-
-// holding describes the lease that a lock's value and its expiry say.
-func holding(text string, left int64) driver.Holding {
-	v, ok := parseValue(text)
-	if !ok {
-		return driver.Holding{ExpiresIn: expiresIn(left)}
-	}
-	if ttl := v.ttl.Milliseconds(); left < 0 || left > ttl {
-		left = ttl // as the next acquire will clamp it
-	}
-	return driver.Holding{LeaseID: v.id, Token: v.token, Holder: v.holder, ExpiresIn: expiresIn(left), Released: v.released}
-}
-
-// An entry is a member of a sorted set with its record: a lease or a place.
-type entry struct {
-	name   string
-	ends   int64 // ms of the server's clock
-	record string
-}
-
-// left returns how long an entry lasts, at most ttl, as the next request for
-// the name will clamp it.
-func (e entry) left(now, ttl int64) time.Duration { return expiresIn(max(min(e.ends-now, ttl), 0)) }
-
-// parseEntries reads names, ends and records, one after the other.
-func parseEntries(reply any) ([]entry, bool) {
-	items, ok := reply.([]any)
-	if !ok || len(items)%3 != 0 {
-		return nil, false
-	}
-	var entries []entry
-	for group := range slices.Chunk(items, 3) {
-		name, ok1 := group[0].(string)
-		ends, ok2 := group[1].(string)
-		record, ok3 := group[2].(string)
-		ms, err := strconv.ParseInt(ends, 10, 64)
-		if !ok1 || !ok2 || !ok3 || err != nil {
-			return nil, false
-		}
-		entries = append(entries, entry{name, ms, record})
-	}
-	return entries, true
-}
-
-// member describes one of several leases; state.lua has the form.
-func member(e entry, now int64) (h driver.Holding, ok bool) {
-	id, released := strings.CutPrefix(e.name, "-")
-	id, _, _ = strings.Cut(id, " ")
-	head, holder, ok := cutFields(e.record, 3)
-	if !ok {
-		return h, false
-	}
-	return driver.Holding{
-		LeaseID: driver.LeaseID(id), Token: uint64(head[1]), Permits: int(head[2]),
-		Holder: parseHolder(holder), ExpiresIn: e.left(now, head[0]), Released: released,
-	}, true
-}
-
-// waiting describes a place; queue.lua has the form.
-func waiting(e entry, now int64) (w driver.Waiting, ok bool) {
-	head, rest, ok := cutFields(e.record, 7)
-	_, holder, ok2 := strings.Cut(rest, " ") // without the inbox
-	if !ok || !ok2 {
-		return w, false
-	}
-	return driver.Waiting{
-		LeaseID: driver.LeaseID(e.name), Mode: driver.Mode(head[1]), Permits: int(head[3]), Holder: parseHolder(holder),
-		Since: time.Duration(min(max(now-head[6], 0), maxTTL.Milliseconds())) * time.Millisecond, ExpiresIn: e.left(now, head[0]),
-	}, true
-}
-
-// cutFields reads n numbers, each with a space behind it, and returns what
-// follows.
-func cutFields(s string, n int) (fields []int64, rest string, ok bool) {
-	for range n {
-		field, after, found := strings.Cut(s, " ")
-		v, err := strconv.ParseInt(field, 10, 64)
-		if !found || err != nil || v < 0 {
-			return nil, "", false
-		}
-		fields, s = append(fields, v), after
-	}
-	return fields, s, true
+	return nil
 }

@@ -2,50 +2,83 @@
 --
 -- KEYS   for each name six: the lock, its last token, holders, queue, waiters,
 --        detail
--- ARGV   1 1 to report the places, 0 only their number
--- Reply  for each name: {now, ms left, value, last token, leases, places, n},
---        or the text of the server's error. now is the server's clock in ms,
---        ms left is -1 without an end and -2 if the name is free, '' is for no
---        token. leases: for each member its name, its end, and its record, if
---        the key's group is live. places: for each place the lease ID, its end
---        and its record; n is the number of all.
+-- ARGV   1 how many places of each to report at most   2 number of the place
+--        behind which to begin; -inf at first
+-- Reply  for each name: {now, ms left, value, last token, leases, places, n,
+--        rest, next}, -6 to ask for it again, or the text of the server's
+--        error. now is the server's clock in ms, ms left is -1 without an end
+--        and -2 if the name is free, '' is for no token. leases: for each
+--        member its name, its end, and its record, if the key's group is live;
+--        rest is 1 if there are more, for inspect_rest.lua. places: for each
+--        place the lease ID, its end and its record; n is the number of all,
+--        and next the number of the last one looked at, '' if it was the last.
 
 local time = redis.call('TIME')
 local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
 
--- describe adds a member, its end and its record to list, unless it is over.
-local function describe(list, detail, mark, member, ends)
-  local record = redis.call('HGET', detail, mark .. member)
-  if record and ends and tonumber(ends) > now then
-    list[#list + 1], list[#list + 2], list[#list + 3] = member, ends, record
+-- So many leases and places are looked at in one call.
+local ROOM = 256
+local room = ROOM
+
+local function num(n)
+  return string.format('%.0f', n)
+end
+
+-- describe adds members, their ends and records to list, unless they are over.
+local function describe(list, detail, mark, members, ends)
+  local fields = {}
+  for i, member in ipairs(members) do
+    fields[i] = mark .. member
   end
+  local records = #fields > 0 and redis.call('HMGET', detail, unpack(fields)) or {}
+  for i, member in ipairs(members) do
+    if records[i] and ends[i] and tonumber(ends[i]) > now then
+      list[#list + 1], list[#list + 2], list[#list + 3] = member, ends[i], records[i]
+    end
+  end
+end
+
+-- halves splits a list of members and numbers, by turns.
+local function halves(list)
+  local members, numbers = {}, {}
+  for i = 1, #list, 2 do
+    members[#members + 1], numbers[#numbers + 1] = list[i], list[i + 1]
+  end
+  room = room - #members
+  return members, numbers
 end
 
 local function inspect(first)
   local value = redis.call('GET', KEYS[first])
   local last = redis.call('GET', KEYS[first + 1]) or ''
   local holders, queue, waiters, detail = KEYS[first + 2], KEYS[first + 3], KEYS[first + 4], KEYS[first + 5]
-  local reply = { now, -2, value or '', last, {}, {}, 0 }
+  local reply = { now, -2, value or '', last, {}, {}, 0, 0, '' }
   if value then
     reply[2] = redis.call('PTTL', KEYS[first])
   end
   if redis.call('EXISTS', holders, queue, waiters, detail) == 0 then
     return reply
   end
-  local known = redis.call('HMGET', detail, 'group', 'seen')
-  if value and known[1] and string.match(value, '^%*([0-9a-f]+) %d+$') == known[1] then
-    local all = redis.call('ZRANGE', holders, 0, -1, 'WITHSCORES')
-    for i = 1, #all, 2 do
-      describe(reply[5], detail, 'h', all[i], all[i + 1])
-    end
-    if #all > 0 and #reply[5] == 0 then
-      reply[2] = -2 -- all are over, and the next request will find it out
-    end
+  local known, live = redis.call('HMGET', detail, 'group', 'seen'), '(' .. num(now)
+  local mine = value and known[1] and string.match(value, '^%*([0-9a-f]+) %d+$') == known[1]
+  local leases = mine and ARGV[2] == '-inf' and redis.call('ZCOUNT', holders, live, '+inf') or 0
+  local places = math.min(tonumber(ARGV[1]), redis.call('ZCARD', queue))
+  if room < ROOM and leases + places > room then
+    return -6
+  end
+  if leases > 0 then
+    reply[8] = leases > room and 1 or 0
+    describe(reply[5], detail, 'h', halves(redis.call('ZRANGEBYSCORE', holders, live, '+inf', 'WITHSCORES', 'LIMIT', 0, room)))
+  elseif mine and redis.call('EXISTS', holders) == 1 then
+    reply[2] = -2 -- all are over, and the next request will find it out
   end
   if known[2] and redis.call('ZCARD', queue) == redis.call('ZCARD', waiters) then
-    reply[7] = redis.call('ZCOUNT', waiters, '(' .. string.format('%.0f', now), '+inf')
-    for _, id in ipairs(ARGV[1] ~= '0' and redis.call('ZRANGE', queue, 0, -1) or {}) do
-      describe(reply[6], detail, 'w', id, redis.call('ZSCORE', waiters, id))
+    reply[7] = redis.call('ZCOUNT', waiters, live, '+inf')
+    local n = math.min(places, math.max(room, 1))
+    local ids, numbers = halves(redis.call('ZRANGEBYSCORE', queue, '(' .. ARGV[2], '+inf', 'WITHSCORES', 'LIMIT', 0, n))
+    if #ids > 0 then
+      describe(reply[6], detail, 'w', ids, redis.call('ZMSCORE', waiters, unpack(ids)))
+      reply[9] = #ids == n and numbers[n] or ''
     end
   end
   return reply

@@ -70,7 +70,7 @@ func (e *Engine) listNames(ctx context.Context, names []string, yield func(drive
 	}
 	for _, group := range groups {
 		for step := range slices.Chunk(group, scanStep) {
-			found, err := e.inspect(ctx, step, false)
+			found, err := e.inspect(ctx, step, 0)
 			if err != nil {
 				yield(driver.Lock{}, err)
 				return false

@@ -35,7 +35,7 @@ func (e *Engine) Acquire(ctx context.Context, req driver.AcquireRequest) (driver
 	if req.Replicas > 0 {
 		reply, acked, err = e.acquireReplicated(ctx, req, keys, args)
 	} else {
-		reply, err = e.exec(ctx, e.scripts.acquire, keys, args)
+		reply, err = e.execAll(ctx, e.scripts.acquire, keys, args)
 	}
 	if err != nil {
 		return driver.AcquireReply{}, err
@@ -71,24 +71,37 @@ func (e *Engine) Extend(ctx context.Context, reqs []driver.ExtendRequest) []erro
 	errs := make([]error, len(reqs))
 	name := func(i int) string { return reqs[i].Name }
 	e.batch(ctx, len(reqs), name, func(i int, err error) { errs[i] = err }, func(group []int) {
-		keys := make([]string, 0, 4*len(group))
-		args := make([]string, 0, 2*len(group))
-		for _, i := range group {
-			keys = append(keys, e.keys.leases(reqs[i].Name)...)
-			args = append(args, string(reqs[i].LeaseID), formatMS(reqs[i].TTL))
-		}
-		reply, err := e.exec(ctx, e.scripts.extend, keys, args)
-		answers := make([]error, len(group))
-		if err == nil {
-			err = parseExtend(reply, answers)
-		}
-		for n, i := range group {
-			if errs[i] = err; err == nil {
-				errs[i] = answers[n]
-			}
+		for len(group) > 0 {
+			group = e.extend(ctx, reqs, group, errs)
 		}
 	})
 	return errs
+}
+
+// extend asks for one group, and returns those that have to be asked for again.
+func (e *Engine) extend(ctx context.Context, reqs []driver.ExtendRequest, group []int, errs []error) (again []int) {
+	keys := make([]string, 0, 4*len(group))
+	args := make([]string, 0, 2*len(group))
+	for _, i := range group {
+		keys = append(keys, e.keys.leases(reqs[i].Name)...)
+		args = append(args, string(reqs[i].LeaseID), formatMS(reqs[i].TTL))
+	}
+	reply, err := e.exec(ctx, e.scripts.extend, keys, args)
+	items, _ := reply.([]any)
+	if err == nil && len(items) != len(group) {
+		err = errMalformed("extend", reply)
+	}
+	for n, i := range group {
+		switch {
+		case err != nil:
+			errs[i] = err
+		case isMore(items[n]):
+			again = append(again, i)
+		default:
+			errs[i] = parseExtend(items[n])
+		}
+	}
+	return again
 }
 
 // batch calls run with the indexes of those of n requests that one script call
@@ -127,14 +140,24 @@ func (e *Engine) release(ctx context.Context, req driver.ReleaseRequest) error {
 	if req.Cancel {
 		remember = formatMS(driver.TombstoneTTL)
 	}
-	reply, err := e.exec(ctx, e.scripts.release,
-		append(e.keys.state(req.Name), e.keys.tombstone(req.Name, req.LeaseID)),
-		append(e.common(), string(req.LeaseID), formatMS(max(req.KeepFor, 0)), remember))
-	if err != nil {
-		return err
+	keys := append(e.keys.state(req.Name), e.keys.tombstone(req.Name, req.LeaseID))
+	args := append(e.common(), string(req.LeaseID), formatMS(max(req.KeepFor, 0)), remember)
+	var all released
+	for {
+		reply, err := e.exec(ctx, e.scripts.release, keys, args)
+		if err == nil {
+			err = all.parse(reply)
+		}
+		switch {
+		case err != nil && all.ended:
+			return halfDone("released", err) // INVARIANT I6: a repeat goes on
+		case err != nil:
+			return err
+		case !all.more:
+			if all.ended {
+				e.inbox.ended()
+			}
+			return all.err()
+		}
 	}
-	if err = parseRelease(reply); err == nil {
-		e.inbox.ended()
-	}
-	return err
 }

@@ -149,21 +149,16 @@ func TestMalformedReplies(t *testing.T) {
 			t.Errorf("acquire: %v is %+v", reply, got)
 		}
 		wantIs(t, fmt.Sprint("acquire ", reply), err, nil)
-		err = parseRelease(reply)
-		if err == nil {
+		var all released
+		if all.parse(reply) == nil {
 			t.Errorf("release: %v is a success", reply)
 		}
-		errs := make([]error, 1)
-		if err := parseExtend([]any{reply}, errs); err == nil && errs[0] == nil && reply != int64(1) {
+		if err := parseExtend(reply); err == nil && reply != int64(1) {
 			t.Errorf("extend: %v is a success", reply)
 		}
-		if parseExtend(reply, make([]error, 7)) == nil {
-			t.Errorf("extend: %v answers seven", reply)
-		}
-		if _, ok := reply.(string); !ok {
-			if lock, err := parseInspect("n", reply); err == nil {
-				t.Errorf("inspect: %v is %+v", reply, lock)
-			}
+		var found inspection
+		if found.parse("n", reply); found.err == nil {
+			t.Errorf("inspect: %v is %+v", reply, found)
 		}
 		if _, _, err := parseScan(reply); err == nil {
 			t.Errorf("scan: %v is a page", reply)
@@ -176,12 +171,13 @@ func FuzzInspectReply(f *testing.F) {
 	f.Add(int64(-1), "mine", "17")
 	f.Add(int64(1<<62), string(driver.NewLeaseID())+" 1 2 {}", "x")
 	f.Fuzz(func(t *testing.T, left int64, value, last string) {
-		lock, err := parseInspect("n", []any{int64(0), left, value, last, []any{}, []any{}, int64(0)})
-		if err != nil {
-			wantIs(t, "inspect", err, driver.ErrKindMismatch)
+		var found inspection
+		found.parse("n", []any{int64(0), left, value, last, []any{}, []any{}, int64(0), int64(0), ""})
+		if found.describe(); found.err != nil {
+			wantIs(t, "inspect", found.err, driver.ErrKindMismatch)
 			return
 		}
-		for _, h := range lock.Holders {
+		for _, h := range found.lock.Holders {
 			if h.ExpiresIn < time.Millisecond && h.ExpiresIn != driver.Never {
 				t.Errorf("%d ms left of %q: %s", left, value, h.ExpiresIn)
 			}

@@ -13,39 +13,60 @@ func (e *Engine) Refresh(ctx context.Context, reqs []driver.RefreshRequest) []dr
 	replies := make([]driver.RefreshReply, len(reqs))
 	name := func(i int) string { return reqs[i].Name }
 	e.batch(ctx, len(reqs), name, func(i int, err error) { replies[i].Err = err }, func(group []int) {
-		keys := make([]string, 0, 7*len(group))
-		args := e.common()
-		for _, i := range group {
-			keys = append(keys, e.keys.state(reqs[i].Name)...)
-			args = append(args, string(reqs[i].LeaseID), formatMS(reqs[i].WaiterTTL))
-		}
-		subscription := e.inbox.subscription()
-		reply, err := e.exec(ctx, e.scripts.refresh, keys, args)
-		answers := make([]driver.RefreshReply, len(group))
-		if err == nil {
-			err = parseRefresh(reply, answers)
-		}
-		for n, i := range group {
-			if replies[i].Err = err; err == nil {
-				replies[i] = answers[n]
-			}
-			switch {
-			case replies[i].Err != nil:
-			case replies[i].Outcome == driver.Granted:
-				e.inbox.expect(reqs[i].LeaseID)
-			default:
-				e.inbox.waits(reqs[i].LeaseID, subscription)
-			}
+		for len(group) > 0 {
+			group = e.refresh(ctx, reqs, group, replies)
 		}
 	})
 	return replies
+}
+
+// refresh asks for one group, and returns those that have to be asked for
+// again.
+func (e *Engine) refresh(ctx context.Context, reqs []driver.RefreshRequest, group []int, replies []driver.RefreshReply) (again []int) {
+	keys := make([]string, 0, 7*len(group))
+	args := e.common()
+	for _, i := range group {
+		keys = append(keys, e.keys.state(reqs[i].Name)...)
+		args = append(args, string(reqs[i].LeaseID), formatMS(reqs[i].WaiterTTL))
+	}
+	subscription := e.inbox.subscription()
+	reply, err := e.exec(ctx, e.scripts.refresh, keys, args)
+	items, _ := reply.([]any)
+	if err == nil && len(items) != len(group) {
+		err = errMalformed("refresh", reply)
+	}
+	for n, i := range group {
+		if err != nil {
+			replies[i].Err = err
+			continue
+		}
+		if isMore(items[n]) {
+			again = append(again, i)
+			continue
+		}
+		replies[i] = parseRefresh(items[n])
+		switch {
+		case replies[i].Err != nil:
+		case replies[i].Outcome == driver.Granted:
+			e.inbox.expect(reqs[i].LeaseID)
+		default:
+			e.inbox.waits(reqs[i].LeaseID, subscription)
+		}
+	}
+	return again
 }
 
 func (e *Engine) downgrade(ctx context.Context, req driver.DowngradeRequest) error {
 	if err := e.enter(ctx, req.Name); err != nil {
 		return err
 	}
-	reply, err := e.exec(ctx, e.scripts.downgrade, e.keys.state(req.Name), append(e.common(), string(req.LeaseID)))
+	keys, args := e.keys.state(req.Name), append(e.common(), string(req.LeaseID))
+	reply, err := e.execAll(ctx, e.scripts.downgrade, keys, args)
+	for err == nil && reply == int64(2) {
+		if reply, err = e.execAll(ctx, e.scripts.downgrade, keys, args); err != nil {
+			return halfDone("made shared", err) // INVARIANT I6: a repeat goes on
+		}
+	}
 	if err != nil {
 		return err
 	}
@@ -80,7 +101,7 @@ func (e *Engine) AcquireAll(ctx context.Context, reqs []driver.AcquireRequest) (
 		keys = append(append(keys, e.keys.state(req.Name)...), e.keys.tombstone(req.Name, req.LeaseID))
 		args = appendRequest(args, req)
 	}
-	reply, err := e.exec(ctx, e.scripts.acquireAll, keys, args)
+	reply, err := e.execAll(ctx, e.scripts.acquireAll, keys, args)
 	if err != nil {
 		return driver.GatherReply{}, err
 	}

@@ -35,25 +35,48 @@ local function tell(inbox, id, token)
   redis.pcall('PUBLISH', ARGV[2] .. inbox, id .. ' ' .. token)
 end
 
--- place returns what is known of a place, or nil.
-local function place(s, id)
-  local ends = s.places > 0 and redis.call('ZSCORE', s.waiters, id)
-  local record = ends and redis.call('HGET', s.detail, 'w' .. id)
+-- known returns what a record says of the place that ends at ends, or nil.
+local function known(id, ends, record)
   local ttl, mode, limit, permits, min, once, since, inbox, holder =
-    string.match(record or '', '^(%d+) (%d) (%d+) (%d+) (%d+) (%d) (%d+) (%x*) (.*)$')
+    string.match(ends and record or '', '^(%d+) (%d) (%d+) (%d+) (%d+) (%d) (%d+) (%x*) (.*)$')
   return ttl and {
     id = id, ends = tonumber(ends), ttl = tonumber(ttl), mode = tonumber(mode), limit = tonumber(limit),
     permits = tonumber(permits), min = min, once = once, since = since, inbox = inbox, holder = holder,
   }
 end
 
--- note records a place that stays where it is, or is a new one at the end.
+-- place returns what is known of a place, or nil.
+local function place(s, id)
+  local ends = s.places > 0 and redis.call('ZSCORE', s.waiters, id)
+  return ends and known(id, ends, redis.call('HGET', s.detail, 'w' .. id))
+end
+
+-- places returns what is known of each of ids; false for none.
+local function places(s, ids)
+  local all = {}
+  if #ids > 0 then
+    local ends, records = redis.call('ZMSCORE', s.waiters, unpack(ids)), redis.call('HMGET', s.detail, unpack(fields('w', ids)))
+    for i, id in ipairs(ids) do
+      all[i] = known(id, ends[i], records[i]) or false
+    end
+  end
+  return all
+end
+
+-- keepPlaces makes the companions of places last as long as one that ends at
+-- ends.
+local function keepPlaces(s, ends)
+  if ends > (s.saved or 0) then
+    keep(ends, s.queue, s.waiters, s.detail)
+    redis.call('HSET', s.detail, 'seen', num(millis()))
+    s.saved = ends
+  end
+end
+
+-- note writes the record of a place.
 local function note(s, p)
-  keep(p.ends, s.queue, s.waiters, s.detail)
-  redis.call('ZADD', s.waiters, num(p.ends), p.id)
   redis.call('HSET', s.detail, 'w' .. p.id, table.concat({
-    num(p.ttl), p.mode, num(p.limit), num(p.permits), p.min, p.once, p.since, p.inbox, p.holder }, ' '),
-    'seen', num(millis()))
+    num(p.ttl), p.mode, num(p.limit), num(p.permits), p.min, p.once, p.since, p.inbox, p.holder }, ' '))
 end
 
 -- join gives a place at the end of the queue. INVARIANT I7: numbers only grow.
@@ -61,61 +84,67 @@ local function join(s, p)
   local last = redis.call('ZRANGE', s.queue, -1, -1, 'WITHSCORES')[2]
   redis.call('ZADD', s.queue, num(tonumber(last or 0) + 1), p.id)
   s.places = s.places + 1
+  redis.call('ZADD', s.waiters, num(p.ends), p.id)
   note(s, p)
-  keep(p.ends, s.queue, s.waiters, s.detail) -- those that note has made
+  keepPlaces(s, p.ends) -- now that they are there
 end
 
 -- renew makes a place last at least ttl ms from now.
 local function renew(s, p, ttl)
-  if millis() + ttl > p.ends then
-    p.ends, p.ttl = millis() + ttl, ttl
+  if millis() + ttl <= p.ends then
+    return
+  end
+  p.ends = millis() + ttl
+  keepPlaces(s, p.ends)
+  redis.call('ZADD', s.waiters, num(p.ends), p.id)
+  if p.ttl ~= ttl then
+    p.ttl = ttl
     note(s, p)
   end
 end
 
--- quit gives a place up, and reports whether there was one.
-local function quit(s, id)
-  if s.places == 0 or redis.call('ZREM', s.queue, id) == 0 then
-    return false
-  end
-  redis.call('ZREM', s.waiters, id)
-  redis.call('HDEL', s.detail, 'w' .. id)
-  s.places = s.places - 1
-  return true
-end
-
--- sweep deletes the records of all members, or of all places.
-local function sweep(s, mark)
-  for _, field in ipairs(redis.call('HKEYS', s.detail)) do
-    if string.sub(field, 1, 1) == mark then
-      redis.call('HDEL', s.detail, field)
-    end
+-- quit gives places up, those that there are.
+local function quit(s, ids)
+  local n = s.places > 0 and #ids > 0 and redis.call('ZREM', s.queue, unpack(ids)) or 0
+  if n > 0 then
+    redis.call('ZREM', s.waiters, unpack(ids))
+    redis.call('HDEL', s.detail, unpack(fields('w', ids)))
+    s.places = s.places - n
   end
 end
 
 -- tidy makes the state that of this instant: it ends what has lasted its time,
--- and what lost a part because somebody deleted a key.
+-- and what lost a part because somebody deleted a key. If s.more is set, it is
+-- not done yet.
 local function tidy(s)
   if not s.busy then
     return
   end
-  if look(s) then
-    sweep(s, 'h')
+  local spoilt = look(s)
+  if spoilt then
     forget(s)
   end
   s.places = redis.call('ZCARD', s.queue)
   if s.places ~= redis.call('ZCARD', s.waiters) then
-    redis.call('DEL', s.queue, s.waiters)
-    sweep(s, 'w')
-    s.places = 0
+    redis.call('UNLINK', s.queue, s.waiters)
+    s.places, spoilt = 0, true
   end
-  rewind(s)
-  for _, member in ipairs(s.mine and redis.call('ZRANGEBYSCORE', s.holders, '-inf', num(millis())) or {}) do
-    leave(s, member, holding(s, member))
+  if spoilt then
+    s.mend = '0 ' .. (string.match(s.mend or '', ' (%d+)$') or '0') -- from the beginning
   end
-  for _, id in ipairs(s.places > 0 and redis.call('ZRANGEBYSCORE', s.waiters, '-inf', num(millis())) or {}) do
-    quit(s, id)
+  mend(s)
+  if s.more then
+    return
   end
+  local over = s.mine and take(s, redis.call('ZRANGEBYSCORE', s.holders, '-inf', num(millis()), 'LIMIT', 0, room)) or {}
+  if #over > 0 then
+    local permits = 0
+    for _, record in ipairs(redis.call('HMGET', s.detail, unpack(fields('h', over)))) do
+      permits = permits + tonumber(string.match(record or '', '^%d+ %d+ (%d+) ') or 0)
+    end
+    leave(s, over, permits)
+  end
+  quit(s, s.places > 0 and take(s, redis.call('ZRANGEBYSCORE', s.waiters, '-inf', num(millis()), 'LIMIT', 0, room)) or {})
   if s.mine and s.lock.left < 0 then
     seal(s) -- somebody took the expiry away
   end
@@ -124,7 +153,7 @@ end
 -- done deletes what is left of the companions when they hold nothing.
 local function done(s)
   if s.busy and not s.mine and s.places == 0 then
-    redis.call('DEL', s.holders, s.queue, s.waiters, s.detail)
+    redis.call('UNLINK', s.holders, s.queue, s.waiters, s.detail)
     s.busy = false
   end
 end

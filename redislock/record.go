@@ -12,18 +12,31 @@ func (e *Engine) complete(ctx context.Context, req driver.CompleteRequest) error
 	if err := e.enter(ctx, req.Name); err != nil {
 		return err
 	}
-	reply, err := e.exec(ctx, e.scripts.complete, e.keys.state(req.Name),
-		append(e.common(), string(req.LeaseID), string(req.LeaseID)+string(req.Record), formatMS(req.Retention)))
-	switch {
-	case err != nil:
-		return err
-	case reply == int64(1):
-		e.inbox.ended()
-		return nil
-	case reply == int64(0):
-		return driver.ErrLost
+	keys := e.keys.state(req.Name)
+	args := append(e.common(), string(req.LeaseID), string(req.LeaseID)+string(req.Record), formatMS(req.Retention), "-inf")
+	for stored := false; ; {
+		reply, err := e.exec(ctx, e.scripts.complete, keys, args)
+		if items, ok := reply.([]any); err == nil && ok && len(items) == 2 {
+			if from, ok := items[1].(string); ok {
+				stored = stored || items[0] == int64(1)
+				args[len(args)-1] = from
+				continue
+			}
+		}
+		switch {
+		case err != nil && stored:
+			return halfDone("stored", err) // INVARIANT I6: a repeat goes on
+		case err != nil:
+			return err
+		case reply == int64(1):
+			e.inbox.ended()
+			return nil
+		case reply == int64(0):
+			return driver.ErrLost
+		default:
+			return errMalformed("complete", reply)
+		}
 	}
-	return errMalformed("complete", reply)
 }
 
 // Recall implements driver.Recorder.

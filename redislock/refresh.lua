@@ -4,14 +4,37 @@
 -- ARGV   1, 2 as in queue.lua   for each place: lease ID, WaiterTTL in ms
 -- Reply  for each place: {1, token} it was handed the lock
 --        {0, ms left, holder, place}, {-3}  as in acquire.lua
---        {-5} neither place nor lease, or the text of the server's error
+--        {-5} neither place nor lease, {MORE} there is more to do first: send
+--        it again, or the text of the server's error
+
+-- So many pieces of work a name may be at least.
+local NAME = 4
+
+local states = {} -- by key: many places may be of one name
+local function state(first)
+  local s = states[KEYS[first]]
+  if not s then
+    if room < NAME then
+      return { more = true }
+    end
+    room = room - NAME
+    s = open(first)
+    if not (s.lock and s.lock.err) then
+      settle(s)
+    end
+    states[s.key] = s
+  end
+  return s
+end
 
 local function refresh(first, id, ttl)
-  local s = open(first)
+  local s = state(first)
   if s.lock and s.lock.err then
     return s.lock.err
   end
-  settle(s)
+  if s.more then
+    return { MORE }
+  end
   local h = lease(s, id)
   if h then
     local err = prolong(s, id, h, ttl)
@@ -25,7 +48,8 @@ local function refresh(first, id, ttl)
     return s.failed.err or s.failed
   end
   renew(s, p, ttl)
-  return way(s, rank(s, id))
+  s.way = s.way or way(s, 0)
+  return { s.way[1], s.way[2], s.way[3], rank(s, id) }
 end
 
 local replies = {}

@@ -31,7 +31,9 @@ func (e *Engine) acquireReplicated(ctx context.Context, req driver.AcquireReques
 			conn.Close() // something may be under way on it
 		}
 	}()
-	reply, err = e.ask(ctx, func() rueidis.RedisResult { return evalOn(ctx, conn, e.scripts.acquireText, keys, args) })
+	for reply = more; isMore(reply) && err == nil; {
+		reply, err = e.ask(ctx, func() rueidis.RedisResult { return evalOn(ctx, conn, e.scripts.acquireText, keys, args) })
+	}
 	if err != nil || !isGranted(reply) {
 		return reply, 0, err
 	}

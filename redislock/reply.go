@@ -94,24 +94,18 @@ func parseAcquireAll(reply any, reqs []driver.AcquireRequest) (driver.GatherRepl
 	return all, nil
 }
 
-// parseRefresh fills replies, one per request.
-func parseRefresh(reply any, replies []driver.RefreshReply) error {
-	items, _ := reply.([]any)
-	if len(items) != len(replies) {
-		return errMalformed("refresh", reply)
+// parseRefresh reads what refresh.lua says of one place.
+func parseRefresh(reply any) (answer driver.RefreshReply) {
+	if text, ok := reply.(string); ok {
+		answer.Err = serverError(text)
+		return answer
 	}
-	for i, item := range items {
-		if text, ok := item.(string); ok {
-			replies[i].Err = serverError(text)
-			continue
-		}
-		if list, ok := item.([]any); ok && len(list) == 1 && list[0] == int64(-5) {
-			replies[i].Err = driver.ErrLost
-			continue
-		}
-		replies[i].AcquireReply, replies[i].Err = parseAcquire(item, 0)
+	if list, ok := reply.([]any); ok && len(list) == 1 && list[0] == int64(-5) {
+		answer.Err = driver.ErrLost
+		return answer
 	}
-	return nil
+	answer.AcquireReply, answer.Err = parseAcquire(reply, 0)
+	return answer
 }
 
 // errKind reports leases or places of another kind.
@@ -137,47 +131,53 @@ func expiresIn(ms int64) time.Duration {
 	return time.Duration(max(ms, 1)) * time.Millisecond
 }
 
-// parseExtend fills errs, one per request.
-func parseExtend(reply any, errs []error) error {
-	items, _ := reply.([]any)
-	if len(items) != len(errs) {
-		return errMalformed("extend", reply)
-	}
-	for i, item := range items {
-		switch item := item.(type) {
-		case string:
-			errs[i] = serverError(item)
-		case int64:
-			switch item {
-			case 1:
-			case 0:
-				errs[i] = driver.ErrLost
-			default:
-				errs[i] = errMalformed("extend", item)
-			}
-		default:
-			errs[i] = errMalformed("extend", item)
+// parseExtend reads what extend.lua says of one lease.
+func parseExtend(reply any) error {
+	switch reply := reply.(type) {
+	case string:
+		return serverError(reply)
+	case int64:
+		switch reply {
+		case 1:
+			return nil
+		case 0:
+			return driver.ErrLost
 		}
 	}
-	return nil
+	return errMalformed("extend", reply)
 }
 
-func parseRelease(reply any) error {
+// A released is what the calls of release.lua for one request have said.
+type released struct {
+	ended   bool   // the lease
+	refused string // why the cancel is not remembered
+	more    bool   // there is more to do
+}
+
+// parse adds another reply.
+func (r *released) parse(reply any) error {
 	items, _ := reply.([]any)
-	if len(items) != 2 {
+	if len(items) != 3 {
 		return errMalformed("release", reply)
 	}
 	found, ok1 := items[0].(int64)
 	refused, ok2 := items[1].(string)
-	switch {
-	case !ok1 || !ok2 || found < 0 || found > 1:
+	more, ok3 := items[2].(int64)
+	if !ok1 || !ok2 || !ok3 || found < 0 || found > 1 || more < 0 || more > 1 {
 		return errMalformed("release", reply)
-	case refused != "" && found == 1:
+	}
+	r.ended, r.refused, r.more = r.ended || found == 1, refused, more == 1
+	return nil
+}
+
+func (r *released) err() error {
+	switch {
+	case r.refused != "" && r.ended:
 		// Not one of the definite errors: the lease was ended.
-		return fmt.Errorf("released, but the server did not remember the cancel: it says %q", refused)
-	case refused != "":
-		return serverError(refused)
-	case found == 0:
+		return fmt.Errorf("released, but the server did not remember the cancel: it says %q", r.refused)
+	case r.refused != "":
+		return serverError(r.refused)
+	case !r.ended:
 		return driver.ErrLost
 	}
 	return nil

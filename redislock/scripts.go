@@ -44,6 +44,8 @@ var (
 	recallLua string
 	//go:embed inspect.lua
 	inspectLua string
+	//go:embed inspect_rest.lua
+	inspectRestLua string
 	//go:embed vault.lua
 	vaultLua string
 	//go:embed vault_deposit.lua
@@ -61,7 +63,7 @@ var (
 // server answers that it does not know the hash, which it does before it runs
 // anything.
 type scripts struct {
-	acquire, acquireAll, extend, refresh, release, downgrade, complete, recall, inspect *rueidis.Lua
+	acquire, acquireAll, extend, refresh, release, downgrade, complete, recall, inspect, inspectRest *rueidis.Lua
 
 	breakLeases, breaks *rueidis.Lua
 
@@ -88,6 +90,7 @@ func newScripts() scripts {
 		breaks:      load(clockLua, breaksLua),
 		recall:      load(recallLua),
 		inspect:     load(inspectLua),
+		inspectRest: load(inspectRestLua),
 		deposit:     load(vaultLua, depositLua),
 		redeem:      load(vaultLua, redeemLua),
 		peek:        load(vaultLua, peekLua),

@@ -31,28 +31,87 @@ local function draw(s, min)
   return num(token)
 end
 
--- grant records a lease that ends at ends, or ttl ms from now.
-local function grant(s, r, token, ttl, ends)
-  -- INVARIANT I11: counted from the token, so that the memory does not shrink
-  -- while the token leads the clock.
+-- remember writes the last token. INVARIANT I11: its end counts from the token,
+-- so that the memory does not shrink while the token leads the clock.
+local function remember(s, token)
   redis.call('SET', s.fence, token, 'PXAT', num(math.floor(tonumber(token) / 1000) + tonumber(ARGV[1])))
+end
+
+-- own records an exclusive lease that ends at ends, or ttl ms from now.
+local function own(s, r, token, ttl, ends)
+  local value = r.id .. ' ' .. token .. ' ' .. num(ttl) .. ' ' .. r.holder
+  if ends then
+    redis.call('SET', s.key, value, 'PXAT', num(ends))
+  else
+    redis.call('SET', s.key, value, 'PX', num(ttl))
+  end
+end
+
+-- admit counts a lease that is granted to r, before it is recorded.
+local function admit(s, r, token, ttl, ends)
   s.last = token
   if r.mode == EXCLUSIVE then
-    local value = r.id .. ' ' .. token .. ' ' .. num(ttl) .. ' ' .. r.holder
-    if ends then
-      redis.call('SET', s.key, value, 'PXAT', num(ends))
-    else
-      redis.call('SET', s.key, value, 'PX', num(ttl))
-    end
-    s.lock = { left = ends and ends - millis() or ttl, id = r.id, token = token, ttl = ttl, holder = r.holder, limit = 0 }
+    s.lock = { left = ends - millis(), id = r.id, token = token, ttl = ttl, holder = r.holder, limit = 0 }
     return
   end
-  ends = ends or millis() + ttl
   if not s.lock then
-    found(s, r.id, r.limit, ends)
+    found(s, r.id, r.limit)
   end
   s.busy, s.used = true, s.used + r.permits
-  enter(s, r.id, { ends = ends, ttl = ttl, token = token, permits = r.permits, holder = r.holder })
+end
+
+-- grant records a lease that ends ttl ms from now.
+local function grant(s, r, token, ttl)
+  local free, ends = not s.lock, millis() + ttl
+  remember(s, token)
+  admit(s, r, token, ttl, ends)
+  if r.mode == EXCLUSIVE then
+    own(s, r, token, ttl)
+    return
+  end
+  if free then
+    writeGroup(s, num(ends))
+  end
+  enter(s, { { member = r.id, ends = ends, ttl = ttl, token = token, permits = r.permits, holder = r.holder } })
+end
+
+-- To grant the lock to one who waits is as much work as to end so many leases.
+local GRANT = 2
+
+-- nextInLine returns those of the queue who are to leave it now, as far as there is
+-- room: gone are their lease IDs, heirs those of them who are granted the lock,
+-- with their tokens, and news whom to tell which token.
+local function nextInLine(s)
+  local gone, heirs, news = {}, {}, {}
+  local look, recorded = 1
+  while s.places > #gone and room > 0 do
+    local ids = redis.call('ZRANGE', s.queue, #gone, #gone + math.min(look, math.ceil(room / GRANT)) - 1)
+    for i, p in ipairs(places(s, ids)) do
+      local token = '0'
+      if p and p.once == '1' and recorded == nil then
+        recorded = redis.call('EXISTS', s.record) == 1
+      end
+      if p and not (p.once == '1' and recorded) then
+        if not fits(s, p) then
+          return gone, heirs, news
+        end
+        token, s.failed = draw(s, p.min)
+        if not token then
+          return gone, heirs, news
+        end
+        admit(s, p, token, p.ttl, p.ends)
+        p.member, p.token = p.id, token
+        heirs[#heirs + 1] = p
+      end
+      gone[#gone + 1] = ids[i] -- without p, somebody deleted its record
+      if p then
+        news[#news + 1] = { p.inbox, p.id, token }
+      end
+    end
+    room, look = room - GRANT * #ids, 4 * look
+  end
+  s.more = s.places > #gone
+  return gone, heirs, news
 end
 
 -- serve hands the lock to the first of the queue, and to the next, as long as
@@ -60,34 +119,41 @@ end
 -- request: an inbox that hears nothing is taken for dead. If no token can be
 -- drawn, s.failed says why.
 local function serve(s)
-  while s.places > 0 do
-    local id = redis.call('ZRANGE', s.queue, 0, 0)[1]
-    local p = place(s, id)
-    if not p then
-      quit(s, id) -- somebody deleted its record
-    elseif p.once == '1' and redis.call('EXISTS', s.record) == 1 then
-      quit(s, id)
-      tell(p.inbox, id, '0')
-    elseif not fits(s, p) then
-      return
+  if s.places == 0 then
+    return
+  end
+  local free = not s.lock
+  local gone, heirs, news = nextInLine(s)
+  quit(s, gone) -- first, because it needs no memory; see keep
+  if #heirs > 0 then
+    remember(s, s.last)
+    if heirs[1].mode == EXCLUSIVE then
+      own(s, heirs[1], heirs[1].token, heirs[1].ttl, heirs[1].ends)
     else
-      local token, failed = draw(s, p.min)
-      if not token then
-        s.failed = failed
-        return
+      if free then
+        writeGroup(s, num(heirs[1].ends))
       end
-      quit(s, id) -- first, because it needs no memory; see keep
-      grant(s, p, token, p.ttl, p.ends)
-      tell(p.inbox, id, token)
+      enter(s, heirs)
     end
+  end
+  for _, n in ipairs(news) do
+    tell(n[1], n[2], n[3])
   end
 end
 
--- settle is tidy, and hands the lock over if that made room.
+-- settle is tidy, and hands the lock over if that made room. It reports whether
+-- that is done; if not, the script must do nothing else, and reply MORE.
+local MORE = -6
 local function settle(s)
   tidy(s)
-  serve(s)
+  if not s.more then
+    serve(s)
+  end
+  if s.more then
+    return false
+  end
   done(s)
+  return true
 end
 
 -- lease returns the live lease of a lease ID, or nil: what read found, or what
@@ -106,6 +172,7 @@ local function prolong(s, id, h, ttl)
     return lengthen(s.key, h, num(ttl))
   end
   stretch(s, id, h, ttl)
+  seal(s)
   return false
 end
 

@@ -7,8 +7,9 @@
 --              is a lease ID, or '-<lease ID> <token>' for a lease that is over
 --              and keeps its share of the name closed.
 --     detail   hash: 'group' as in the key, 'used' permits, 'seen' the greatest
---              clock in ms by which an end was set, and for each member
---              'h<member>' -> <TTL in ms> <token> <permits> <holder as JSON>
+--              clock in ms by which an end was set, 'mend' as in mend, and for
+--              each member 'h<member>' -> <TTL in ms> <token> <permits> <holder
+--              as JSON>
 -- A group is called after the lease ID of its first lease. The leases count
 -- only while key and detail name the same group and holders is there: so who
 -- deletes the key ends them all, and after the loss of a companion the name
@@ -17,7 +18,23 @@
 -- A state s is a table with the names of the keys (key, holders, waiters,
 -- detail, and more in queue.lua), the lock that read found, and
 --     mine  whether the leases in holders are live
---     used, seen  as in detail
+--     used, seen, mend  as in detail
+--     more  whether this call had no room for all that was to be done
+
+-- A script does no more than so much for leases and places that are not its
+-- sender's, so that it does not hold the server up: it ends, grants or looks at
+-- so many. Then it sets s.more, and its reply asks for another call.
+-- INVARIANT I7: until there is nothing more to do, no request is granted, and
+-- none is told that it has to wait.
+local ROOM = 256
+local room = ROOM
+
+-- take counts a list that was read with room for its limit.
+local function take(s, list)
+  s.more = s.more or #list >= room
+  room = room - #list
+  return list
+end
 
 -- Companions outlive what they hold by so many ms, so that they go away by
 -- themselves (INVARIANT I11) and are seldom found in part.
@@ -30,6 +47,15 @@ local function keep(ends, ...)
   for _, key in ipairs({ ... }) do
     redis.call('PEXPIRE', key, num(math.max(redis.call('PTTL', key), ends - millis() + SLACK)))
   end
+end
+
+-- fields returns the names in detail of members or places.
+local function fields(mark, list)
+  local all = {}
+  for i, member in ipairs(list) do
+    all[i] = mark .. member
+  end
+  return all
 end
 
 -- writeGroup makes the lock's key that of a group whose last lease ends at
@@ -58,24 +84,33 @@ local function holding(s, member)
   }
 end
 
--- enter records a lease as a member of holders.
-local function enter(s, member, h)
-  redis.call('ZADD', s.holders, num(h.ends), member)
-  redis.call('HSET', s.detail, 'h' .. member, num(h.ttl) .. ' ' .. h.token .. ' ' .. num(h.permits) .. ' ' .. h.holder,
-    'group', s.lock.group, 'used', num(s.used), 'seen', num(millis()))
-  keep(h.ends, s.holders, s.detail)
+-- describe returns the record of a lease.
+local function describe(h)
+  return num(h.ttl) .. ' ' .. h.token .. ' ' .. num(h.permits) .. ' ' .. h.holder
+end
+
+-- enter records leases, each with the name of its member, in holders.
+local function enter(s, leases)
+  local ends, records, last = {}, { 'group', s.lock.group, 'used', num(s.used), 'seen', num(millis()) }, 0
+  for _, h in ipairs(leases) do
+    ends[#ends + 1], ends[#ends + 2] = num(h.ends), h.member
+    records[#records + 1], records[#records + 2] = 'h' .. h.member, describe(h)
+    last = math.max(last, h.ends)
+  end
+  redis.call('ZADD', s.holders, unpack(ends))
+  redis.call('HSET', s.detail, unpack(records))
+  keep(last, s.holders, s.detail)
   seal(s)
 end
 
--- found makes a free name that of a group.
-local function found(s, group, limit, ends)
+-- found makes the name that of a group, before its first lease is recorded.
+local function found(s, group, limit)
   s.lock, s.mine, s.used = { group = group, limit = limit }, true, 0
-  writeGroup(s, num(ends))
 end
 
 -- forget ends the group: its leases, and its key if that still is its own.
 local function forget(s)
-  redis.call('DEL', s.holders)
+  redis.call('UNLINK', s.holders)
   redis.call('HDEL', s.detail, 'group', 'used')
   if s.mine then
     redis.call('DEL', s.key)
@@ -84,61 +119,103 @@ local function forget(s)
   s.used = 0
 end
 
--- leave ends one lease.
-local function leave(s, member, h)
-  redis.call('ZREM', s.holders, member)
-  redis.call('HDEL', s.detail, 'h' .. member)
+-- leave ends leases that have so many permits together.
+local function leave(s, members, permits)
+  redis.call('ZREM', s.holders, unpack(members))
+  redis.call('HDEL', s.detail, unpack(fields('h', members)))
   if redis.call('EXISTS', s.holders) == 0 then
     forget(s)
     return
   end
-  s.used = s.used - (h and h.permits or 0)
+  s.used = s.used - permits
   redis.call('HSET', s.detail, 'used', num(s.used))
   seal(s)
 end
 
--- stretch makes a lease last at least ttl ms.
+-- stretch makes a lease last at least ttl ms. Who calls it must seal the key.
 local function stretch(s, member, h, ttl)
   local ends = millis() + ttl
-  if ends > h.ends then
-    h.ends, h.ttl = ends, ttl
-    keep(ends, s.holders, s.detail)
-    enter(s, member, h)
+  if ends <= h.ends then
+    return
   end
+  if ends > (s.kept or 0) then
+    keep(ends, s.holders, s.detail)
+    redis.call('HSET', s.detail, 'seen', num(millis()))
+    s.kept = ends
+  end
+  redis.call('ZADD', s.holders, num(ends), member)
+  if h.ttl ~= ttl then
+    h.ttl = ttl
+    redis.call('HSET', s.detail, 'h' .. member, describe(h))
+  end
+  h.ends = ends
 end
 
 -- look reads which group the detail knows, and tells whether its leases are
--- live. It returns whether there is anything to tidy up in holders.
+-- live. It returns whether there is a group that is over.
 local function look(s)
-  local known = redis.call('HMGET', s.detail, 'group', 'used', 'seen')
+  local known = redis.call('HMGET', s.detail, 'group', 'used', 'seen', 'mend')
   local any = redis.call('EXISTS', s.holders) == 1
-  s.used, s.seen = tonumber(known[2] or 0), tonumber(known[3] or 0)
+  s.used, s.seen, s.mend = tonumber(known[2] or 0), tonumber(known[3] or 0), known[4]
   s.mine = any and s.lock ~= nil and s.lock.group ~= nil and s.lock.group == known[1]
   return not s.mine and (any or known[1])
 end
 
--- shorten brings the ends in a sorted set back to now plus the TTL.
-local function shorten(s, set, mark)
-  local all = redis.call('ZRANGE', set, 0, -1, 'WITHSCORES')
-  for i = 1, #all, 2 do
-    local ttl = string.match(redis.call('HGET', s.detail, mark .. all[i]) or '', '^%d+') or 0
-    local latest = millis() + tonumber(ttl)
-    if tonumber(all[i + 1]) > latest then
-      redis.call('ZADD', set, num(latest), all[i])
+-- amend deletes the records of members, or of places, that are not in their
+-- set, and brings the ends of the others back to now plus the TTL.
+local function amend(s, set, mark, list, records)
+  local gone, late = {}, {}
+  local ends = #list > 0 and redis.call('ZMSCORE', set, unpack(list)) or {}
+  for i, member in ipairs(list) do
+    local latest = millis() + tonumber(string.match(records[i], '^%d+') or 0)
+    if not ends[i] then
+      gone[#gone + 1] = mark .. member
+    elseif tonumber(ends[i]) > latest then
+      late[#late + 1], late[#late + 2] = num(latest), member
     end
+  end
+  if #gone > 0 then
+    redis.call('HDEL', s.detail, unpack(gone))
+  end
+  if #late > 0 then
+    redis.call('ZADD', set, unpack(late))
   end
 end
 
--- rewind notices a clock that went back: then nothing may last longer than the
--- TTL that it was last given, counted from now. No end is later than 'seen'
--- plus its TTL, so that at a later clock there is nothing to do.
-local function rewind(s)
-  if s.seen > millis() then
-    redis.call('HDEL', s.detail, 'seen') -- needs no memory; see keep
-    shorten(s, s.holders, 'h')
-    shorten(s, s.waiters, 'w')
-    s.seen = millis()
-    redis.call('HSET', s.detail, 'seen', num(s.seen))
+-- mend amends all records, some in each call until it has seen all. It is
+-- begun when a set was lost, and when the clock went back: then nothing may
+-- last longer than the TTL that it was last given, counted from now. No end is
+-- later than 'seen' plus its TTL, so that at a later clock there is nothing to
+-- do. 'mend' says how far it is, in the words of HSCAN, and the greatest clock
+-- by which it has brought ends back, 0 if the clock did not go back.
+local function mend(s)
+  local cursor, clock = string.match(s.mend or '', '^(%d+) (%d+)$')
+  clock = tonumber(clock or 0)
+  local back = clock > 0 or s.seen > millis()
+  if not s.mend and not back then
+    return
+  end
+  if back then
+    cursor, clock = clock > 0 and cursor or nil, math.max(clock, millis())
+  end
+  redis.call('HDEL', s.detail, 'mend') -- needs no memory; see keep
+  local page = redis.call('HSCAN', s.detail, cursor or '0', 'COUNT', ROOM)
+  local members, places = { {}, {} }, { {}, {} }
+  for i = 1, #page[2], 2 do
+    local field, mark = page[2][i], string.sub(page[2][i], 1, 1)
+    local list = mark == 'h' and members or mark == 'w' and places
+    if list then
+      list[1][#list[1] + 1], list[2][#list[2] + 1] = string.sub(field, 2), page[2][i + 1]
+    end
+  end
+  amend(s, s.holders, 'h', unpack(members))
+  amend(s, s.waiters, 'w', unpack(places))
+  if page[1] ~= '0' then
+    redis.call('HSET', s.detail, 'mend', page[1] .. ' ' .. num(clock))
+    s.more = s.more or back
+  elseif back then
+    s.seen = clock
+    redis.call('HSET', s.detail, 'seen', num(clock))
     if s.mine then
       seal(s)
     end

@@ -63,6 +63,7 @@ local function lengthen(key, lock, ttl)
     if lock.ttl ~= tonumber(ttl) and reply == 1 then
       reply = write(key, lock.id, lock.token, ttl, lock.holder)
     end
+    lock.left, lock.ttl = tonumber(ttl), tonumber(ttl)
   end
   return type(reply) == 'table' and reply.err
 end

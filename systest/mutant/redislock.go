@@ -59,7 +59,7 @@ func redisLeaseMutants() []Mutant {
 			Name: "redis-token-forgotten", Invariant: "I2", File: "redislock/serve.lua",
 			Breaks:  "The last token is forgotten with the lease that it was given to.",
 			Old:     "redis.call('SET', s.fence, token, 'PXAT', num(math.floor(tonumber(token) / 1000) + tonumber(ARGV[1])))",
-			New:     "redis.call('SET', s.fence, token, 'PX', num(ttl))",
+			New:     "redis.call('SET', s.fence, token, 'PX', '1000')",
 			FoundBy: []Finder{{"redislock", "TestTokenMemory"}},
 		},
 		{
@@ -86,8 +86,8 @@ func redisLeaseMutants() []Mutant {
 		{
 			Name: "redis-complete-without-lease", Invariant: "I4", File: "redislock/complete.lua",
 			Breaks:  "Do-once work stores its result although its lease is lost.",
-			Old:     "return redis.call('GETRANGE', s.record, 0, 31) == id and 1 or 0",
-			New:     "redis.call('SET', s.record, ARGV[4], 'PX', ARGV[5])\n  return 1",
+			Old:     "done(s)\n  return 0\nend",
+			New:     "redis.call('SET', s.record, ARGV[4], 'PX', ARGV[5])\n  return 1\nend",
 			FoundBy: []Finder{redis("CompleteOfLostIsLost"), redis("CompleteOfStaleOverwritesNothing")},
 		},
 		{
@@ -128,8 +128,8 @@ func redisQueueMutants() []Mutant {
 		{
 			Name: "redis-lost-wake-up", Invariant: "I7", File: "redislock/serve.lua",
 			Breaks:  "Who is handed the lock is not told.",
-			Old:     "grant(s, p, token, p.ttl, p.ends)\n      tell(p.inbox, id, token)",
-			New:     "grant(s, p, token, p.ttl, p.ends)",
+			Old:     "tell(n[1], n[2], n[3])",
+			New:     "",
 			FoundBy: []Finder{redis("WatchTellsGrant")},
 		},
 		{
@@ -149,8 +149,8 @@ func redisQueueMutants() []Mutant {
 		{
 			Name: "redis-dead-waiters-stay", Invariant: "I7", File: "redislock/queue.lua",
 			Breaks:  "The place of a waiter that died is never given up.",
-			Old:     "quit(s, id)\n  end\n  if s.mine and s.lock.left < 0 then",
-			New:     "end\n  if s.mine and s.lock.left < 0 then",
+			Old:     "quit(s, s.places > 0 and take(",
+			New:     "quit(s, s.places < 0 and take(",
 			FoundBy: []Finder{redis("QueuePlaceIsGivenUp")},
 		},
 		{
@@ -163,7 +163,7 @@ func redisQueueMutants() []Mutant {
 		{
 			Name: "redis-permits-leak", Invariant: "I1", File: "redislock/state.lua",
 			Breaks:  "Permits that are given back stay taken.",
-			Old:     "s.used = s.used - (h and h.permits or 0)",
+			Old:     "s.used = s.used - permits",
 			New:     "",
 			FoundBy: []Finder{redis("SemaphorePermitsComeBackOneByOne")},
 		},
@@ -198,8 +198,8 @@ func redisQueueMutants() []Mutant {
 		{
 			Name: "redis-hand-over-outlasts-place", Invariant: "I7", File: "redislock/serve.lua",
 			Breaks:  "A lease that is handed to a waiter that died lasts for longer than its place.",
-			Old:     "grant(s, p, token, p.ttl, p.ends)",
-			New:     "grant(s, p, token, 2 * p.ttl)",
+			Old:     "own(s, heirs[1], heirs[1].token, heirs[1].ttl, heirs[1].ends)",
+			New:     "own(s, heirs[1], heirs[1].token, 2 * heirs[1].ttl)",
 			FoundBy: []Finder{redis("HandedOverLeaseEndsWithPlace")},
 		},
 		{
@@ -212,8 +212,8 @@ func redisQueueMutants() []Mutant {
 		{
 			Name: "redis-places-outlast-clock-back", Invariant: "I8", File: "redislock/state.lua",
 			Breaks:  "Places and shared leases last as much longer as the server's clock goes back.",
-			Old:     "if s.seen > millis() then",
-			New:     "if s.seen < 0 then",
+			Old:     "local back = clock > 0 or s.seen > millis()",
+			New:     "local back = clock > 0",
 			FoundBy: []Finder{{"redislock", "TestClockStepBackWithQueue"}},
 		},
 		{

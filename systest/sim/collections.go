@@ -77,20 +77,6 @@ func remove[V any](from map[string]V, names []string) (n int64) {
 	return n
 }
 
-func hkeys(k *keyspace, args []string) any {
-	e, wrong := k.typed(args[0], "hash")
-	if wrong != nil {
-		return wrong
-	}
-	names := []any{}
-	if e != nil {
-		for _, name := range slices.Sorted(maps.Keys(e.hash)) {
-			names = append(names, name)
-		}
-	}
-	return names
-}
-
 // hscan answers with all fields at once, which a server may do.
 func hscan(k *keyspace, args []string) any {
 	if len(args) != 2 && (len(args) != 4 || !strings.EqualFold(args[2], "COUNT")) {
@@ -110,23 +96,26 @@ func hscan(k *keyspace, args []string) any {
 }
 
 func zadd(k *keyspace, args []string) any {
-	if len(args) != 3 {
+	if len(args)%2 == 0 {
 		return errSyntax
 	}
-	score, ok := parseScore(args[1])
-	if !ok {
-		return errFloat
+	for i := 1; i < len(args); i += 2 {
+		if _, ok := parseScore(args[i]); !ok {
+			return errFloat
+		}
 	}
 	e, wrong := k.made(args[0], "zset")
 	if wrong != nil {
 		return wrong
 	}
-	_, known := e.set[args[2]]
-	e.set[args[2]] = score
-	if known {
-		return int64(0)
+	added := int64(0)
+	for i := 1; i < len(args); i += 2 {
+		if _, known := e.set[args[i+1]]; !known {
+			added++
+		}
+		e.set[args[i+1]], _ = parseScore(args[i])
 	}
-	return int64(1)
+	return added
 }
 
 func parseScore(text string) (float64, bool) {
@@ -162,6 +151,23 @@ func zscore(k *keyspace, args []string) any {
 		return nil
 	}
 	return formatScore(score)
+}
+
+func zmscore(k *keyspace, args []string) any {
+	e, wrong := k.typed(args[0], "zset")
+	if wrong != nil {
+		return wrong
+	}
+	scores := make([]any, len(args)-1)
+	for i, member := range args[1:] {
+		if e == nil {
+			continue
+		}
+		if score, known := e.set[member]; known {
+			scores[i] = formatScore(score)
+		}
+	}
+	return scores
 }
 
 // ranked returns the members by score, then by name.
@@ -243,12 +249,44 @@ func scored(k *keyspace, args []string) ([]any, any) {
 }
 
 func zrangeByScore(k *keyspace, args []string) any {
-	if len(args) > 3 {
-		return errSyntax
+	withScores, from, count := false, 0, -1
+	for i := 3; i < len(args); i++ {
+		switch strings.ToUpper(args[i]) {
+		case "WITHSCORES":
+			withScores = true
+		case "LIMIT":
+			if i+2 >= len(args) {
+				return errSyntax
+			}
+			var err1, err2 error
+			from, err1 = strconv.Atoi(args[i+1])
+			count, err2 = strconv.Atoi(args[i+2])
+			if err1 != nil || err2 != nil {
+				return errNumber
+			}
+			i += 2
+		default:
+			return errSyntax
+		}
 	}
-	found, wrong := scored(k, args)
+	members, wrong := scored(k, args)
 	if wrong != nil {
 		return wrong
+	}
+	if from < 0 || from > len(members) {
+		from = len(members)
+	}
+	members = members[from:]
+	if count >= 0 && count < len(members) {
+		members = members[:count]
+	}
+	if !withScores {
+		return members
+	}
+	e := k.find(args[0])
+	found := []any{}
+	for _, member := range members {
+		found = append(found, member, formatScore(e.set[member.(string)]))
 	}
 	return found
 }

@@ -101,11 +101,11 @@ type command struct {
 }
 
 var commands = map[string]command{
-	"GET": {1, get}, "SET": {2, set}, "GETRANGE": {3, getRange}, "DEL": {1, del}, "EXISTS": {1, exists}, "TYPE": {1, typeOf},
+	"GET": {1, get}, "SET": {2, set}, "GETRANGE": {3, getRange}, "DEL": {1, del}, "UNLINK": {1, del}, "EXISTS": {1, exists}, "TYPE": {1, typeOf},
 	"PTTL": {1, pttl}, "PEXPIRE": {2, pexpire}, "PEXPIREAT": {2, pexpireAt}, "PERSIST": {1, persist},
 	"TIME": {0, timeOf}, "SCAN": {1, scan}, "FLUSHALL": {0, flush},
-	"HSET": {3, hset}, "HGET": {2, hget}, "HMGET": {2, hmget}, "HDEL": {2, hdel}, "HKEYS": {1, hkeys}, "HSCAN": {2, hscan},
-	"ZADD": {3, zadd}, "ZREM": {2, zrem}, "ZSCORE": {2, zscore}, "ZRANK": {2, zrank}, "ZCARD": {1, zcard},
+	"HSET": {3, hset}, "HGET": {2, hget}, "HMGET": {2, hmget}, "HDEL": {2, hdel}, "HSCAN": {2, hscan},
+	"ZADD": {3, zadd}, "ZREM": {2, zrem}, "ZSCORE": {2, zscore}, "ZMSCORE": {2, zmscore}, "ZRANK": {2, zrank}, "ZCARD": {1, zcard},
 	"ZRANGE": {3, zrange}, "ZRANGEBYSCORE": {3, zrangeByScore}, "ZCOUNT": {3, zcount},
 }
 

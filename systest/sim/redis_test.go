@@ -106,9 +106,15 @@ func normal(command string, answer any) string {
 	case []any:
 		var items []string
 		for _, item := range a {
-			items = append(items, normal(command, item))
+			nested, ok := item.([]any)
+			if !ok {
+				nested = []any{item}
+			}
+			for _, item := range nested { // as plain does
+				items = append(items, normal(command, item))
+			}
 		}
-		if command == "HKEYS" {
+		if command == "HSCAN" {
 			slices.Sort(items)
 		}
 		return fmt.Sprintf("%q", items)
@@ -144,10 +150,12 @@ func randomCommand(r *rand.Rand) []string {
 		return []string{"GETRANGE", key(), index(), index()}
 	case "DEL":
 		return []string{"DEL", key(), key()}
-	case "EXISTS":
-		return []string{"EXISTS", key(), key()}
-	case "TYPE", "PTTL", "PERSIST", "ZCARD", "HKEYS":
-		return []string{pick(r, "TYPE", "PTTL", "PERSIST", "ZCARD", "HKEYS"), key()}
+	case "EXISTS", "UNLINK":
+		return []string{pick(r, "EXISTS", "UNLINK"), key(), key()}
+	case "HSCAN":
+		return []string{"HSCAN", key(), "0", "COUNT", "100"}
+	case "TYPE", "PTTL", "PERSIST", "ZCARD":
+		return []string{pick(r, "TYPE", "PTTL", "PERSIST", "ZCARD"), key()}
 	case "PEXPIRE":
 		return []string{"PEXPIRE", key(), span}
 	case "PEXPIREAT":
@@ -156,10 +164,10 @@ func randomCommand(r *rand.Rand) []string {
 		return append([]string{"HSET", key(), word(), word()}, pick(r, nil, []string{"x"}, []string{"y", "2"})...)
 	case "HGET":
 		return []string{"HGET", key(), word()}
-	case "HMGET", "HDEL", "ZREM":
-		return []string{pick(r, "HMGET", "HDEL", "ZREM"), key(), word(), word()}
+	case "HMGET", "HDEL", "ZREM", "ZMSCORE":
+		return []string{pick(r, "HMGET", "HDEL", "ZREM", "ZMSCORE"), key(), word(), word()}
 	case "ZADD":
-		return []string{"ZADD", key(), pick(r, score(), score(), "bad"), word()}
+		return append([]string{"ZADD", key(), pick(r, score(), score(), "bad"), word()}, pick(r, nil, []string{score(), word()}, []string{score()})...)
 	case "ZSCORE", "ZRANK":
 		return []string{pick(r, "ZSCORE", "ZRANK"), key(), word()}
 	case "ZRANGE":
@@ -167,10 +175,11 @@ func randomCommand(r *rand.Rand) []string {
 	case "ZCOUNT":
 		return []string{"ZCOUNT", key(), edge(), edge()}
 	}
-	return []string{"ZRANGEBYSCORE", key(), edge(), edge()}
+	return append([]string{"ZRANGEBYSCORE", key(), edge(), edge()},
+		pick(r, nil, []string{"WITHSCORES"}, []string{"LIMIT", index(), index()}, []string{"WITHSCORES", "LIMIT", "0", "2"}, []string{"LIMIT", "1"})...)
 }
 
 var commandNames = []string{
-	"GET", "SET", "SET", "GETRANGE", "DEL", "EXISTS", "TYPE", "PTTL", "PERSIST", "ZCARD", "HKEYS", "PEXPIRE", "PEXPIREAT",
+	"GET", "SET", "SET", "GETRANGE", "DEL", "EXISTS", "TYPE", "PTTL", "PERSIST", "ZCARD", "HSCAN", "UNLINK", "ZMSCORE", "PEXPIRE", "PEXPIREAT",
 	"HSET", "HSET", "HGET", "HMGET", "HDEL", "ZREM", "ZADD", "ZADD", "ZADD", "ZSCORE", "ZRANK", "ZRANGE", "ZCOUNT", "ZRANGEBYSCORE",
 }
