@@ -4,7 +4,7 @@
 //
 //	n := net.New(t)
 //	store, worker := n.Host("store"), n.Host("worker")
-//	store.Start("redis-server", "--bind", store.IP(), …).Await("Ready")
+//	store.Start(t, "redis-server", "--bind", store.IP(), …).Await("Ready")
 //	n.Link(store, worker).Delay(40*time.Millisecond, 5*time.Millisecond).Loss(0.05)
 //	n.OneWay(store, worker)
 //	n.Heal()

@@ -66,11 +66,11 @@ func NewWire(seed uint64) *Wire {
 func (w *Wire) Attach(name string, deliver func(packet []byte)) *Host {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	h := &Host{Name: name, wire: w, deliver: deliver}
-	h.Addr = netip.AddrFrom4([4]byte{192, 0, 2, byte(len(w.hosts) + 1)})
 	if len(w.hosts) == 254 {
 		panic(fmt.Sprintf("net: host %s: the network is full", name))
 	}
+	h := &Host{Name: name, wire: w, deliver: deliver}
+	h.Addr = netip.AddrFrom4([4]byte{192, 0, 2, byte(len(w.hosts) + 1)})
 	w.hosts[h.Addr] = h
 	return h
 }
