@@ -30,11 +30,19 @@ type process struct {
 // test is over, if it still runs then.
 func start(t *testing.T, store string, args ...string) *process {
 	t.Helper()
+	return startProgram(t, store, "holdfast", func(*process) []string { return args })
+}
+
+// startProgram starts a program that runs or becomes holdfast, with arguments
+// that may depend on the files of the process.
+func startProgram(t *testing.T, store, program string, args func(*process) []string) *process {
+	t.Helper()
 	dir := t.TempDir()
 	p := &process{
-		t: t, cmd: exec.Command("holdfast", args...), done: make(chan struct{}),
+		t: t, done: make(chan struct{}),
 		stdout: filepath.Join(dir, "stdout"), stderr: filepath.Join(dir, "stderr"),
 	}
+	p.cmd = exec.Command(program, args(p)...)
 	p.cmd.Env = append(os.Environ(), "HOLDFAST_STORE="+store)
 	// Files, not pipes: waiting for the process must not become waiting for
 	// what it has left behind.
@@ -55,7 +63,7 @@ func start(t *testing.T, store string, args ...string) *process {
 			<-p.done
 		}
 		if t.Failed() {
-			t.Logf("holdfast %s:\nstdout: %sstderr: %s", strings.Join(p.cmd.Args[1:], " "), read(t, p.stdout), read(t, p.stderr))
+			t.Logf("%s:\nstdout: %sstderr: %s", strings.Join(p.cmd.Args, " "), read(t, p.stdout), read(t, p.stderr))
 		}
 	})
 	return p

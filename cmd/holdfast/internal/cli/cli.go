@@ -9,7 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
+	"strconv"
 	"strings"
 	"time"
 
@@ -18,6 +18,7 @@ import (
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/exit"
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/outbox"
+	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/runner"
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/store"
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/supervise"
 	"github.com/holdfast-locks/holdfast/driver"
@@ -93,13 +94,22 @@ Stores (--store, or HOLDFAST_STORE in the environment):
 	return root
 }
 
-// wardenCommand is what run starts beside itself.
+// wardenCommand is what run starts its command with. Its arguments are the
+// numbers of two pipes.
 func wardenCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:    supervise.WardenCommand,
 		Hidden: true,
-		Args:   cobra.NoArgs,
-		Run:    func(*cobra.Command, []string) { supervise.Warden(os.Stdin) },
+		Args:   cobra.ExactArgs(2),
+		RunE: func(_ *cobra.Command, args []string) error {
+			orders, err1 := strconv.Atoi(args[0])
+			reports, err2 := strconv.Atoi(args[1])
+			if err := errors.Join(err1, err2); err != nil {
+				return usage("%s: %w", supervise.WardenCommand, err)
+			}
+			supervise.Warden(orders, reports)
+			return nil
+		},
 	}
 }
 
@@ -118,17 +128,48 @@ func (a *app) withClient(ctx context.Context, observer holdfast.Observer, f func
 	if err != nil {
 		return exit.With(openStatus(err), fmt.Errorf("open store: %w", err))
 	}
-	defer engine.Close()
 	client, err := holdfast.New(engine, &holdfast.Options{Observer: observer})
 	if err != nil {
+		engine.Close()
 		return exit.FromStore(err)
 	}
-	defer func() {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
-		defer cancel()
-		_ = client.Close(ctx) // what is left ends with its TTL
+	err = f(client, url)
+	closeWithin(context.WithoutCancel(ctx), closeLimit(err), client, engine)
+	return err
+}
+
+// closeWithin closes a client and its engine. After the limit it leaves that to
+// the end of the program; what is left in the store ends with its TTL.
+func closeWithin(ctx context.Context, limit time.Duration, client *holdfast.Client, engine driver.Engine) {
+	if limit == 0 {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	closed := make(chan struct{})
+	go func() { // ends soon after ctx, or with the program
+		defer close(closed)
+		_ = client.Close(ctx)
+		engine.Close()
 	}()
-	return f(client, url)
+	select {
+	case <-closed:
+	case <-ctx.Done():
+	}
+}
+
+// closeLimit is for how long the client may be closed after err; 0 if it must
+// not be, because that gives back what it holds.
+func closeLimit(err error) time.Duration {
+	var e *exit.Error
+	switch {
+	case !errors.As(err, &e):
+	case e.KeepLock:
+		return 0
+	case e.Status == exit.Lost:
+		return runner.LateClose
+	}
+	return closeTimeout
 }
 
 // store returns the URL of the store to use.

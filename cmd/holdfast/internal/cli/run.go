@@ -34,6 +34,7 @@ type runFlags struct {
 	maxHold   time.Duration
 	onLost    string
 	killAfter time.Duration
+	children  bool
 	reason    string
 	labels    []string
 	statusFD  int
@@ -83,6 +84,7 @@ The exit status is the command's own, or 128 + n if signal n ended it, or
 	flags.DurationVar(&f.maxHold, "max-hold", 0, "stop the command in time to give the lock back after so long")
 	flags.StringVar(&f.onLost, "on-lost", "term", "what happens to the command if the lock is lost: `term|kill|ignore`")
 	flags.DurationVar(&f.killAfter, "kill-after", 0, "time between TERM and KILL (default: a quarter of the TTL, 5s at most)")
+	flags.BoolVar(&f.children, "wait-children", false, "keep the lock until also what the command leaves behind has ended")
 	flags.StringVar(&f.reason, "reason", "", "`TEXT` shown to others while the lock is held")
 	flags.StringArrayVar(&f.labels, "label", nil, "`KEY=VALUE` shown to others; may be repeated")
 	flags.IntVar(&f.statusFD, "status-fd", 0, "report events as JSON lines to file descriptor `N`")
@@ -145,7 +147,7 @@ func (a *app) observer(f *runFlags, status *runner.Status) holdfast.Observer {
 // job checks the arguments of run. A wrong one is a usage error, and nothing
 // has happened yet.
 func (f *runFlags) job(cmd *cobra.Command, args []string) (runner.Job, error) {
-	j := runner.Job{Busy: f.busy}
+	j := runner.Job{Busy: f.busy, WaitChildren: f.children}
 	if len(args) == 0 {
 		return j, usage("run: no lock name given")
 	}

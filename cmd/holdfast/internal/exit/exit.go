@@ -33,6 +33,10 @@ func Signal(n int) int { return signalBase + n }
 type Error struct {
 	Status int
 	Err    error
+
+	// KeepLock says that the lock must not be given back, because there is
+	// still somebody at work under it.
+	KeepLock bool
 }
 
 func (e *Error) Error() string {

@@ -23,7 +23,7 @@ func environment(env []string, j Job, lease *holdfast.Lease) []string {
 		"HOLDFAST_NAME=" + lease.Name(),
 		"HOLDFAST_MODE=" + j.Opts.Mode.String(),
 		"HOLDFAST_FENCING_TOKEN=" + strconv.FormatUint(lease.Token(), 10),
-		"HOLDFAST_LEASE_ID=" + string(lease.ID()),
+		mark(lease),
 		"HOLDFAST_HOLDER=" + lease.Holder().String(),
 		"HOLDFAST_TTL_MS=" + strconv.FormatInt(TTL(j.Opts).Milliseconds(), 10),
 		"HOLDFAST_STORE=" + j.Store,
@@ -41,6 +41,9 @@ func environment(env []string, j Job, lease *holdfast.Lease) []string {
 	}
 	return append(result, ours...)
 }
+
+// mark is the entry of the environment that only this job has.
+func mark(lease *holdfast.Lease) string { return "HOLDFAST_LEASE_ID=" + string(lease.ID()) }
 
 // LookPath finds a command's file as a shell would, or returns an *exit.Error:
 // a command that cannot run must not take a lock first. The error begins with

@@ -31,6 +31,8 @@ type once struct {
 	OnceJob
 	signals chan os.Signal
 	working chan struct{} // tells that the work takes over the signals
+	stuck   chan error    // tells that the lock must not be given back
+	stopped chan error    // tells why the command was stopped
 
 	// The work sets these; they are valid when it is over.
 	ran    bool // the command was started
@@ -49,9 +51,13 @@ func Once(ctx context.Context, j OnceJob) (holdfast.OnceResult, error) {
 	// A reader of standard output that goes away ends neither us nor, through
 	// us, the command.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
-	o := &once{OnceJob: j, signals: make(chan os.Signal, 16), working: make(chan struct{})}
+	o := &once{OnceJob: j, signals: make(chan os.Signal, 16), working: make(chan struct{}), stuck: make(chan error), stopped: make(chan error, 1)}
 	supervise.Catch(o.signals)
 	result, ended, err := o.await(ctx)
+	var own *exit.Error
+	if errors.As(err, &own) && own.KeepLock {
+		return result, own
+	}
 	if o.output != nil && ended == 0 {
 		ended = o.flush()
 	}
@@ -71,11 +77,13 @@ func (o *once) await(ctx context.Context) (result holdfast.OnceResult, ended sys
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	done := make(chan struct{})
-	go func() { // ends with ctx or with the command; it is always awaited
+	go func() { // ends with ctx or with the command; it is awaited, but not for long after a loss
 		defer close(done)
 		result, err = o.take(ctx)
 	}()
 	signals, working := o.signals, o.working
+	var verdict error
+	var late <-chan time.Time
 	for {
 		select {
 		case s := <-signals:
@@ -85,6 +93,12 @@ func (o *once) await(ctx context.Context) (result holdfast.OnceResult, ended sys
 			}
 		case <-working:
 			signals = nil
+		case err := <-o.stuck:
+			return result, 0, err
+		case verdict = <-o.stopped:
+			late = time.After(lateRelease)
+		case <-late:
+			return result, ended, verdict
 		case <-done:
 			return result, ended, err
 		}
@@ -121,6 +135,7 @@ func (o *once) work(ctx context.Context, lease *holdfast.Lease) ([]byte, error) 
 		return nil, exit.With(execStatus(err), fmt.Errorf("once %s: %w", o.Args[0], err))
 	case verdict != nil:
 		o.output.end()
+		o.stopped <- verdict
 		return nil, verdict
 	}
 	output, tooLong := o.output.end()
@@ -156,8 +171,8 @@ func (o *once) run(lease *holdfast.Lease) (verdict, err error) {
 	if err != nil {
 		return nil, err
 	}
-	group, err := supervise.Start(supervise.Command{
-		Path: o.Path, Args: o.Args, Env: environment(os.Environ(), o.Job, lease), Signals: o.signals, Stdout: stdout,
+	tree, err := supervise.Start(supervise.Command{
+		Path: o.Path, Args: o.Args, Env: environment(os.Environ(), o.Job, lease), Mark: mark(lease), Signals: o.signals, Stdout: stdout,
 	})
 	_ = stdout.Close() // of a pipe, and the command has its own
 	if err != nil {
@@ -165,10 +180,14 @@ func (o *once) run(lease *holdfast.Lease) (verdict, err error) {
 		return nil, err
 	}
 	o.ran, o.output = true, output
-	w := newWatch(o.Job, lease, group, o.signals)
+	w := newWatch(o.Job, lease, tree, o.signals)
 	w.loop()
-	group.Close()
-	o.status = group.Status()
+	tree.Close()
+	if err := w.notEnded(); err != nil {
+		o.stuck <- err
+		select {} // for the end of the program: to return is to give the lock back
+	}
+	o.status = tree.Status()
 	return w.verdict, nil
 }
 

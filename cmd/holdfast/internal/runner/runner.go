@@ -42,6 +42,10 @@ type Job struct {
 	KillAfter time.Duration // between TERM and KILL
 	Busy      int           // status if somebody else has the lock
 
+	// WaitChildren keeps the lock until also those have ended whom a command
+	// that ends by itself leaves behind.
+	WaitChildren bool
+
 	Status *Status                               // where events are reported; may be nil
 	Warn   func(format string, arguments ...any) // tells the user
 }
@@ -57,16 +61,16 @@ func Run(ctx context.Context, j Job) error {
 		return err
 	}
 	j.Status.acquired(lease)
-	group, err := supervise.Start(supervise.Command{
-		Path: j.Path, Args: j.Args, Env: environment(os.Environ(), j, lease), Signals: signals,
+	tree, err := supervise.Start(supervise.Command{
+		Path: j.Path, Args: j.Args, Env: environment(os.Environ(), j, lease), Mark: mark(lease), Signals: signals,
 	})
 	if err != nil {
 		j.release(ctx, lease)
 		return exit.With(execStatus(err), fmt.Errorf("run %s: %w", j.Args[0], err))
 	}
-	w := newWatch(j, lease, group, signals)
+	w := newWatch(j, lease, tree, signals)
 	w.loop()
-	group.Close()
+	tree.Close()
 	return w.end(ctx)
 }
 

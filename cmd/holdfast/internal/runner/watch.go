@@ -15,33 +15,35 @@ import (
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/supervise"
 )
 
-// A watch follows one command and its lease until nothing of the command is
-// left. One goroutine uses it.
+// A watch follows one command and its lease until nothing of the job is left.
+// One goroutine uses it.
 //
-// The order that keeps INVARIANT I3 for processes: the command's group is gone
-// before the lease's deadline, which is before the store can grant the lock to
-// somebody else. So the group must be asked to end, and be killed, well before
-// the deadline if no renewal has moved it by then.
+// The order that keeps INVARIANT I3 for processes: the command and all that
+// descends from it are gone before the lease's deadline, which is before the
+// store can grant the lock to somebody else. So they must be asked to end, and
+// be killed, well before the deadline if no renewal has moved it by then.
 type watch struct {
 	Job
 	lease   *holdfast.Lease
-	group   *supervise.Group
+	tree    *supervise.Tree
 	signals <-chan os.Signal
 	maxEnd  time.Time // of MaxHold; zero if there is none
 
-	timer   *time.Timer     // when to look at the lease next, or to kill
-	lost    <-chan struct{} // of the lease's context; nil once that was seen
-	exited  <-chan struct{} // of the command; nil once that was seen
-	verdict error           // why the group is being stopped; nil if it is not
-	killing bool            // KILL is due at killAt
-	killAt  time.Time       // when the timer fires, if killing
-	ending  bool            // a signal that asks to end was forwarded
+	timer   *time.Timer         // when to look at the lease next, or to kill
+	lost    <-chan struct{}     // of the lease's context; nil once that was seen
+	exited  <-chan struct{}     // of the command; nil once that was seen
+	verdict error               // why the job is being stopped; nil if it is not
+	killing bool                // KILL is due at killAt
+	killAt  time.Time           // when the timer fires, if killing
+	ending  bool                // the job was asked to end by a signal
+	kills   int                 // how often KILL was sent
+	refused []supervise.Process // those that nobody here may kill, and that are left
 }
 
-func newWatch(j Job, lease *holdfast.Lease, group *supervise.Group, signals <-chan os.Signal) *watch {
+func newWatch(j Job, lease *holdfast.Lease, tree *supervise.Tree, signals <-chan os.Signal) *watch {
 	w := &watch{
-		Job: j, lease: lease, group: group, signals: signals,
-		timer: time.NewTimer(0), lost: lease.Context().Done(), exited: group.Exited(),
+		Job: j, lease: lease, tree: tree, signals: signals,
+		timer: time.NewTimer(0), lost: lease.Context().Done(), exited: tree.Exited(),
 	}
 	if j.Opts.MaxHold > 0 {
 		w.maxEnd = time.Now().Add(j.Opts.MaxHold)
@@ -49,26 +51,26 @@ func newWatch(j Job, lease *holdfast.Lease, group *supervise.Group, signals <-ch
 	return w
 }
 
-// loop returns when the group is gone, or when the command has ended on its
-// own and left processes in the background.
+// loop returns when the job is gone, when the command has ended by itself and
+// left processes in the background, or when there are some that cannot be
+// killed.
 func (w *watch) loop() {
 	defer w.timer.Stop()
-	for {
+	for w.refused == nil {
 		select {
-		case <-w.group.Gone():
+		case <-w.tree.Gone():
 			return
 		case <-w.exited:
-			if !w.ending && (w.verdict == nil || w.ignores(w.verdict)) {
+			w.exited = nil
+			if w.commandEnded() {
 				return
 			}
-			w.exited = nil
-			w.killIn(w.KillAfter)
 		case <-w.lost:
 			w.lost = nil
 			w.stop(w.lostVerdict())
 		case <-w.timer.C:
 			w.tick()
-		case <-w.group.Stopped():
+		case <-w.tree.Stopped():
 			w.suspend()
 		case s := <-w.signals:
 			w.forward(s.(syscall.Signal))
@@ -76,10 +78,68 @@ func (w *watch) loop() {
 	}
 }
 
+// commandEnded decides what becomes of the rest of the job when the command
+// itself has ended. It reports whether the rest is left alone.
+func (w *watch) commandEnded() bool {
+	isLost := w.verdict != nil && !w.ignores(w.verdict)
+	switch {
+	case !isLost && w.endedByLoss():
+		w.stop(w.lostVerdict())
+		w.killIn(0)
+	case w.tree.Fallen():
+		w.Warn("%s %q: the warden of the command was killed, so the job is ended", w.verb, w.Name)
+		w.killIn(0)
+	case isLost || w.ending:
+		w.killIn(w.KillAfter)
+	case w.endedBySignal(): // so what it leaves behind is no background job
+		w.ending = true
+		w.signal(syscall.SIGTERM)
+		w.killIn(w.KillAfter)
+	case !w.WaitChildren:
+		w.nameLeft()
+		return true
+	}
+	return false
+}
+
+// endedByLoss reports whether the command was killed because the lease is over,
+// although that was not noticed here: this process was stopped meanwhile.
+func (w *watch) endedByLoss() bool {
+	killed := w.tree.Status() == exit.Signal(int(syscall.SIGKILL)) && w.kills == 0
+	return w.OnLost != Ignore && (w.tree.Cut() || killed && w.left() < w.margin())
+}
+
+// endedBySignal reports whether the command was asked to end, by Ctrl-C for
+// example, and not through this process. Shells and many others that catch such
+// a signal end with the status that tells of it.
+func (w *watch) endedBySignal() bool {
+	if w.tree.Signalled() {
+		return true
+	}
+	for _, sig := range []syscall.Signal{syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTERM} {
+		if w.tree.Status() == exit.Signal(int(sig)) {
+			return true
+		}
+	}
+	return false
+}
+
+// left is how long the lease may still be trusted, by either clock.
+func (w *watch) left() time.Duration {
+	if w.OnLost == Ignore {
+		return time.Until(w.lease.Deadline())
+	}
+	return w.lease.Remaining()
+}
+
+// lookEvery is how often the lease is looked at: its timer follows a clock that
+// stops while the machine is suspended, and the lease another one, too.
+const lookEvery = time.Second
+
 // tick kills what was asked to end, or looks whether the lease was renewed.
 func (w *watch) tick() {
-	if w.killing {
-		w.signal(syscall.SIGKILL)
+	if w.killing || w.tree.Fallen() {
+		w.kill()
 		return
 	}
 	if w.verdict != nil {
@@ -89,13 +149,12 @@ func (w *watch) tick() {
 	if w.OnLost != Kill {
 		lead += w.KillAfter
 	}
-	deadline := w.lease.Deadline()
-	if left := time.Until(deadline) - lead; left > 0 {
+	if left := w.left() - lead; left > 0 {
 		if w.OnLost != Ignore {
-			w.group.Until(deadline.Add(-w.margin() / 2))
+			w.tree.Until(w.killBy())
 		}
 		// Often enough for the warden to know of each renewal in good time.
-		w.timer.Reset(min(left, TTL(w.Opts)/4))
+		w.timer.Reset(min(left, TTL(w.Opts)/4, lookEvery))
 		return
 	}
 	verdict := w.lostVerdict()
@@ -107,6 +166,22 @@ func (w *watch) tick() {
 	w.stop(verdict)
 }
 
+// kill kills the job, again and again: there may be new processes, and until
+// the job is gone the lock is not given back.
+func (w *watch) kill() {
+	found, refused := w.tree.Kill()
+	w.kills++
+	if found == len(refused) && found > 0 && w.kills > 1 {
+		w.refused = refused
+		return
+	}
+	w.timer.Reset(min(time.Millisecond<<min(w.kills, 10), maxKillPause))
+}
+
+// maxKillPause is the longest pause between two walks through a job that is
+// being killed.
+const maxKillPause = 50 * time.Millisecond
+
 // ignores reports whether the command may run on in spite of verdict: on after
 // a loss, if the user says so, but never beyond MaxHold.
 func (w *watch) ignores(verdict error) bool {
@@ -115,11 +190,15 @@ func (w *watch) ignores(verdict error) bool {
 	return w.OnLost == Ignore && !isMaxHold
 }
 
-// margin is what KILL must be ahead of the deadline for the group to be gone
-// in time.
+// margin is what KILL must be ahead of the deadline for the job to be gone in
+// time.
 func (w *watch) margin() time.Duration { return Margin(w.Opts) }
 
-// Margin is the part of the TTL that is left when the command must be gone.
+// killBy is when the warden kills the job if this process has not moved that
+// instant: as early as this process would.
+func (w *watch) killBy() time.Time { return w.lease.Deadline().Add(-w.margin()) }
+
+// Margin is the part of the TTL that is left when the job must be gone.
 func Margin(o holdfast.AcquireOptions) time.Duration {
 	return min(max(TTL(o)/10, 20*time.Millisecond), 500*time.Millisecond)
 }
@@ -150,7 +229,7 @@ func (w *watch) lostVerdict() error {
 	return exit.With(exit.Lost, fmt.Errorf("%s %q: %w; the command was stopped", w.verb, w.Name, cause))
 }
 
-// stop ends the group, before the deadline if that is still ahead.
+// stop ends the job, before the deadline if that is still ahead.
 func (w *watch) stop(verdict error) {
 	if w.verdict != nil {
 		return
@@ -173,7 +252,7 @@ func (w *watch) stop(verdict error) {
 // lease, so the deadline counts even if there is no sign of a loss yet.
 func (w *watch) killIn(d time.Duration) {
 	if !w.ignores(w.verdict) {
-		d = min(d, time.Until(w.lease.Deadline())-w.margin())
+		d = min(d, w.left()-w.margin())
 	}
 	if w.killing {
 		d = min(d, time.Until(w.killAt))
@@ -182,7 +261,7 @@ func (w *watch) killIn(d time.Duration) {
 	w.timer.Reset(max(d, 0))
 }
 
-// forward passes a signal on to the group.
+// forward passes a signal on to the job.
 func (w *watch) forward(sig syscall.Signal) {
 	if sig == syscall.SIGTSTP {
 		w.suspend()
@@ -191,52 +270,28 @@ func (w *watch) forward(sig syscall.Signal) {
 	w.signal(sig)
 	if supervise.Ends(sig) {
 		w.ending = true
+		if w.exited == nil { // --wait-children
+			w.killIn(w.KillAfter)
+		}
 	}
 }
 
 // suspend stops the job as Ctrl-Z does. While it is stopped nothing renews the
 // lease, so it may be lost when the job goes on.
 func (w *watch) suspend() {
-	w.group.Suspend()
+	w.tree.Suspend()
 	if !w.lease.Valid() && w.OnLost != Ignore {
 		// It must not run one instruction more, so not TERM first, which
-		// continues a stopped group.
-		w.signal(syscall.SIGKILL)
+		// continues a stopped job.
+		w.kill()
 		w.stop(w.lostVerdict())
 		return
 	}
-	w.group.Resume()
+	w.tree.Resume()
 }
 
 func (w *watch) signal(sig syscall.Signal) {
-	if err := w.group.Signal(sig); err != nil {
+	if err := w.tree.Signal(sig); err != nil {
 		w.Warn("%s %q: signal %v to the command: %v", w.verb, w.Name, sig, err)
 	}
-}
-
-// lateRelease bounds the release after the command had to be stopped: most
-// likely the store is out of reach, and the lock is free soon anyhow.
-const lateRelease = time.Second
-
-// end gives the lock back and returns the status of the job.
-func (w *watch) end(ctx context.Context) error {
-	status := w.group.Status()
-	w.Status.exited(w.lease, status)
-	if w.verdict != nil {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, lateRelease)
-		defer cancel()
-	}
-	lost := w.release(ctx, w.lease)
-	switch {
-	case w.ignores(w.verdict):
-	case w.verdict != nil:
-		return w.verdict
-	case lost:
-		return exit.With(exit.Lost, fmt.Errorf("%s %q: the lock was lost while the command ran, which ended with status %d", w.verb, w.Name, status))
-	}
-	if status == 0 {
-		return nil
-	}
-	return &exit.Error{Status: status}
 }

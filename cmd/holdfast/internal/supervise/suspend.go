@@ -8,29 +8,29 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Suspend stops the group and this process, as Ctrl-Z is to stop a job, and
-// returns when this process is continued. The group is still stopped then:
-// the caller decides whether it may go on, and calls Resume, or ends it.
+// Suspend stops the job and this process, as Ctrl-Z is to stop a job, and
+// returns when this process is continued. The job is still stopped then: the
+// caller decides whether it may go on, and calls Resume, or ends it.
 //
 // Without a shell that could continue it, this process is not stopped, and
 // Suspend returns at once.
-func (g *Group) Suspend() {
-	g.Signal(unix.SIGSTOP) // also those that caught or ignored SIGTSTP
-	g.tty.takeBack(g.pgid)
+func (t *Tree) Suspend() {
+	_ = t.Signal(unix.SIGSTOP) // also those that caught or ignored SIGTSTP
+	t.tty.takeBack(t.pgid)
 	// The rest of the job first, which a shell thinks of as one with us.
 	signal.Ignore(unix.SIGTSTP)
 	unix.Kill(0, unix.SIGTSTP)
 	stopSelf()
-	g.catchStop()
+	t.catchStop()
 }
 
 // catchStop has Ctrl-Z delivered to the caller when it reaches this process
-// and not the group: stopped alone, this process could not keep the group's
+// and not the job: stopped alone, this process could not keep the job's
 // promises.
-func (g *Group) catchStop() { signal.Notify(g.signals, unix.SIGTSTP) }
+func (t *Tree) catchStop() { signal.Notify(t.signals, unix.SIGTSTP) }
 
-// Resume continues the group, in the foreground if this process is there.
-func (g *Group) Resume() {
-	g.tty.give(g.pgid)
-	g.Signal(unix.SIGCONT)
+// Resume continues the job, in the foreground if this process is there.
+func (t *Tree) Resume() {
+	t.tty.give(t.pgid)
+	_ = t.Signal(unix.SIGCONT)
 }

@@ -4,11 +4,13 @@ package supervise
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"runtime"
+	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
@@ -16,45 +18,89 @@ import (
 )
 
 // WardenCommand is the argument with which this program starts itself as a
-// warden; the program must then call Warden.
+// warden; the program must then call Warden with the two that follow.
 const WardenCommand = "__warden"
 
-// A warden is a small process beside this one that kills the group when this
-// process cannot: because it was killed itself, or because it is stopped
-// beyond the group's time. It takes its orders, a line each, from a pipe whose
-// end tells it of our death.
-type warden struct{ orders *os.File }
+// A warden is a second process of this program, and the parent of the command:
+// it adopts and reaps the job, and kills it when this process cannot, because
+// it was killed itself, or because it is stopped beyond the job's time. It takes
+// its orders, a line each, from a pipe whose end tells it of our death, and
+// reports through another.
+type warden struct {
+	pid     int
+	orders  *os.File
+	reports *bufio.Reader
+}
 
 // orderTimeout bounds how long an order may wait for a warden that does not
 // read: it must never hold up the supervisor.
 const orderTimeout = 100 * time.Millisecond
 
-// startWarden starts a warden without a group. It is in a session of its own,
-// so that neither the terminal nor a signal to our group reaches it, and it
-// keeps none of our files open.
-func startWarden() (*warden, error) {
+// What a warden reports, each with a number.
+const (
+	reportStarted   = "started"   // the command, with its process ID
+	reportFailed    = "failed"    // to start it, with the error number
+	reportStopped   = "stopped"   // the command was, by a signal
+	reportSignal    = "signal"    // somebody has sent the warden one
+	reportCut       = "cut"       // the job is over its time, and is being killed
+	reportExited    = "exited"    // the command has ended, with a status
+	reportSignalled = "signalled" // the command was ended by a signal
+	reportGone      = "gone"      // nobody of the job is left
+)
+
+type report struct {
+	what string
+	n    int
+}
+
+// startWarden starts a warden, and gives it the command to run. It leads a
+// group of its own, so that what is meant for our group or for the command's
+// does not reach it, but stays in our session: were it elsewhere, the command's
+// group would be an orphaned one, which cannot be stopped from the keyboard.
+func startWarden(c Command) (*warden, error) {
+	ordersEnd, orders, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	defer ordersEnd.Close()
+	reports, reportsEnd, err := os.Pipe()
+	if err != nil {
+		return nil, errors.Join(err, orders.Close())
+	}
+	defer reportsEnd.Close()
+	w := &warden{orders: orders, reports: bufio.NewReader(reports)}
+	if err = w.fork(c, int(ordersEnd.Fd()), int(reportsEnd.Fd())); err == nil {
+		_, err = io.WriteString(orders, c.encode())
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("start the warden: %w", err), orders.Close(), reports.Close())
+	}
+	return w, nil
+}
+
+// fork starts the process. Its ends of the pipes keep their numbers, which
+// nothing that this process has inherited for the command can have.
+func (w *warden) fork(c Command, orders, reports int) error {
 	self, err := executable()
 	if err != nil {
-		return nil, err
+		return err
 	}
-	read, write, err := os.Pipe()
-	if err != nil {
-		return nil, err
+	for _, fd := range []int{orders, reports} {
+		if _, err := unix.FcntlInt(uintptr(fd), unix.F_SETFD, 0); err != nil {
+			return err
+		}
 	}
-	defer read.Close()
-	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
-	if err == nil {
-		defer null.Close()
-		_, err = syscall.ForkExec(self, []string{"holdfast", WardenCommand}, &syscall.ProcAttr{
-			Files: []uintptr{read.Fd(), null.Fd(), null.Fd()},
-			Sys:   &syscall.SysProcAttr{Setsid: true},
-		})
+	stdout := uintptr(unix.Stdout)
+	if c.Stdout != nil {
+		stdout = c.Stdout.Fd()
 	}
-	if err != nil {
-		write.Close()
-		return nil, fmt.Errorf("start the warden: %w", err)
-	}
-	return &warden{write}, nil
+	w.pid, err = syscall.ForkExec(self, []string{"holdfast", WardenCommand, strconv.Itoa(orders), strconv.Itoa(reports)}, &syscall.ProcAttr{
+		Env:   os.Environ(),
+		Files: []uintptr{0, stdout, 2},
+		Sys:   &syscall.SysProcAttr{Setpgid: true},
+	})
+	runtime.KeepAlive(c.Stdout)
+	return err
 }
 
 // executable returns this program's file, also if its name is gone.
@@ -65,100 +111,74 @@ func executable() (string, error) {
 	return os.Executable()
 }
 
-// order writes one line. A warden that is gone or stuck is no reason to end
-// the command: this process does the same work as long as it runs.
+// encode returns c as the warden reads it: its length and the number of its
+// arguments on a line, then its strings, each with a zero byte behind it.
+func (c Command) encode() string {
+	var b strings.Builder
+	for _, s := range append(append([]string{c.Path}, c.Args...), c.Env...) {
+		b.WriteString(s)
+		b.WriteByte(0)
+	}
+	return fmt.Sprintf("%d %d\n%s", b.Len(), len(c.Args), b.String())
+}
+
+// decodeCommand reads what encode has written.
+func decodeCommand(r *bufio.Reader) (Command, error) {
+	line, err := r.ReadString('\n')
+	if err != nil {
+		return Command{}, err
+	}
+	var length, arguments int
+	if _, err := fmt.Sscanf(line, "%d %d\n", &length, &arguments); err != nil {
+		return Command{}, err
+	}
+	data := make([]byte, length)
+	if _, err := io.ReadFull(r, data); err != nil {
+		return Command{}, err
+	}
+	all := strings.Split(strings.TrimSuffix(string(data), "\x00"), "\x00")
+	if len(all) < 1+arguments {
+		return Command{}, io.ErrUnexpectedEOF
+	}
+	return Command{Path: all[0], Args: all[1 : 1+arguments], Env: all[1+arguments:]}, nil
+}
+
+// report returns the next report, or an error when the warden has ended.
+func (w *warden) report() (r report, err error) {
+	line, err := w.reports.ReadString('\n')
+	if err == nil {
+		_, err = fmt.Sscanf(line, "%s %d\n", &r.what, &r.n)
+	}
+	return r, err
+}
+
+// started waits for the command, and returns its process ID, or why it did not
+// start.
+func (w *warden) started() (pgid int, err error) {
+	r, err := w.report()
+	switch {
+	case err != nil:
+		return 0, fmt.Errorf("the warden has ended: %w", err)
+	case r.what == reportFailed:
+		return 0, syscall.Errno(r.n)
+	}
+	return r.n, nil
+}
+
+// order writes one line. A warden that is stuck is no reason to wait: this
+// process does the same work as long as it runs.
 func (w *warden) order(format string, arguments ...any) {
 	_ = w.orders.SetWriteDeadline(time.Now().Add(orderTimeout))
 	_, _ = fmt.Fprintf(w.orders, format+"\n", arguments...)
 }
 
-// guard gives the warden its group.
-func (w *warden) guard(pgid int) { w.order("group %d", pgid) }
-
-// until tells the warden to kill the group at t.
-func (w *warden) until(t time.Time) {
-	w.order("until %d", monotonic()+int64(time.Until(t)))
+// until tells the warden to kill the job at an instant.
+func (w *warden) until(at time.Time) {
+	w.order("until %d", int64(bootTime()+time.Until(at)))
 }
 
-// dismiss ends the warden. What is left of the group lives on.
+// dismiss ends the warden. What is left of the job lives on.
 func (w *warden) dismiss() {
 	w.order("dismissed")
 	_ = w.orders.Close()
-}
-
-// monotonic reads the clock that time.Now carries along, as a number that
-// means the same in every process.
-func monotonic() int64 {
-	var ts unix.Timespec
-	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &ts); err != nil {
-		panic("holdfast: no monotonic clock: " + err.Error())
-	}
-	return ts.Nano()
-}
-
-// Warden carries out the orders of the process that started it, until it is
-// dismissed or the orders end.
-func Warden(orders io.Reader) {
-	// It must outlast whatever ends the others.
-	signal.Ignore(unix.SIGTERM, unix.SIGINT, unix.SIGHUP, unix.SIGQUIT, unix.SIGUSR1, unix.SIGUSR2)
-	lines := make(chan string)
-	go func() { // ends with the orders
-		defer close(lines)
-		for s := bufio.NewScanner(orders); s.Scan(); {
-			lines <- s.Text()
-		}
-	}()
-	var g guarded
-	timer := time.NewTimer(0)
-	for {
-		select {
-		case line, ok := <-lines:
-			if !ok { // our supervisor is dead
-				g.kill()
-				return
-			}
-			if line == "dismissed" {
-				return
-			}
-			g.obey(line)
-		case <-timer.C:
-		}
-		if left := g.left(); left > 0 {
-			timer.Reset(left)
-		} else {
-			g.kill()
-		}
-	}
-}
-
-// guarded is the group of a warden.
-type guarded struct {
-	pgid  int   // 0: none
-	limit int64 // on the monotonic clock; 0: none
-}
-
-// obey notes an order.
-func (g *guarded) obey(order string) {
-	var n int64
-	if _, err := fmt.Sscanf(order, "group %d", &n); err == nil {
-		g.pgid = int(n)
-	} else if _, err := fmt.Sscanf(order, "until %d", &n); err == nil {
-		g.limit = n
-	}
-}
-
-// left returns how long the group may live on.
-func (g *guarded) left() time.Duration {
-	if g.limit == 0 {
-		return time.Hour
-	}
-	return time.Duration(g.limit - monotonic())
-}
-
-// kill kills the group, once: its number may be another's afterwards.
-func (g *guarded) kill() {
-	if g.pgid > 1 {
-		unix.Kill(-g.pgid, unix.SIGKILL)
-		g.pgid = 0
-	}
 }

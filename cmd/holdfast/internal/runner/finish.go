@@ -1,0 +1,118 @@
+//go:build unix
+
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/exit"
+	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/supervise"
+)
+
+// settle is for processes that end with the command, as the readers of its
+// pipes do: nobody needs to be told of them.
+const settle = 50 * time.Millisecond
+
+// nameLeft tells the user which processes of a command that has ended by itself
+// work on without the lock.
+func (w *watch) nameLeft() {
+	if w.verdict != nil { // ignored, and told already
+		return
+	}
+	select {
+	case <-w.tree.Gone():
+		return
+	case <-time.After(settle):
+	}
+	if left := w.tree.Left(); len(left) > 0 {
+		w.Warn("%s %q: the command has ended, and what it left behind works on without the lock: %s%s",
+			w.verb, w.Name, list(left), w.leftAdvice())
+	}
+}
+
+// leftAdvice says what to do about it, where there is something.
+func (w *watch) leftAdvice() string {
+	if w.verb != "run" {
+		return ""
+	}
+	return " (--wait-children keeps the lock until they have ended)"
+}
+
+// listed is how many processes a message names.
+const listed = 5
+
+// list returns processes as messages show them.
+func list(processes []supervise.Process) string {
+	var names []string
+	for _, p := range processes[:min(len(processes), listed)] {
+		names = append(names, p.String())
+	}
+	if more := len(processes) - len(names); more > 0 {
+		names = append(names, fmt.Sprintf("and %d more", more))
+	}
+	return strings.Join(names, ", ")
+}
+
+// After a loss the program ends no later than 300 ms after the job: most likely
+// the store is out of reach, and the lock is somebody else's or free soon anyhow.
+const (
+	lateRelease = 100 * time.Millisecond // for the release
+	LateClose   = 100 * time.Millisecond // for what the client has to clean up
+
+	// maxHoldRelease bounds the release after --max-hold: the store is well, but
+	// the lease is about to end by itself.
+	maxHoldRelease = time.Second
+)
+
+// end gives the lock back and returns the status of the job.
+func (w *watch) end(ctx context.Context) error {
+	status := w.tree.Status()
+	if w.refused == nil {
+		w.Status.exited(w.lease, status)
+	}
+	if err := w.notEnded(); err != nil {
+		return err
+	}
+	if w.verdict != nil {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, w.releaseLimit())
+		defer cancel()
+	}
+	lost := w.release(ctx, w.lease)
+	switch {
+	case w.ignores(w.verdict):
+	case w.verdict != nil:
+		return w.verdict
+	case lost:
+		return exit.With(exit.Lost, fmt.Errorf("%s %q: the lock was lost while the command ran, which ended with status %d", w.verb, w.Name, status))
+	}
+	if status == 0 {
+		return nil
+	}
+	return &exit.Error{Status: status}
+}
+
+// releaseLimit is how long a release may take after the job had to be stopped.
+func (w *watch) releaseLimit() time.Duration {
+	var e *exit.Error
+	if errors.As(w.verdict, &e) && e.Status == exit.MaxHold {
+		return maxHoldRelease
+	}
+	return lateRelease
+}
+
+// notEnded says which processes could not be killed, if there are any. The lock
+// is not given back while they are at work: it lasts until its expiry, which
+// nobody moves any more.
+func (w *watch) notEnded() error {
+	if w.refused == nil {
+		return nil
+	}
+	return &exit.Error{Status: exit.Lost, KeepLock: true, Err: fmt.Errorf(
+		"%s %q: not permitted to end %s: the lock is not given back, and ends by itself in %s",
+		w.verb, w.Name, list(w.refused), w.left().Round(time.Millisecond))}
+}

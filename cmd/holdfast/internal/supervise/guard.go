@@ -1,0 +1,181 @@
+//go:build unix
+
+package supervise
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// A guard is the warden's own side: the job that it has started.
+type guard struct {
+	orders  *bufio.Reader
+	reports *os.File
+	job     job
+	pgid    int
+	limit   time.Duration // on the clock of boot; 0: none
+	gone    chan struct{}
+}
+
+// Warden runs a command for the process that has started this one, until it is
+// dismissed or the orders end. The numbers are those of its pipes.
+func Warden(orders, reports int) {
+	// The kernel ties the command's parent-death signal to the thread that
+	// forks, not to the process. This thread therefore has to last.
+	runtime.LockOSThread()
+	unix.CloseOnExec(orders)
+	unix.CloseOnExec(reports)
+	g := &guard{
+		orders:  bufio.NewReader(os.NewFile(uintptr(orders), "orders")),
+		reports: os.NewFile(uintptr(reports), "reports"),
+		gone:    make(chan struct{}),
+	}
+	signals := make(chan os.Signal, 16)
+	Catch(signals) // it must outlast whatever ends the others
+	if err := g.start(); err != nil {
+		return
+	}
+	go g.serve(signals) // ends the process
+	g.reap()
+	awaitGroup(g.pgid)
+	g.report(reportGone, 0)
+	close(g.gone)
+	select {} // for a dismissal, or the end of the orders
+}
+
+// start runs the command.
+func (g *guard) start() error {
+	c, err := decodeCommand(g.orders)
+	if err != nil {
+		return err
+	}
+	adoptOrphans()
+	g.pgid, err = syscall.ForkExec(c.Path, c.Args, &syscall.ProcAttr{
+		Env: c.Env, Files: []uintptr{0, 1, 2}, Sys: sysProcAttr(),
+	})
+	if err != nil {
+		var number syscall.Errno
+		errors.As(err, &number) // fork and exec fail with nothing else
+		g.report(reportFailed, int(number))
+		return err
+	}
+	letGo()
+	g.job = newJob(os.Getpid(), g.pgid, nil, "")
+	g.report(reportStarted, g.pgid)
+	return nil
+}
+
+// letGo closes the command's standard files here: whoever reads the other end
+// of a pipe waits for the command, and not for the warden.
+func letGo() {
+	null, err := unix.Open(os.DevNull, unix.O_RDWR|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return
+	}
+	for fd := range 3 {
+		_ = unix.Dup2(null, fd)
+	}
+	_ = unix.Close(null)
+}
+
+// report writes one line. A few bytes always fit into the pipe.
+func (g *guard) report(what string, n int) {
+	_, _ = fmt.Fprintf(g.reports, "%s %d\n", what, n)
+}
+
+// reap waits for the command and all that this process adopts. On Linux the
+// kernel says exactly when nobody is left: there are no children any more.
+func (g *guard) reap() {
+	for {
+		var ws unix.WaitStatus
+		pid, err := unix.Wait4(-1, &ws, unix.WUNTRACED, nil)
+		switch {
+		case errors.Is(err, unix.EINTR):
+		case err != nil: // ECHILD
+			return
+		case pid != g.pgid:
+		case ws.Stopped():
+			g.report(reportStopped, int(ws.StopSignal()))
+		case ws.Signaled():
+			g.report(reportSignalled, int(ws.Signal()))
+		case ws.Exited():
+			g.report(reportExited, ws.ExitStatus())
+		}
+	}
+}
+
+// lookEvery is how often the warden compares the clocks: its timer follows one
+// that stops while the machine is suspended.
+const lookEvery = time.Second
+
+// serve carries out the orders. It does not return.
+func (g *guard) serve(signals <-chan os.Signal) {
+	lines := make(chan string)
+	go func() { // ends with the orders
+		defer close(lines)
+		for s := bufio.NewScanner(g.orders); s.Scan(); {
+			lines <- s.Text()
+		}
+	}()
+	timer := time.NewTimer(lookEvery)
+	for {
+		select {
+		case line, ok := <-lines:
+			switch {
+			case !ok: // our supervisor is dead
+				g.kill()
+				os.Exit(0)
+			case line == "dismissed":
+				os.Exit(0)
+			}
+			_, _ = fmt.Sscanf(line, "until %d", &g.limit)
+		case <-timer.C:
+		case s := <-signals: // to the command's parent, for which it takes this process
+			g.report(reportSignal, int(s.(syscall.Signal)))
+		}
+		timer.Reset(g.look())
+	}
+}
+
+// look kills the job if its time is over, and returns when to look again.
+func (g *guard) look() time.Duration {
+	if g.limit == 0 {
+		return time.Hour
+	}
+	if left := g.limit - bootTime(); left > 0 {
+		return min(left, lookEvery)
+	}
+	g.limit = 0
+	g.report(reportCut, 0)
+	g.kill()
+	return time.Hour
+}
+
+// kill kills the job, again and again until nobody is left but those whom this
+// process may not kill.
+func (g *guard) kill() {
+	for pause, hopeless := killPause, 0; hopeless < 2; pause = min(2*pause, maxKillPause) {
+		found, refused := g.job.kill()
+		if hopeless++; found != len(refused) || found == 0 {
+			hopeless = 0
+		}
+		select {
+		case <-g.gone:
+			return
+		case <-time.After(pause):
+		}
+	}
+}
+
+// Pauses between two walks through a job that is being killed.
+const (
+	killPause    = time.Millisecond
+	maxKillPause = 16 * time.Millisecond
+)

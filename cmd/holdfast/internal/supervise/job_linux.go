@@ -1,0 +1,200 @@
+package supervise
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"sync/atomic"
+	"syscall"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// A job is what descends from the command of a warden.
+type job struct {
+	warden  Process
+	pgid    int
+	earlier map[identity]bool // children of this process that are not of the job
+	mark    string
+	fallen  *atomic.Bool // the warden is dead: its job was given to this process
+}
+
+func newJob(warden, pgid int, earlier []Process, mark string) job {
+	j := job{pgid: pgid, mark: mark, earlier: map[identity]bool{}, fallen: new(atomic.Bool)}
+	j.warden, _ = look(warden)
+	for _, p := range earlier {
+		j.earlier[p.identity()] = true
+	}
+	return j
+}
+
+// children returns the children of this process, those that it had before it
+// became this program.
+func children() (found []Process) {
+	for _, pid := range lister()(os.Getpid()) {
+		if p, ok := look(pid); ok {
+			found = append(found, p)
+		}
+	}
+	return found
+}
+
+// walk returns the processes of the job that live, parents first.
+func (j *job) walk() []Process {
+	var all []Process
+	if j.fallen.Load() {
+		all = j.orphans()
+	} else {
+		all = below(j.warden)
+	}
+	living := all[:0]
+	for _, p := range all {
+		if !p.dead {
+			living = append(living, p)
+		}
+	}
+	return living
+}
+
+// orphans returns what descends from this process, except from the children
+// that it had before the job began. If it had any, their orphans come here as
+// well, and only the mark tells whose a process is.
+func (j *job) orphans() (found []Process) {
+	for _, child := range children() {
+		if j.earlier[child.identity()] || child.PID == j.warden.PID || len(j.earlier) > 0 && !child.isMarked(j.mark) {
+			continue
+		}
+		found = append(append(found, child), below(child)...)
+	}
+	return found
+}
+
+// tell sends sig once to all who are there. Walks are repeated until two in a
+// row find nobody new: who is forked during one of them is found by the next.
+// Only then is the signal sent, so that what a process starts when it hears of
+// it, to clean up, is left in peace. The jobs within the job are left to their
+// own supervisors, except for what stops and continues everything.
+func (j *job) tell(sig unix.Signal) error {
+	var there []Process
+	seen := map[identity]bool{}
+	for round, quiet := 0, 0; round < maxRounds && quiet < 2; round++ {
+		quiet++
+		for _, p := range j.audience(sig) {
+			if !seen[p.identity()] {
+				seen[p.identity()], quiet = true, 0
+				there = append(there, p)
+			}
+		}
+	}
+	var errs []error
+	for _, p := range there {
+		err := p.send(sig)
+		if err == nil && (sig == unix.SIGTERM || sig == unix.SIGHUP) {
+			err = p.send(unix.SIGCONT)
+		}
+		if err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", p, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// maxRounds bounds the walks for a job that never stops forking. KILL gets it.
+const maxRounds = 16
+
+// audience returns who is to get sig.
+func (j *job) audience(sig unix.Signal) []Process {
+	nested := map[int]bool{} // wardens and, below them, those who are not to get it
+	var to []Process
+	for _, p := range j.walk() { // parents first
+		switch {
+		case p.isWarden():
+			nested[p.PID] = true
+		case nested[p.parent] && sig != unix.SIGSTOP && sig != unix.SIGCONT:
+			nested[p.PID] = true
+		case (sig == unix.SIGUSR1 || sig == unix.SIGUSR2) && p.group != j.pgid:
+		default:
+			to = append(to, p)
+		}
+	}
+	return to
+}
+
+// kill sends KILL to all who are there.
+func (j *job) kill() (found int, refused []Process) {
+	for _, p := range j.walk() {
+		found++
+		if err := p.send(unix.SIGKILL); err != nil {
+			refused = append(refused, p)
+		}
+	}
+	return found, refused
+}
+
+// left returns who is there, but for the wardens of jobs within the job.
+func (j *job) left() (left []Process) {
+	for _, p := range j.walk() {
+		if !p.isWarden() {
+			left = append(left, p)
+		}
+	}
+	return left
+}
+
+// outliveWarden is called when the warden is dying, and returns when nobody of
+// the job is left: when this process has no children any more or, if it had some
+// before the job began, when two walks in a row have found nobody.
+func (j *job) outliveWarden(r *reaper) {
+	<-r.wardenDead // until then it may have children, although its files are closed
+	j.fallen.Store(true)
+	for quiet := 0; quiet < 2; {
+		select {
+		case <-r.childless:
+			return
+		case <-time.After(fallenPause):
+		}
+		if quiet++; len(j.earlier) == 0 || len(j.walk()) > 0 {
+			quiet = 0
+		}
+	}
+}
+
+// fallenPause is the time between two walks through a job without a warden.
+const fallenPause = 5 * time.Millisecond
+
+// awaitGroup has nothing to wait for: whoever has left the group is a child of
+// the warden, too.
+func awaitGroup(int) {}
+
+// sysProcAttr asks for a group of its own, and for death with its parent; the
+// syscall package covers the case that the parent died before that was set.
+func sysProcAttr() *syscall.SysProcAttr {
+	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+}
+
+// adoptOrphans makes descendants whose parent ends children of this process.
+// Without it they would be process 1's, and nobody could tell whose they are.
+func adoptOrphans() {
+	unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+}
+
+// stopSelf stops this process, unless its group is orphaned: the kernel does
+// that for SIGTSTP, if its action is the default one. Package signal cannot
+// restore the default action of a signal that it has once handled, but all
+// zeros is the default action in every layout of the kernel's structure.
+//
+// The signal goes to the calling thread, so that this thread does not run on
+// for a moment until another one has received it.
+func stopSelf() {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	var byDefault [8]uint64
+	unix.RawSyscall6(unix.SYS_RT_SIGACTION, uintptr(unix.SIGTSTP), uintptr(unsafe.Pointer(&byDefault)), 0, sigsetSize, 0, 0)
+	unix.Tgkill(unix.Getpid(), unix.Gettid(), unix.SIGTSTP)
+}
+
+// sigsetSize is the size of the kernel's signal set in bytes.
+const sigsetSize = 8

@@ -1,0 +1,104 @@
+//go:build unix && !linux
+
+package supervise
+
+import (
+	"errors"
+	"fmt"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// A Process is what is left of a job: its group, because this system does not
+// say who descends from whom once a parent has ended.
+type Process struct{ PID int }
+
+// String returns p as messages show it.
+func (p Process) String() string { return fmt.Sprintf("process group %d", p.PID) }
+
+// A job is the process group of a warden's command.
+type job struct{ pgid int }
+
+func newJob(_, pgid int, _ []Process, _ string) job { return job{pgid} }
+
+// children returns nothing: nobody asks for them here.
+func children() []Process { return nil }
+
+// tell sends sig to the group.
+func (j *job) tell(sig unix.Signal) error {
+	err := unix.Kill(-j.pgid, sig)
+	if err == nil && (sig == unix.SIGTERM || sig == unix.SIGHUP) {
+		err = unix.Kill(-j.pgid, unix.SIGCONT)
+	}
+	if noSuchGroup(err) {
+		return nil
+	}
+	return err
+}
+
+// kill sends KILL to the group.
+func (j *job) kill() (found int, refused []Process) {
+	if noSuchGroup(unix.Kill(-j.pgid, unix.SIGKILL)) {
+		return 0, nil
+	}
+	return 1, nil
+}
+
+// left returns the group, if it is there.
+func (j *job) left() []Process {
+	if noSuchGroup(unix.Kill(-j.pgid, 0)) {
+		return nil
+	}
+	return []Process{{j.pgid}}
+}
+
+// outliveWarden returns when the group is empty.
+func (j *job) outliveWarden(*reaper) { awaitGroup(j.pgid) }
+
+// awaitGroup returns when the group is empty. Its number is free for reuse then,
+// so that must be noticed soon: it ends all signalling.
+func awaitGroup(pgid int) {
+	for wait := time.Millisecond; !noSuchGroup(unix.Kill(-pgid, 0)); wait = min(2*wait, 10*time.Millisecond) {
+		time.Sleep(wait)
+	}
+}
+
+// noSuchGroup reports whether err, from kill, says that the group is empty.
+// A group of nothing but zombies is EPERM on BSD systems.
+func noSuchGroup(err error) bool {
+	return errors.Is(err, unix.ESRCH) || errors.Is(err, unix.EPERM)
+}
+
+// bootTime reads the monotonic clock: whether it stops while the machine is
+// suspended differs from system to system.
+func bootTime() time.Duration {
+	var ts unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &ts); err != nil {
+		panic("holdfast: no monotonic clock: " + err.Error())
+	}
+	return time.Duration(ts.Nano())
+}
+
+// sysProcAttr asks for a group of its own. There is no parent-death signal
+// outside Linux.
+func sysProcAttr() *syscall.SysProcAttr {
+	return &syscall.SysProcAttr{Setpgid: true}
+}
+
+// adoptOrphans does nothing: orphans are process 1's, which reaps them.
+func adoptOrphans() {}
+
+// stopSelf stops this process if its parent is a shell with job control, which
+// can continue it. (The kernel would decide that for SIGTSTP, but package
+// signal cannot restore the default action of a signal that it has handled.)
+func stopSelf() {
+	parent := unix.Getppid()
+	group, err := unix.Getpgid(parent)
+	session, err2 := unix.Getsid(parent)
+	own, err3 := unix.Getsid(0)
+	if errors.Join(err, err2, err3) == nil && session == own && group != unix.Getpgrp() {
+		unix.Kill(unix.Getpid(), unix.SIGSTOP)
+	}
+}

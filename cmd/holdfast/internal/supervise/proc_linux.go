@@ -1,0 +1,176 @@
+package supervise
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// A Process is one process of a job.
+type Process struct {
+	PID  int
+	Name string // what the kernel calls its program; "" if it does not tell
+
+	start  uint64 // when it began, in the kernel's ticks: with PID, who it is
+	parent int
+	group  int
+	dead   bool // it has ended, and is waiting to be reaped
+}
+
+// String returns p as messages show it.
+func (p Process) String() string {
+	if p.Name == "" {
+		return fmt.Sprintf("pid %d", p.PID)
+	}
+	return fmt.Sprintf("%s (pid %d)", p.Name, p.PID)
+}
+
+// An identity tells a process from a later one with its number.
+type identity struct {
+	pid   int
+	start uint64
+}
+
+func (p Process) identity() identity { return identity{p.PID, p.start} }
+
+// look returns the process that has the number now. One that the kernel hides
+// from this process has neither a name nor a beginning.
+func look(pid int) (p Process, ok bool) {
+	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return Process{PID: pid}, errors.Is(unix.Kill(pid, 0), unix.EPERM)
+	}
+	return parseStat(data)
+}
+
+// parseStat reads a file "stat" of /proc. A program's name may have spaces and
+// parentheses in it.
+func parseStat(data []byte) (p Process, ok bool) {
+	open, end := bytes.IndexByte(data, '('), bytes.LastIndexByte(data, ')')
+	if open < 0 || end < open {
+		return p, false
+	}
+	// As in proc(5), counted from the state, which is the third.
+	const state, parent, group, threads, start = 0, 1, 2, 17, 19
+	f := strings.Fields(string(data[end+1:]))
+	if len(f) <= start {
+		return p, false
+	}
+	var errs [4]error
+	var nThreads int
+	p.PID, errs[0] = strconv.Atoi(strings.TrimSpace(string(data[:open])))
+	p.Name = string(data[open+1 : end])
+	p.parent, errs[1] = strconv.Atoi(f[parent])
+	p.group, errs[2] = strconv.Atoi(f[group])
+	p.start, errs[3] = strconv.ParseUint(f[start], 10, 64)
+	nThreads, _ = strconv.Atoi(f[threads])
+	// The first thread of a program may have ended before the others.
+	p.dead = f[state] == "X" || f[state] == "Z" && nThreads <= 1
+	return p, errors.Join(errs[:]...) == nil
+}
+
+// below returns what descends from root, parents before their children. A
+// process whose parent ends meanwhile may be missing: it is below its new
+// parent the next time.
+func below(root Process) []Process {
+	childrenOf := lister()
+	var found []Process
+	seen := map[int]bool{root.PID: true}
+	for queue := []Process{root}; len(queue) > 0; queue = queue[1:] {
+		parent := queue[0]
+		pids := childrenOf(parent.PID)
+		if now, ok := look(parent.PID); !ok || now.start != parent.start {
+			continue // another process has its number
+		}
+		for _, pid := range pids {
+			p, ok := look(pid)
+			isChild := p.parent == parent.PID || p.start == 0 // hidden
+			if ok && isChild && !seen[pid] {
+				seen[pid] = true
+				found, queue = append(found, p), append(queue, p)
+			}
+		}
+	}
+	return found
+}
+
+// lister returns a function that returns the children of a process. The kernel
+// lists them if it was built to; else all processes of the machine have to be
+// looked at, once for all calls.
+func lister() func(parent int) []int {
+	if _, err := os.Stat("/proc/thread-self/children"); err == nil {
+		return listedChildren
+	}
+	all := map[int][]int{}
+	entries, _ := os.ReadDir("/proc") // without it nobody is found; the command's group is
+	for _, entry := range entries {
+		if pid, err := strconv.Atoi(entry.Name()); err == nil {
+			if p, ok := look(pid); ok {
+				all[p.parent] = append(all[p.parent], pid)
+			}
+		}
+	}
+	return func(parent int) []int { return all[parent] }
+}
+
+// listedChildren reads the kernel's list of each thread of a process.
+func listedChildren(parent int) (pids []int) {
+	tasks, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", parent))
+	if err != nil {
+		return nil
+	}
+	for _, task := range tasks {
+		data, _ := os.ReadFile(fmt.Sprintf("/proc/%d/task/%s/children", parent, task.Name())) // a thread may end
+		for _, field := range strings.Fields(string(data)) {
+			if pid, err := strconv.Atoi(field); err == nil {
+				pids = append(pids, pid)
+			}
+		}
+	}
+	return pids
+}
+
+// isWarden reports whether p is the warden of a job within the job.
+func (p Process) isWarden() bool {
+	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", p.PID))
+	return err == nil && bytes.HasPrefix(data, []byte("holdfast\x00"+WardenCommand+"\x00"))
+}
+
+// isMarked reports whether p was started with mark in its environment.
+func (p Process) isMarked(mark string) bool {
+	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", p.PID))
+	return err == nil && slices.Contains(strings.Split(string(data), "\x00"), mark)
+}
+
+// send sends sig to p, and to nobody if p has ended: a descriptor of the
+// process is taken first, and its identity looked at then, so that its number
+// cannot have become another's in between.
+func (p Process) send(sig unix.Signal) error {
+	fd, err := unix.PidfdOpen(p.PID, 0)
+	if errors.Is(err, unix.ESRCH) {
+		return nil
+	}
+	hasFD := err == nil // not before Linux 5.3, nor in some sandboxes
+	if hasFD {
+		defer unix.Close(fd)
+	}
+	if now, ok := look(p.PID); !ok || now.start != p.start {
+		return nil
+	}
+	if hasFD {
+		err = unix.PidfdSendSignal(fd, sig, nil, 0)
+	}
+	if !hasFD || errors.Is(err, unix.ENOSYS) {
+		err = unix.Kill(p.PID, sig)
+	}
+	if errors.Is(err, unix.ESRCH) {
+		return nil
+	}
+	return err
+}

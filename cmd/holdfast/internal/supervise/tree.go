@@ -1,0 +1,258 @@
+//go:build unix
+
+// Package supervise runs one command so that whatever the command starts can be
+// signalled, waited for and ended together with it. It knows nothing of locks.
+//
+// On Linux the job is the command and all that descends from it, whatever
+// group, session or parent a process has given itself: the command's parent is
+// a warden, a second process of this program, which the kernel makes the parent
+// of every orphan below it. So the job is what is below the warden, and nobody
+// else is. On other systems the job is the command's process group.
+//
+// A process can supervise one job at a time, and must not start other children
+// meanwhile: Start makes it the reaper of all its children.
+package supervise
+
+import (
+	"errors"
+	"os"
+	"os/signal"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// A Command is what to run. Path is the file, Args begins with the name of
+// the command, Env is the whole environment. The command gets this process's
+// standard input, error and, unless Stdout is another file, output, and what
+// other descriptors this process has inherited.
+type Command struct {
+	Path string
+	Args []string
+	Env  []string
+
+	// Mark is an entry of Env that no other job has. It is looked at only where
+	// descent alone does not tell any more whose a process is.
+	Mark string
+
+	Stdout *os.File // nil: this process's
+
+	// Signals gets SIGTSTP, from when the command is started, and what the
+	// command sends to its parent; see Tree.Suspend.
+	Signals chan<- os.Signal
+}
+
+// A Tree is a command that was started, and all that descends from it. Its
+// methods are for one goroutine.
+type Tree struct {
+	pgid    int
+	tty     terminal
+	warden  *warden
+	job     job
+	signals chan<- os.Signal
+
+	ending              // guarded by exited
+	fallen  atomic.Bool // the warden has ended before the job
+	exited  chan struct{}
+	gone    chan struct{}
+	stopped chan struct{}
+}
+
+// An ending says how the command has ended.
+type ending struct {
+	status    int  // or 128 + n
+	signalled bool // a signal has ended it
+	cut       bool // the warden had begun to kill the job
+}
+
+// Start runs the command. The whole job is killed when this process ends before
+// Close, however that comes about. If this process is in the foreground of the
+// terminal on its standard input, the command's group takes over the foreground.
+//
+// The error is that of fork or exec; nothing runs then.
+func Start(c Command) (*Tree, error) {
+	t := &Tree{
+		signals: c.Signals,
+		tty:     findTerminal(),
+		exited:  make(chan struct{}),
+		gone:    make(chan struct{}),
+		stopped: make(chan struct{}, 1),
+	}
+	adoptOrphans() // should the warden die, they come to this process
+	earlier := children()
+	t.catchStop() // Ctrl-Z from the command's first instant on
+	var err error
+	if t.warden, err = startWarden(c); err != nil {
+		return nil, err
+	}
+	r := &reaper{warden: t.warden.pid, wardenDead: make(chan struct{}), childless: make(chan struct{})}
+	go r.reap() // ends with the last child, or with this process
+	if t.pgid, err = t.warden.started(); err != nil {
+		t.warden.dismiss()
+		return nil, err
+	}
+	t.job = newJob(t.warden.pid, t.pgid, earlier, c.Mark)
+	t.tty.give(t.pgid)
+	go t.follow(r) // ends when the job is gone; Gone tells
+	return t, nil
+}
+
+// A reaper waits for all children of this process: the warden, those that it
+// had before it became this program, and orphans that it has adopted.
+type reaper struct {
+	warden     int
+	wardenDead chan struct{} // closed when all that was below the warden is below this process
+	childless  chan struct{} // closed when there are no children any more
+}
+
+// reap returns when there are no children any more. A warden that somebody has
+// stopped is continued: it has to reap the job, and to see its end.
+func (r *reaper) reap() {
+	defer close(r.childless)
+	for {
+		var ws unix.WaitStatus
+		pid, err := unix.Wait4(-1, &ws, unix.WUNTRACED, nil)
+		switch {
+		case errors.Is(err, unix.EINTR):
+		case err != nil: // ECHILD
+			return
+		case pid != r.warden:
+		case ws.Stopped():
+			_ = unix.Kill(r.warden, unix.SIGCONT) // it is this process's, and not reaped
+		default:
+			close(r.wardenDead)
+		}
+	}
+}
+
+// follow notes what the warden reports, until the job is gone.
+func (t *Tree) follow(r *reaper) {
+	hasExited, cut := false, false
+	exit := func(status int, signalled bool) {
+		if !hasExited {
+			hasExited, t.ending = true, ending{status, signalled, cut}
+			close(t.exited)
+		}
+	}
+	for {
+		report, err := t.warden.report()
+		if err != nil { // the warden is dead, and the kernel has killed the command
+			t.fallen.Store(true)
+			exit(128+int(unix.SIGKILL), true)
+			t.job.outliveWarden(r)
+			close(t.gone)
+			return
+		}
+		switch report.what {
+		case reportStopped:
+			t.noteStop(syscall.Signal(report.n))
+		case reportSignal:
+			select {
+			case t.signals <- syscall.Signal(report.n):
+			default: // as package signal does where nobody listens
+			}
+		case reportCut:
+			cut = true
+		case reportExited:
+			exit(report.n, false)
+		case reportSignalled:
+			exit(128+report.n, true)
+		case reportGone:
+			close(t.gone)
+			return
+		}
+	}
+}
+
+// noteStop reports a stop that is meant for the whole job. SIGSTOP is not: it
+// is sent to one process, by somebody who will continue it.
+func (t *Tree) noteStop(sig syscall.Signal) {
+	switch sig {
+	case unix.SIGTSTP, unix.SIGTTIN, unix.SIGTTOU:
+		select {
+		case t.stopped <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// Exited is closed when the command itself has ended.
+func (t *Tree) Exited() <-chan struct{} { return t.exited }
+
+// Gone is closed when no process of the job is left.
+func (t *Tree) Gone() <-chan struct{} { return t.gone }
+
+// Stopped delivers a value when the command was stopped from the keyboard or
+// for use of the terminal. The caller should call Suspend.
+func (t *Tree) Stopped() <-chan struct{} { return t.stopped }
+
+// Status is the exit status of the command, or 128 + n if signal n ended it.
+// It is valid once Exited is closed.
+func (t *Tree) Status() int { return t.status }
+
+// Signalled reports whether a signal has ended the command, whatever it was
+// that sent it. It is valid once Exited is closed.
+func (t *Tree) Signalled() bool { return t.signalled }
+
+// Cut reports whether the warden had begun to kill the job, because its time
+// was over, when the command ended; see Until. It is valid once Exited is
+// closed.
+func (t *Tree) Cut() bool { return t.cut }
+
+// Fallen reports whether the warden has ended before the job. Nobody would end
+// the job then if this process died, so it must be ended now.
+func (t *Tree) Fallen() bool { return t.fallen.Load() }
+
+// Signal sends sig once to every process of the job, parents first; what a
+// process starts when it hears of it is not told. USR1 and USR2, which mean
+// nothing to most programs, are for the command's own group only. Those that
+// this process may not signal are named by the error. A process that is stopped
+// is continued when it is asked to end, since it could not obey otherwise.
+func (t *Tree) Signal(sig syscall.Signal) error {
+	if t.isGone() {
+		return nil
+	}
+	return t.job.tell(sig)
+}
+
+// Kill sends KILL to every process of the job, also to those of jobs within it.
+// The job is gone when Gone says so; until then the caller has to repeat it,
+// because there may be new processes. It returns how many were there, and those
+// that this process may not kill.
+func (t *Tree) Kill() (found int, refused []Process) {
+	if t.isGone() {
+		return 0, nil
+	}
+	return t.job.kill()
+}
+
+// Left returns the processes of the job that are still there.
+func (t *Tree) Left() []Process {
+	if t.isGone() {
+		return nil
+	}
+	return t.job.left()
+}
+
+func (t *Tree) isGone() bool {
+	select {
+	case <-t.gone:
+		return true
+	default:
+		return false
+	}
+}
+
+// Until has the job killed at the instant at even if this process is stopped
+// then. A later call replaces it.
+func (t *Tree) Until(at time.Time) { t.warden.until(at) }
+
+// Close gives the terminal back. The command must have ended; what it left
+// behind lives on.
+func (t *Tree) Close() {
+	t.warden.dismiss()
+	signal.Reset(unix.SIGTSTP)
+	t.tty.takeBack(t.pgid)
+}
