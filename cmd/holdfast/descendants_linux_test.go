@@ -98,7 +98,7 @@ func TestSignalReachesEachOnce(t *testing.T) {
 	dir, store := t.TempDir(), sqlite(t)
 	// Each tells of every TERM, cleans up in a process of its own, and ends.
 	write(t, filepath.Join(dir, "member.sh"), `
-		trap 'echo $1 >>$0-terms; sh -c "trap \"echo cleanup >>$0-terms\" TERM; sleep 0.3; echo done >>$0-done"; exit' TERM
+		trap 'echo $1 >>$0-terms; sh -c "trap \"echo cleanup >>$0-terms\" TERM; sleep 0.3; echo done >>$0-done"; exit 0' TERM
 		echo $1 >>$0-ready
 		while :; do sleep 0.02; done`)
 	member := "sh " + filepath.Join(dir, "member.sh")

@@ -180,7 +180,7 @@ func (o *once) run(lease *holdfast.Lease) (verdict, err error) {
 		return nil, err
 	}
 	o.ran, o.output = true, output
-	w := newWatch(o.Job, lease, tree, o.signals)
+	w := newWatch(o.Job, lease, time.Now(), tree, o.signals)
 	w.loop()
 	tree.Close()
 	if err := w.notEnded(); err != nil {

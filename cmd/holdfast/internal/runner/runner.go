@@ -60,6 +60,7 @@ func Run(ctx context.Context, j Job) error {
 	if err != nil {
 		return err
 	}
+	acquired := time.Now()
 	j.Status.acquired(lease)
 	tree, err := supervise.Start(supervise.Command{
 		Path: j.Path, Args: j.Args, Env: environment(os.Environ(), j, lease), Mark: mark(lease), Signals: signals,
@@ -68,7 +69,7 @@ func Run(ctx context.Context, j Job) error {
 		j.release(ctx, lease)
 		return exit.With(execStatus(err), fmt.Errorf("run %s: %w", j.Args[0], err))
 	}
-	w := newWatch(j, lease, tree, signals)
+	w := newWatch(j, lease, acquired, tree, signals)
 	w.loop()
 	tree.Close()
 	return w.end(ctx)

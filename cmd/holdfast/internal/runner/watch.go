@@ -40,13 +40,15 @@ type watch struct {
 	refused []supervise.Process // those that nobody here may kill, and that are left
 }
 
-func newWatch(j Job, lease *holdfast.Lease, tree *supervise.Tree, signals <-chan os.Signal) *watch {
+// newWatch returns the watch of a tree that runs under a lease of the instant
+// acquired.
+func newWatch(j Job, lease *holdfast.Lease, acquired time.Time, tree *supervise.Tree, signals <-chan os.Signal) *watch {
 	w := &watch{
 		Job: j, lease: lease, tree: tree, signals: signals,
 		timer: time.NewTimer(0), lost: lease.Context().Done(), exited: tree.Exited(),
 	}
 	if j.Opts.MaxHold > 0 {
-		w.maxEnd = time.Now().Add(j.Opts.MaxHold)
+		w.maxEnd = acquired.Add(j.Opts.MaxHold)
 	}
 	return w
 }
