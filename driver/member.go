@@ -83,8 +83,8 @@ type Member interface {
 	// request's, and raises the counter to the odd number above the greater of
 	// the two; to that above the request's token also where there is no such
 	// lease. It must leave the counter alone, except for what the lease itself
-	// needs, if the request's token is so far ahead of the store's clock that
-	// a copy of its proposal will not be accepted within TombstoneTTL.
+	// needs, if the request's token is more than req.Lead and TombstoneTTL ahead
+	// of the store's clock.
 	//
 	// It must return the token of the lease that it ended, or ErrLost if there
 	// was none.
@@ -177,8 +177,10 @@ type RenewReply struct {
 type WithdrawRequest struct {
 	Name    string
 	LeaseID LeaseID
-	Token   uint64        // the greatest that was proposed; 0 if the sender does not know it
-	Lead    time.Duration // of the proposal with that token
+	Token   uint64 // the greatest that was proposed; 0 if the sender does not know it
+	// Lead, and TombstoneTTL more, is how far ahead of the store's clock the
+	// counter may be lifted to Token; it may be negative.
+	Lead time.Duration
 
 	// KeepFor and Cancel are as in ReleaseRequest. A lease that is kept closed
 	// is in the way of its own lease ID as well.

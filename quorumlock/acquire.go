@@ -113,10 +113,12 @@ func (a *attempt) granted(token uint64) (driver.AcquireReply, error) {
 		return driver.AcquireReply{}, fmt.Errorf("%w: its members answered after %s, too late for a TTL of %s",
 			driver.ErrUnavailable, took.Round(time.Millisecond), a.req.TTL)
 	}
-	a.book.grant(a.req.LeaseID, tenure{token: token, ttl: a.req.TTL, holder: a.req.Holder})
+	t := tenure{token: token, lead: a.present.lead, ttl: a.req.TTL, holder: a.req.Holder}
 	if token != a.present.token {
+		t.lead = 0
 		a.abandonFresh()
 	}
+	a.book.grant(a.req.LeaseID, t)
 	return driver.AcquireReply{Outcome: driver.Granted, Token: token}, nil
 }
 

@@ -12,9 +12,10 @@ import (
 
 const (
 	// guessLead is how far a token from this machine's clock may be ahead of a
-	// member's, and raiseLead one that follows from what the members told.
-	guessLead = time.Second
-	raiseLead = driver.MaxTokenLead + time.Minute
+	// member's, and liftedLead one that MinToken demands, or counters that it has
+	// lifted. For what follows from the members' clocks see Engine.lead.
+	guessLead  = time.Second
+	liftedLead = driver.MaxTokenLead + time.Minute
 )
 
 // An attempt is one call of Acquire under way. Only its caller's goroutine
@@ -44,7 +45,7 @@ func newAttempt(e *Engine, req driver.AcquireRequest, en *entry, latest proposal
 	n := len(e.members)
 	return &attempt{
 		Engine: e, req: req, entry: en, began: time.Now(), present: latest,
-		ballot:  ballot{quorum: e.quorum, minToken: req.MinToken, answers: make([]answer, n)},
+		ballot:  ballot{quorum: e.quorum, minToken: req.MinToken, lead: e.lead(), answers: make([]answer, n)},
 		inbox:   make(chan vote, n*(1+maxRaises+maxPresses)),
 		touched: make([]bool, n),
 	}
@@ -135,7 +136,7 @@ func (a *attempt) receive(v vote) {
 	a.awaited--
 	a.touched[v.from] = a.touched[v.from] || v.mayHaveTaken()
 	if v.err == nil {
-		a.book.learn(a.req.Name, v.value.Counter)
+		a.book.learn(a.req.Name, v.value.Counter, a.ballot.leadOf(v.value))
 	}
 	if v.token != a.present.token {
 		return
@@ -167,11 +168,11 @@ func (a *attempt) raise() error {
 		return a.noToken()
 	}
 	a.adjustClock()
-	token := max(want, a.ballot.above(a.present.token))
-	if token > want+uint64(guessLead.Microseconds()) || a.ballot.followers(token) < a.quorum {
+	p := proposal{max(want.token, a.ballot.above(a.present.token)), want.lead}
+	if p.token > want.token+uint64(guessLead.Microseconds()) || a.ballot.followers(p) < a.quorum {
 		return errSpent
 	}
-	a.propose(proposal{token: token, lead: raiseLead})
+	a.propose(p)
 	return nil
 }
 
@@ -201,7 +202,7 @@ func (a *attempt) noToken() error {
 	if allowed < a.quorum {
 		return errMinToken(a.req.MinToken)
 	}
-	return fmt.Errorf("%w agrees on a token: their clocks are more than %s apart", ErrNoQuorum, driver.MaxTokenLead)
+	return fmt.Errorf("%w agrees on a token: their clocks are more than %s apart", ErrNoQuorum, a.lead())
 }
 
 // adjustClock notes the members' time if a guess was too far off for most.
@@ -271,7 +272,7 @@ func (a *attempt) withdrawFrom(members []bool) {
 func (a *attempt) withdrawal() withdrawal {
 	return withdrawal{
 		WithdrawRequest: driver.WithdrawRequest{
-			Name: a.req.Name, LeaseID: a.req.LeaseID, Token: a.present.token, Lead: a.present.lead,
+			Name: a.req.Name, LeaseID: a.req.LeaseID, Token: a.present.token, Lead: a.lift(a.present.lead),
 		},
 		until: time.Now().Add(max(a.req.TTL, driver.TombstoneTTL)),
 	}

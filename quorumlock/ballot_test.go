@@ -91,7 +91,7 @@ func TestVerdict(t *testing.T) {
 		{"clocks apart, one failed", []answer{at(0, clock), at(0, 2*clock), fails}, raise, true},
 	}
 	for _, test := range tests {
-		b := ballot{quorum: len(test.answers)/2 + 1, answers: test.answers}
+		b := ballot{quorum: len(test.answers)/2 + 1, lead: time.Minute, answers: test.answers}
 		if v, firm := b.verdict(); v != test.want || firm != test.firm {
 			t.Errorf("%s: verdict %d, firm %t; want %d, %t", test.name, v, firm, test.want, test.firm)
 		}
@@ -118,7 +118,8 @@ func TestVerdictEnds(t *testing.T) {
 }
 
 func TestNextToken(t *testing.T) {
-	const hour = uint64(time.Hour / time.Microsecond)
+	const hour, minute = uint64(time.Hour / time.Microsecond), uint64(time.Minute / time.Microsecond)
+	const maxTTL = 5 * time.Minute
 	tests := []struct {
 		name    string
 		answers []answer
@@ -135,15 +136,19 @@ func TestNextToken(t *testing.T) {
 		{"a clock far behind is left behind", []answer{at(0, clock), at(0, clock-50*hour), at(0, clock)}, 0, clock},
 		{"a counter far ahead is left behind", []answer{at(0, clock), at(clock+50*hour, clock), at(0, clock)}, 0, clock},
 		{"a counter ahead is followed", []answer{at(0, clock), at(clock+hour, clock), fails}, 0, clock + hour + 2},
+		{"clocks as far apart as they may be", []answer{at(0, clock), at(0, clock+2*minute), fails}, 0, clock + 2*minute},
+		{"clocks a little too far apart", []answer{at(0, clock), at(0, clock+3*minute), fails}, 0, 0},
+		{"a counter that follows its clock lifts nothing", []answer{at(0, clock), at(clock+3*minute, clock+3*minute), fails}, 0, 0},
+		{"a counter that MinToken lifted is followed no further", []answer{at(clock+3*minute, clock), at(0, clock+3*minute+2), fails}, 0, clock + 3*minute + 2},
 		{"clocks apart", []answer{at(0, clock), at(0, clock+50*hour), fails}, 0, 0},
 		{"held members have no say", []answer{at(0, clock), heldBy("x", 0), at(0, clock)}, 0, clock},
 		{"at the end of time", []answer{at(driver.MaxToken, clock), at(driver.MaxToken, clock), fails}, 0, 0},
 	}
 	for _, test := range tests {
-		b := ballot{quorum: 2, minToken: test.min, answers: test.answers}
-		token, ok := b.next()
-		if ok != (test.want != 0) || ok && token != test.want {
-			t.Errorf("%s: token %d, %t; want %d", test.name, token, ok, test.want)
+		b := ballot{quorum: 2, minToken: test.min, lead: maxTTL / 2, answers: test.answers}
+		p, ok := b.next()
+		if ok != (test.want != 0) || ok && p.token != test.want {
+			t.Errorf("%s: token %d, %t; want %d", test.name, p.token, ok, test.want)
 		}
 	}
 }

@@ -17,7 +17,7 @@ type book struct {
 	entries map[driver.LeaseID]*entry
 	// counters are the greatest that members told, where they are ahead of
 	// this machine's clock: a token below them would be refused.
-	counters map[string]uint64
+	counters map[string]proposal
 	// ahead is by how much the members' clocks were ahead of this machine's,
 	// in microseconds, when a guess was last too far off.
 	ahead   int64
@@ -35,6 +35,7 @@ type entry struct {
 // A tenure is a lease that was granted.
 type tenure struct {
 	token  uint64
+	lead   time.Duration // of the proposal; 0 if it is not known
 	ttl    time.Duration
 	holder driver.Holder
 }
@@ -50,7 +51,7 @@ type proposal struct {
 const forgetAfter = driver.TombstoneTTL + maxTimeout
 
 func (b *book) init() {
-	b.entries, b.counters = map[driver.LeaseID]*entry{}, map[string]uint64{}
+	b.entries, b.counters = map[driver.LeaseID]*entry{}, map[string]proposal{}
 }
 
 // take returns the entry of id, for its caller alone until leave is called.
@@ -133,18 +134,20 @@ func (b *book) guess(name string, least uint64) proposal {
 	now := time.Now()
 	b.sweep(now)
 	clock := uint64(max(now.UnixMicro()+b.ahead, 2))
-	if told := b.counters[name] + 1; told > clock && told+uint64(guessLead.Microseconds()) >= least {
-		return proposal{token: even(max(told, least)), lead: raiseLead}
+	told := b.counters[name]
+	if next := told.token + 1; next > clock && next+uint64(guessLead.Microseconds()) >= least {
+		return proposal{token: even(max(next, least)), lead: told.lead}
 	}
 	return proposal{token: even(max(clock, least)), lead: guessLead}
 }
 
-// learn notes what a member has told.
-func (b *book) learn(name string, counter uint64) {
+// learn notes what a member has told: its counter, and how far ahead of its clock
+// the next token may be.
+func (b *book) learn(name string, counter uint64, lead time.Duration) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if counter > b.counters[name] && int64(counter) > time.Now().UnixMicro()+b.ahead {
-		b.counters[name] = counter
+	if counter > b.counters[name].token && int64(counter) > time.Now().UnixMicro()+b.ahead {
+		b.counters[name] = proposal{token: counter, lead: lead}
 	}
 }
 
@@ -167,7 +170,7 @@ func (b *book) sweep(now time.Time) {
 		}
 	}
 	for name, counter := range b.counters {
-		if int64(counter) <= now.UnixMicro()+b.ahead {
+		if int64(counter.token) <= now.UnixMicro()+b.ahead {
 			delete(b.counters, name)
 		}
 	}

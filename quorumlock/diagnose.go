@@ -69,7 +69,7 @@ func (e *Engine) Diagnose(ctx context.Context, req driver.DiagnoseRequest) (driv
 		return driver.Diagnosis{}, err
 	}
 	var d driver.Diagnosis
-	d.Findings = append(d.Findings, e.judgeQuorum(checkups), judgeIndependence(checkups), judgeClocks(checkups))
+	d.Findings = append(d.Findings, e.judgeQuorum(checkups), judgeIndependence(checkups), e.judgeClocks(checkups))
 	if req.TTL > e.opts.MaxTTL {
 		err := driver.CheckTTL(e.Capabilities(), "TTL", req.TTL)
 		d.Findings = append(d.Findings, driver.Finding{Level: driver.Fail, Key: "ttl", Text: err.Error(), Err: err})
@@ -182,13 +182,15 @@ func judgeIndependence(checkups []checkup) driver.Finding {
 }
 
 // judgeClocks compares the members' clocks.
-func judgeClocks(checkups []checkup) driver.Finding {
+func (e *Engine) judgeClocks(checkups []checkup) driver.Finding {
+	var offsets []time.Duration
 	var least, most *driver.Finding
 	for _, c := range checkups {
 		for i, f := range c.findings {
 			if _, known := f.Measures["offset"]; f.Key != "clock" || !known {
 				continue
 			}
+			offsets = append(offsets, f.Measures["offset"])
 			if least == nil || f.Measures["offset"] < least.Measures["offset"] {
 				least = &c.findings[i]
 			}
@@ -205,12 +207,30 @@ func judgeClocks(checkups []checkup) driver.Finding {
 		Key: "clocks", Measures: map[string]time.Duration{"apart": apart},
 		Text: fmt.Sprintf("at most %s apart", apart.Round(time.Microsecond)),
 	}
+	if !e.agree(offsets, most.Measures["uncertainty"]+least.Measures["uncertainty"]) {
+		f.Level, f.Err = driver.Fail, fmt.Errorf("%w has clocks within %s of each other: run NTP on all of them", ErrNoQuorum, e.lead())
+		f.Text = f.Err.Error()
+		return f
+	}
 	if apart > clockStep+most.Measures["uncertainty"]+least.Measures["uncertainty"] {
 		f.Level = driver.Warn
 		f.Text = fmt.Sprintf("that of %s is %s ahead of that of %s: a member that is more than a second off is as good as down: run NTP on both",
 			most.Server, apart.Round(time.Millisecond), least.Server)
 	}
 	return f
+}
+
+// agree reports whether a majority may have clocks that are near enough to each
+// other for one token: those that are not among the offsets may be anything.
+func (e *Engine) agree(offsets []time.Duration, uncertainty time.Duration) bool {
+	slices.Sort(offsets)
+	need := e.quorum - (len(e.members) - len(offsets))
+	for i := 0; i+need-1 < len(offsets); i++ {
+		if need <= 1 || offsets[i+need-1]-offsets[i] <= e.lead()+uncertainty {
+			return true
+		}
+	}
+	return false
 }
 
 // Leased returns a name of which a member has a lease, or none. It fails if a

@@ -100,6 +100,17 @@ func TestDiagnose(t *testing.T) {
 		{
 			"clocks apart", func(p []*patient) { p[1].findings = well(-103 * time.Millisecond) }, "clocks", driver.Warn, nil, "103ms ahead of that of here",
 		},
+		{"one clock far off", func(p []*patient) { p[1].findings = well(-time.Hour) }, "clocks", driver.Warn, nil, "1h0m0s ahead"},
+		{
+			"no two clocks near each other",
+			func(p []*patient) { p[1].findings, p[2].findings = well(-3*time.Minute), well(3*time.Minute) },
+			"clocks", driver.Fail, quorumlock.ErrNoQuorum, "within 2m30s",
+		},
+		{
+			"two clocks apart, and one that cannot be seen",
+			func(p []*patient) { p[1].findings, p[2].findings = well(-3*time.Minute), nil },
+			"clocks", driver.Warn, nil, "3m0s ahead",
+		},
 		{"one clock", func(p []*patient) { p[1].findings, p[2].findings = nil, nil }, "clocks", driver.Warn, nil, "too few"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

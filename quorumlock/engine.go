@@ -210,6 +210,22 @@ func (e *Engine) quarantine() time.Duration {
 	return e.opts.MaxTTL + e.opts.MaxTTL/100 + 2*(driver.MaxProposalLag+guessLead)
 }
 
+// lead is how far ahead of a member's clock a token may be that follows from what
+// the members told, unless MinToken has lifted them. INVARIANT I2: it is less
+// than the quarantine, so that a member that lost its memory accepts nothing
+// below what it accepted before, however far the members' clocks are apart.
+func (e *Engine) lead() time.Duration { return max(e.opts.MaxTTL/2, guessLead) }
+
+// lift returns the Lead of the withdrawal of a token that was proposed with lead.
+// The member adds TombstoneTTL, so that a copy of the proposal that is as late is
+// still refused; but no withdrawal lifts a counter further than a proposal may.
+func (e *Engine) lift(lead time.Duration) time.Duration {
+	if lead > e.lead() {
+		return lead
+	}
+	return min(lead, e.lead()-driver.TombstoneTTL)
+}
+
 // all returns the indexes of the members.
 func (e *Engine) all() []int {
 	all := make([]int, len(e.members))

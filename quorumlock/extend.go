@@ -167,7 +167,11 @@ func (x *extension) keep(l *renewed, token uint64) {
 			took.Round(time.Millisecond), req.TTL)
 		return
 	}
-	x.book.grant(req.LeaseID, tenure{token: token, ttl: max(req.TTL, l.known.ttl), holder: l.known.holder})
+	t := tenure{token: token, ttl: max(req.TTL, l.known.ttl), holder: l.known.holder}
+	if token == l.known.token {
+		t.lead = l.known.lead
+	}
+	x.book.grant(req.LeaseID, t)
 }
 
 // lose answers that the lease is lost. What is left of it is taken away when
@@ -254,7 +258,7 @@ func (x *extension) repair(l *renewed, req driver.RenewRequest) (driver.RenewReq
 func (x *extension) clear(l *renewed, req driver.RenewRequest) {
 	for _, i := range l.has {
 		x.janitors[i].add(withdrawal{
-			WithdrawRequest: driver.WithdrawRequest{Name: req.Name, LeaseID: req.LeaseID, Token: l.known.token, Lead: raiseLead},
+			WithdrawRequest: driver.WithdrawRequest{Name: req.Name, LeaseID: req.LeaseID, Token: l.known.token, Lead: x.lift(l.known.lead)},
 			until:           time.Now().Add(max(req.TTL, driver.TombstoneTTL)),
 		})
 	}

@@ -22,7 +22,7 @@ func (e *Engine) Release(ctx context.Context, req driver.ReleaseRequest) error {
 	err := r.collect(ctx, answers)
 	if err == nil || isLost(err) {
 		e.book.end(req.LeaseID)
-		e.book.learn(req.Name, r.token|1)
+		e.book.learn(req.Name, r.token|1, r.lead)
 	}
 	e.running.Go(func() { r.finish(answers) })
 	return err
@@ -34,6 +34,7 @@ type release struct {
 	request driver.WithdrawRequest
 	ttl     time.Duration // of the lease; 0 if it is not known
 	keepEnd time.Time
+	lead    time.Duration // of what is to be proposed after it
 
 	received int
 	token    uint64 // of the lease that was ended
@@ -48,11 +49,14 @@ func (e *Engine) newRelease(req driver.ReleaseRequest) *release {
 	lease, latest := e.book.read(req.LeaseID)
 	r := &release{Engine: e, ttl: lease.ttl, request: driver.WithdrawRequest{
 		Name: req.Name, LeaseID: req.LeaseID, KeepFor: req.KeepFor, Cancel: req.Cancel,
-		Token: latest.token, Lead: latest.lead,
+		Token: latest.token,
 	}}
+	r.lead = latest.lead
 	if lease.token > latest.token {
-		r.request.Token, r.request.Lead = lease.token, raiseLead
+		r.request.Token, r.lead = lease.token, lease.lead
 	}
+	r.lead = max(r.lead, e.lead())
+	r.request.Lead = e.lift(r.lead)
 	if req.KeepFor > 0 {
 		r.keepEnd = time.Now().Add(req.KeepFor)
 	}
@@ -111,7 +115,7 @@ func (r *release) finish(answers <-chan result[uint64]) {
 	}
 	tell := r.failed
 	if r.token > r.request.Token {
-		r.request.Token, r.request.Lead = r.token, raiseLead
+		r.request.Token = r.token
 		tell = append(tell, r.lost...)
 	}
 	for _, i := range tell {

@@ -41,8 +41,8 @@ func quorumMutants() []Mutant {
 		{
 			Name: "quorum-follows-the-furthest", Invariant: "I2", File: "quorumlock/ballot.go",
 			Breaks:  "The next token follows the member whose clock is furthest ahead.",
-			Old:     "if candidate <= candidates[0]+uint64(guessLead.Microseconds()) {",
-			New:     "if candidate > 0 {",
+			Old:     "if candidate.token <= near[0].token+uint64(guessLead.Microseconds()) {",
+			New:     "if candidate.token > 0 {",
 			FoundBy: []Finder{{"quorumlock", "TestNextToken"}, {"quorumlock", "TestWrongClockInCompany"}},
 		},
 		{

@@ -14,8 +14,8 @@ func quorumRepeatMutants() []Mutant {
 		{
 			Name: "quorum-round-below-the-first", Invariant: "I5", File: "quorumlock/attempt.go",
 			Breaks:  "A second round may propose a smaller token than the first under the same lease ID.",
-			Old:     "token := max(want, a.ballot.above(a.present.token))",
-			New:     "token := want",
+			Old:     "p := proposal{max(want.token, a.ballot.above(a.present.token)), want.lead}",
+			New:     "p := want",
 			FoundBy: []Finder{{"quorumlock", "TestWrongClockTakesNewID"}, {"systest/quorumsim", "TestSkewedClients"}},
 		},
 		{
@@ -24,6 +24,13 @@ func quorumRepeatMutants() []Mutant {
 			Old:     "if err == nil && reply.Outcome == driver.Spent {\n\t\tw.startOver()",
 			New:     "if err == nil && reply.Outcome == driver.Spent {",
 			FoundBy: []Finder{{".", "TestSpentLeaseIDIsReplaced"}, {"quorumlock", "TestWrongClockTakesNewID"}},
+		},
+		{
+			Name: "quorum-lead-beyond-the-quarantine", Invariant: "I2", File: "quorumlock/engine.go",
+			Breaks:  "Members whose clocks are far behind accept tokens that they are not past when they have lost their memory.",
+			Old:     "return max(e.opts.MaxTTL/2, guessLead)",
+			New:     "return liftedLead",
+			FoundBy: []Finder{{"quorumlock", "TestSkewAndLossOfMemory"}},
 		},
 		{
 			Name: "min-hold-beyond-the-stores-longest", File: "acquire.go",
