@@ -131,6 +131,7 @@ func TestNextToken(t *testing.T) {
 		{"above MinToken", []answer{at(0, clock), at(0, clock), at(0, clock)}, clock + hour, clock + hour + 2},
 		{"MinToken too far ahead", []answer{at(0, clock), at(0, clock), at(0, clock)}, clock + hour + 1, 0},
 		{"a clock far ahead is left behind", []answer{at(0, clock), at(0, clock+50*hour), at(0, clock)}, 0, clock},
+		{"a clock two minutes ahead is left behind", []answer{at(0, clock), at(0, clock+2*minute), at(0, clock)}, 0, clock},
 		{"a clock an hour ahead is left behind", []answer{at(0, clock), at(0, clock+hour), at(0, clock)}, 0, clock},
 		{"a counter a little ahead is followed", []answer{at(0, clock), at(clock+5000, clock), at(0, clock)}, 0, clock + 5002},
 		{"a clock far behind is left behind", []answer{at(0, clock), at(0, clock-50*hour), at(0, clock)}, 0, clock},

@@ -61,7 +61,6 @@ func TestSkewAndLossOfMemory(t *testing.T) {
 	}
 }
 
-
 // A shifted is a member whose clock is behind. In virtual time there is one
 // clock, so the tokens are moved instead.
 type shifted struct {
