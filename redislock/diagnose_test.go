@@ -291,9 +291,13 @@ func TestDiagnoseCluster(t *testing.T) {
 	}
 
 	c.Replicas[1].Kill()
-	drivertest.Eventually(t, "the replica is known to be gone", func() bool {
-		nodes, err := c.Masters[0].Do("CLUSTER", "NODES")
-		return err == nil && parseNodes(nodes)[c.Masters[1].Addr] == 0
+	drivertest.Eventually(t, "every node knows that the replica is gone", func() bool {
+		for _, s := range []*testsvc.Server{c.Masters[0], c.Masters[1], c.Masters[2], c.Replicas[0], c.Replicas[2]} {
+			if nodes, err := s.Do("CLUSTER", "NODES"); err != nil || parseNodes(nodes)[c.Masters[1].Addr] != 0 {
+				return false
+			}
+		}
+		return true
 	})
 	// The client of a cluster asks any node what names no key: also a dead one.
 	for range 2 {
