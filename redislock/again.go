@@ -29,6 +29,14 @@ func again(ctx context.Context, request func() error) error {
 	return err
 }
 
+// Extend implements driver.Engine.
+func (e *Engine) Extend(ctx context.Context, reqs []driver.ExtendRequest) []error {
+	e.tracker.renewing(reqs)
+	errs := e.extendAll(ctx, reqs)
+	e.tracker.renewed(reqs, errs)
+	return errs
+}
+
 // Release implements driver.Engine.
 func (e *Engine) Release(ctx context.Context, req driver.ReleaseRequest) error {
 	return again(ctx, func() error { return e.release(ctx, req) })

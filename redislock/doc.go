@@ -83,7 +83,8 @@
 // for queues, shared leases and semaphores also unlink, pexpireat, zadd, zrem,
 // zcard, zcount, zscore, zmscore, zrank, zrange, zrangebyscore, hget, hmget,
 // hset, hdel and hscan; for records getrange; to break leases and for one-time
-// tokens nothing more. A Member needs the first of these, and info. Without
+// tokens nothing more; for TellDeletions mget and client|tracking. A Member needs
+// the first of these, and info. Without
 // publish or subscribe locks work, and waiting relies on timers. A Guard needs
 // evalsha, eval, type, getrange, get, set, pttl, pexpire and persist, del for
 // Delete, and what its scripts run.
@@ -117,9 +118,13 @@
 //
 // An Engine is safe for concurrent use. Concurrent calls share one connection
 // (with New: those of the client) and travel in the same packets. Each call
-// sends its request once; it is sent a second time only when the server answers
-// that it does not know the script, which it does before it runs anything. The
+// sends its request once; it is sent a second time when the server answers
+// that it does not know the script, which it does before it runs anything, and
+// when its connection was given up for a new one, if the answer of a repeat is
+// that of the first. The deadline counts from the first. The
 // first place in a queue starts one goroutine and one connection, for all
 // watches of the engine, and so does the first lease that a client holds for
-// longer than short work takes; Close ends both.
+// longer than short work takes; Close ends both, and the one that TellDeletions
+// has from the first renewal on. A connection that owes an answer for half a
+// second is checked by another one beside it, for as long as that takes.
 package redislock

@@ -20,6 +20,7 @@ type Engine struct {
 	invalid error // of the options; what every call answers
 	scripts scripts
 	inbox   *inbox
+	tracker *tracker // nil unless deletions are told
 
 	// life ends with Close. It is in a field because it is not a caller's
 	// context: it bounds what runs on the engine's own behalf.
@@ -46,6 +47,15 @@ type Options struct {
 	// {tag}, to put all locks into one slot, and no other braces. Default:
 	// none.
 	Prefix string
+
+	// TellDeletions has the server tell of each exclusive lease, from its first
+	// renewal on, when its key is deleted, evicted or overwritten, so that the
+	// holder knows within a round trip or two, and not with its next renewal.
+	// Each renewal of up to 128 leases then costs a message for each and one read
+	// of them all, on a connection of its own (CLIENT TRACKING, MGET). Nothing
+	// relies on it: without the right to these commands, with RESP 2, and in a
+	// Redis Cluster, the next renewal tells.
+	TellDeletions bool
 }
 
 // New returns an engine on an existing client, which the caller closes after
@@ -74,6 +84,7 @@ func New(client rueidis.Client, opts *Options) *Engine {
 	life, end := context.WithCancel(context.Background())
 	e := newEngine(client, keys, life, end)
 	e.invalid = err
+	e.tellDeletions(o.TellDeletions)
 	return e
 }
 
@@ -105,6 +116,7 @@ func (e *Engine) Close() error {
 	go func() { // ends within about a second
 		defer close(closed)
 		e.inbox.wait()
+		e.tracker.wait()
 		if e.board != nil {
 			e.client.Close() // a second time does nothing
 		}

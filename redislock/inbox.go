@@ -72,11 +72,15 @@ func (i *inbox) wait() {
 
 // run makes connections until life is over. It is started by listen and waited
 // for by Close.
-func (i *inbox) run() {
+func (i *inbox) run() { reconnect(i.life, i.session) }
+
+// reconnect runs sessions until life is over, with a pause after each. A session
+// reports whether the server refused it.
+func reconnect(life context.Context, session func() (refused bool)) {
 	pause := minPause
-	for i.life.Err() == nil {
+	for life.Err() == nil {
 		began := time.Now()
-		refused := i.session()
+		refused := session()
 		if time.Since(began) > maxPause {
 			pause = minPause
 		}
@@ -85,7 +89,7 @@ func (i *inbox) run() {
 		}
 		select {
 		case <-time.After(pause):
-		case <-i.life.Done():
+		case <-life.Done():
 		}
 		pause = min(2*pause, maxPause)
 	}

@@ -65,9 +65,9 @@ func appendRequest(args []string, req driver.AcquireRequest) []string {
 		formatMS(req.TTL), strconv.FormatUint(req.MinToken, 10), formatHolder(req.Holder))
 }
 
-// Extend implements driver.Engine. All requests go out as one command; in a
-// Redis Cluster, as one per slot, at the same time.
-func (e *Engine) Extend(ctx context.Context, reqs []driver.ExtendRequest) []error {
+// extendAll sends all requests as one command; in a Redis Cluster, as one per
+// slot, at the same time.
+func (e *Engine) extendAll(ctx context.Context, reqs []driver.ExtendRequest) []error {
 	errs := make([]error, len(reqs))
 	name := func(i int) string { return reqs[i].Name }
 	e.batch(ctx, len(reqs), name, func(i int, err error) { errs[i] = err }, func(group []int) {

@@ -43,6 +43,7 @@ var schemes = map[string]kind{"redis": oneServer, "redis+sentinel": bySentinel, 
 const (
 	paramPrefix           = "prefix"
 	paramClientName       = "client_name"
+	paramTellDeletions    = "tell_deletions"
 	paramSentinelUser     = "sentinel_user"
 	paramSentinelPassword = "sentinel_password"
 	paramCA               = "tls_ca"
@@ -86,6 +87,9 @@ func parse(rawURL string) (opts rueidis.ClientOption, keys keyspace, err error) 
 			return opts, keys, errors.New("client_name must not contain spaces")
 		}
 		opts.ClientName = name
+	}
+	if a.params.Get(paramTellDeletions) == "1" {
+		opts.ClientTrackingOptions = []string{} // the client itself has no use for them
 	}
 	if err := a.login(&opts); err != nil {
 		return opts, keys, err
@@ -182,6 +186,10 @@ func (a *address) readParams(rawQuery string) (err error) {
 		}
 		switch name {
 		case paramPrefix, paramClientName:
+		case paramTellDeletions:
+			if values[0] != "1" && values[0] != "0" {
+				return fmt.Errorf("%s must be 1 or 0", name)
+			}
 		case paramSentinelUser, paramSentinelPassword:
 			if a.kind != bySentinel {
 				return fmt.Errorf("the parameter %s is for sentinels only", name)

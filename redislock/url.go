@@ -27,6 +27,7 @@ const silence = 5 * time.Second
 //
 //	prefix=TEXT         comes before the name in every key; see Options
 //	client_name=TEXT    what the server shows of our connections; default holdfast
+//	tell_deletions=1    the server tells when a lock that we hold is deleted; see Options
 //	sentinel_user=NAME, sentinel_password=TEXT   where sentinels ask for others than the servers
 //	tls_ca=FILE         PEM: who may have signed the servers' certificates, instead of the system's list
 //	tls_cert=FILE, tls_key=FILE   PEM: our own certificate
@@ -52,6 +53,7 @@ func Open(ctx context.Context, rawURL string) (*Engine, error) {
 	}
 	e := newEngine(client, keys, life, end)
 	e.board = board
+	e.tellDeletions(opts.ClientTrackingOptions != nil)
 	return e, nil
 }
 

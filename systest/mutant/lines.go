@@ -82,3 +82,37 @@ func lineMutants() []Mutant {
 		},
 	}
 }
+
+// deletionMutants are faults of how the engine for Redis hears of deletions.
+func deletionMutants() []Mutant {
+	return []Mutant{
+		{
+			Name: "redis-deletion-is-not-told", File: "redislock/deletions.go",
+			Breaks:  "The server's messages about keys that have changed are dropped.",
+			Old:     "\t\tdelete(t.known, key)\n\t\tnames = append(names, k.name)\n",
+			New:     "\t\tdelete(t.known, key)\n",
+			FoundBy: []Finder{{"systest", "TestDeletionIsTold"}, {"redislock", "TestOwnRenewalsAreNotTold"}},
+		},
+		{
+			Name: "redis-own-renewal-is-told", File: "redislock/deletions.go",
+			Breaks:  "A renewal of our own is taken for a change by somebody else.",
+			Old:     "\t\tdelete(t.known, t.keys.lock(r.Name))\n",
+			New:     "\t\t_ = r\n",
+			FoundBy: []Finder{{"redislock", "TestOwnRenewalsAreNotTold"}},
+		},
+		{
+			Name: "redis-shared-is-tracked", File: "redislock/deletions.go",
+			Breaks:  "Each shared lease that comes or goes makes all the others look.",
+			Old:     "case lost || several: // the",
+			New:     "case lost: // the",
+			FoundBy: []Finder{{"redislock", "TestOwnRenewalsAreNotTold"}},
+		},
+		{
+			Name: "redis-tells-all-the-time", File: "redislock/deletions.go",
+			Breaks:  "A lock that many wait for is looked at with each change.",
+			Old:     "\tif !told {\n",
+			New:     "\tif true {\n",
+			FoundBy: []Finder{{"redislock", "TestChangesAreToldSeldom"}},
+		},
+	}
+}

@@ -43,7 +43,7 @@ func All() []Mutant {
 	return slices.Concat(leaseMutants(), lossMutants(), waiterMutants(), workMutants(), memlockMutants(),
 		redisLeaseMutants(), redisQueueMutants(), redisBoundMutants(), sqliteMutants(), sqliteQueueMutants(), quorumMutants(), guardMutants(), breakMutants(),
 		textMutants(),
-		lineMutants(), wireMutants())
+		lineMutants(), deletionMutants(), wireMutants())
 }
 
 // apply returns the text of the mutant's file, below root, with the fault. It
