@@ -80,7 +80,7 @@ func (t *tracker) renewing(reqs []driver.ExtendRequest) {
 
 // renewed is told which leases were.
 func (t *tracker) renewed(reqs []driver.ExtendRequest, errs []error) {
-	if t == nil || !t.losses.Heard() {
+	if t == nil {
 		return
 	}
 	t.mu.Lock()

@@ -103,7 +103,7 @@ func newScripts() scripts {
 // a script that ends something, the repeat would say that it is not there.
 func (s *scripts) mayRepeat(script *rueidis.Lua) bool {
 	switch script {
-	case s.acquire, s.acquireAll, s.extend, s.refresh, s.recall, s.inspect, s.peek:
+	case s.acquire, s.acquireAll, s.extend, s.refresh, s.breakLeases, s.breaks, s.recall, s.inspect, s.inspectRest, s.peek:
 		return true
 	}
 	return false
