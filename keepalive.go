@@ -205,6 +205,9 @@ func (l *Lease) renewsLocked() bool {
 // raiseLocked notes a renewal that was answered: it moves the deadline to end
 // unless it is later already, both as they are seen at now.
 func (l *Lease) raiseLocked(sent, end, now instant, final bool) {
+	if last := l.began.add(l.opts.MaxHold); l.opts.MaxHold > 0 && end.mono.After(last.asOf(now).mono) {
+		end, final = last, true // there was a pause before the request was sent
+	}
 	l.final = l.final || final
 	l.deadline = l.deadline.asOf(now)
 	if end = end.asOf(now); end.mono.After(l.deadline.mono) {
