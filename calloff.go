@@ -13,31 +13,34 @@ import (
 // that is still under way meets a tombstone. INVARIANT I5.
 func (a *acquisition) callOff() {
 	req := driver.ReleaseRequest{Name: a.req.Name, LeaseID: a.req.LeaseID, Cancel: true}
-	limit := max(a.req.TTL, driver.TombstoneTTL)
-	a.client.releaseInBackground(req, limit)
+	until := time.Now().Add(max(a.longest(), driver.TombstoneTTL))
+	a.client.releaseInBackground(func() driver.ReleaseRequest { return req }, until)
 }
 
-// releaseInBackground repeats req until the store has answered. It gives up
-// after limit, when the lease has ended by itself, or when Close does.
-//
-// The goroutine must not use the caller's context, because most often it is
-// the end of that context that brings us here.
-func (c *Client) releaseInBackground(req driver.ReleaseRequest, limit time.Duration) {
-	c.spawn(func(background context.Context) {
-		ctx, cancel := context.WithTimeout(background, limit)
-		defer cancel()
-		var backoff backoff
-		for {
-			err := c.releaseOnce(ctx, req)
-			switch {
-			case err == nil, errors.Is(err, ErrLost):
-				return
-			case permanent(err), !backoff.sleep(ctx):
-				c.opts.Observer(Event{Kind: CleanupFailed, Name: req.Name, LeaseID: req.LeaseID, Err: err})
-				return
-			}
+// releaseInBackground is repeatRelease on a goroutine of its own, which must not
+// use the caller's context: most often it is the end of that context that
+// brings us here.
+func (c *Client) releaseInBackground(request func() driver.ReleaseRequest, until time.Time) {
+	c.spawn(func(background context.Context) { c.repeatRelease(background, request, until) })
+}
+
+// repeatRelease sends a release until the store has answered. It gives up at
+// until, when the lease has ended by itself, or when Close does.
+func (c *Client) repeatRelease(background context.Context, request func() driver.ReleaseRequest, until time.Time) {
+	ctx, cancel := context.WithDeadline(background, until)
+	defer cancel()
+	var backoff backoff
+	for {
+		req := request()
+		err := c.releaseOnce(ctx, req)
+		switch {
+		case err == nil, errors.Is(err, ErrLost):
+			return
+		case permanent(err), !backoff.sleep(ctx):
+			c.opts.Observer(Event{Kind: CleanupFailed, Name: req.Name, LeaseID: req.LeaseID, Err: err})
+			return
 		}
-	})
+	}
 }
 
 // releaseOnce sends one release request.

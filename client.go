@@ -2,6 +2,7 @@ package holdfast
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"sync"
@@ -94,10 +95,12 @@ func (c *Client) List(ctx context.Context, prefix string) iter.Seq2[driver.Lock,
 }
 
 // Close releases every lease that is still held and waits until all releases
-// and the clean-ups of abandoned requests are done, or ctx ends; it then gives
-// them up and returns an error that wraps ctx's, and what they would have
-// cleaned up ends with its TTL. Acquiring fails with ErrClosed from now on. It
-// does not close the engine. A second Close waits again.
+// and the clean-ups of abandoned requests are done, or until ctx's deadline; it
+// then gives them up and returns an error that wraps ctx's, and what they would
+// have cleaned up ends with its TTL. A ctx that has ended already, or that is
+// cancelled, leaves it Options.RequestTimeout: the signal that ends a program
+// must not keep it from tidying up. Acquiring fails with ErrClosed from now on.
+// It does not close the engine. A second Close waits again.
 func (c *Client) Close(ctx context.Context) error {
 	c.deafen()
 	for _, l := range c.shut() {
@@ -106,13 +109,38 @@ func (c *Client) Close(ctx context.Context) error {
 		})
 	}
 	c.finished() // closes idle if nothing is pending
+	defer c.abandon()
+	if err := c.awaitIdle(ctx); err != nil {
+		return fmt.Errorf("holdfast: close: clean-ups are still running: %w", err)
+	}
+	return nil
+}
+
+// awaitIdle returns nil when nothing is pending, or ctx's error when Close has
+// waited long enough.
+func (c *Client) awaitIdle(ctx context.Context) error {
+	grace := c.opts.RequestTimeout
+	if ctx.Err() == nil {
+		select {
+		case <-c.idle:
+		case <-ctx.Done():
+		}
+		if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+			grace = 0
+		}
+	}
+	timer := time.NewTimer(grace)
+	defer timer.Stop()
 	select {
 	case <-c.idle:
-		c.abandon()
 		return nil
-	case <-ctx.Done():
-		c.abandon()
-		return fmt.Errorf("holdfast: close: clean-ups are still running: %w", ctx.Err())
+	case <-timer.C:
+	}
+	select {
+	case <-c.idle: // at the same time, perhaps
+		return nil
+	default:
+		return ctx.Err()
 	}
 }
 

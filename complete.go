@@ -15,17 +15,18 @@ func (l *Lease) complete(ctx context.Context, recorder driver.Recorder, req driv
 	}
 	ctx, cancel := l.client.requestContext(context.WithoutCancel(ctx))
 	defer cancel()
-	select {
-	case <-l.landed: // INVARIANT I9
-	case <-ctx.Done():
+	lost := l.lostBefore()
+	if lost != nil { // only what is left of it in the store could still help
+		ctx, cancel = context.WithDeadlineCause(ctx, l.releaseUntil(), errNoAnswer)
+		defer cancel()
 	}
+	l.awaitRenewals(ctx) // INVARIANT I9
 	// INVARIANT I6: the store knows a repeat by the lease ID.
 	err := l.client.untilAnswered(ctx, func(ctx context.Context) error { return recorder.Complete(ctx, req) })
-	lost := l.lostBefore()
 	switch {
 	case err != nil && !isLost(err):
 		// Should the record not be stored, then nobody shall wait for the TTL.
-		l.client.releaseInBackground(driver.ReleaseRequest{Name: l.name, LeaseID: l.id, Cancel: l.cancel}, l.opts.TTL)
+		l.client.releaseInBackground(l.releaseRequest, l.releaseUntil())
 	case lost == nil:
 		l.observeRelease(err)
 	}

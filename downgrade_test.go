@@ -22,7 +22,7 @@ func TestDowngrade(t *testing.T) {
 		readers := []<-chan outcome{enqueue(t.Context(), c, "a", shared), enqueue(t.Context(), c, "a", shared)}
 		writer := enqueue(t.Context(), c, "a", nil)
 		behind := enqueue(t.Context(), c, "a", shared)
-		time.Sleep(time.Minute)
+		time.Sleep(time.Minute + time.Second) // no renewal is due at this instant
 		token, deadline, start := l.Token(), l.Deadline(), time.Now()
 		if err := l.Downgrade(t.Context()); err != nil {
 			t.Fatal(err)

@@ -119,6 +119,7 @@ func TestAcquireAllHandsOut(t *testing.T) {
 				t.Errorf("ended after %s, %d renewals; want the TTL and none", took, engine.count("extend")-extends)
 			}
 			wantErr(t, ls.Release(t.Context()), holdfast.ErrLost)
+			synctest.Wait() // the rest is done in the background
 
 			ls = acquire(holdfast.AcquireOptions{Progress: 20 * time.Second}, busy)
 			start = time.Now()
@@ -134,6 +135,7 @@ func TestAcquireAllHandsOut(t *testing.T) {
 				t.Errorf("lost %s after the hand-out, want 35s and a TTL at most", took)
 			}
 			ls.Release(t.Context())
+			synctest.Wait()
 			nothingLeft(t, engine, "a", "b")
 		}
 		// A lease that is lost meanwhile ends the wait for the next.

@@ -86,8 +86,8 @@ type OnceResult struct {
 //   - done: the stored result, Replayed.
 //
 // If fn returns an error, panics, or its result is too large (ErrInvalid), or
-// if the lease is lost, nothing is stored and the key is free again at once:
-// the next caller runs fn. The error of fn comes back as it is. A result is
+// if the lease is lost, nothing is stored and the key is free again at once, or
+// as soon as the store has heard of the loss: the next caller runs fn. The error of fn comes back as it is. A result is
 // only stored under a live lease: a process that was paused for too long gets
 // ErrLost and overwrites nothing, though what its fn did may be done twice;
 // hand lease.Token on to whatever can check it.

@@ -142,6 +142,7 @@ func TestOnceMaxHold(t *testing.T) {
 			})
 			wantErr(t, err, want)
 			wantErr(t, err, holdfast.ErrLost)
+			synctest.Wait() // it is freed in the background
 			nothingLeft(t, engine, "k")
 		}
 	})

@@ -11,9 +11,10 @@ import (
 // answered: the next holder may then have it. With MinHold the name stays
 // closed for the rest of that time.
 //
-// It works also when ctx has ended, for Options.RequestTimeout at most. It
-// returns ErrLost if the lease was lost before; what the store may still keep
-// of it is freed all the same. ErrOutcomeUnknown and ErrUnavailable say that
+// It works also when ctx has ended, for Options.RequestTimeout at most, and in
+// no case for longer than the lease lasts. It returns ErrLost, at once, if the
+// lease was lost before; what the store may still keep of it is freed in the
+// background. ErrOutcomeUnknown and ErrUnavailable say that
 // the store did not answer: the client goes on trying in the background, and
 // the lock is free at the lease's expiry at the latest.
 //
@@ -83,24 +84,76 @@ func (l *Lease) landLocked() {
 // (INVARIANT I9. A renewal that the store sees later does no harm, because the
 // store compares lease IDs, so a store that does not answer delays the release
 // by no more than the request timeout, which covers both.)
+//
+// Nobody waits for the release of a lease that was lost, or beyond its expiry.
 func (l *Lease) release(ctx context.Context) error {
-	ctx, cancel := l.client.requestContext(ctx)
-	defer cancel()
-	select {
-	case <-l.landed:
-	case <-ctx.Done():
-	}
-	req := driver.ReleaseRequest{Name: l.name, LeaseID: l.id, KeepFor: l.keepFor(), Cancel: l.cancel}
-	err := l.client.releaseOnce(ctx, req)
-	if err != nil && !permanent(err) {
-		l.client.releaseInBackground(req, l.opts.TTL+l.opts.LockDelay)
-	}
 	if lost := l.lostBefore(); lost != nil {
+		l.client.spawn(func(background context.Context) {
+			l.awaitRenewals(background)
+			l.client.repeatRelease(background, l.releaseRequest, l.releaseUntil())
+		})
 		return lost
+	}
+	end := earlier(time.Now().Add(l.client.opts.RequestTimeout), l.expiresBy())
+	ctx, cancel := context.WithDeadlineCause(ctx, end, errNoAnswer)
+	defer cancel()
+	l.awaitRenewals(ctx)
+	err := l.client.releaseOnce(ctx, l.releaseRequest())
+	if err != nil && !permanent(err) {
+		l.client.releaseInBackground(l.releaseRequest, l.releaseUntil())
 	}
 	l.observeRelease(err)
 	return err
 }
+
+// awaitRenewals waits until no renewal is under way, for the request timeout at
+// most.
+func (l *Lease) awaitRenewals(ctx context.Context) {
+	select {
+	case <-l.landed:
+		return
+	default:
+	}
+	timer := time.NewTimer(l.client.opts.RequestTimeout)
+	defer timer.Stop()
+	select {
+	case <-l.landed:
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}
+
+// releaseRequest returns the request as it is to be sent now: MinHold counts
+// from the acquisition, however late a repeat is.
+func (l *Lease) releaseRequest() driver.ReleaseRequest {
+	return driver.ReleaseRequest{Name: l.name, LeaseID: l.id, KeepFor: l.keepFor(), Cancel: l.cancel}
+}
+
+// expiresBy returns by when the store ends the lease by itself, whichever of our
+// requests it has carried out.
+func (l *Lease) expiresBy() time.Time {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.inflight > 0 {
+		return time.Now().Add(l.longest)
+	}
+	return l.expiry
+}
+
+// releaseUntil returns until when the release is repeated: until the expiry, but
+// for a moment at least, because the store counts for itself, and as long as an
+// old acquire may have to meet a tombstone.
+func (l *Lease) releaseUntil() time.Time {
+	least := releaseLeast
+	if l.cancel {
+		least = driver.TombstoneTTL
+	}
+	return later(l.expiresBy(), time.Now().Add(least))
+}
+
+// releaseLeast is how long the background tries to release a lease that should
+// have expired.
+const releaseLeast = time.Second
 
 func (l *Lease) observeRelease(err error) {
 	e := Event{Kind: Released, Name: l.name, LeaseID: l.id, Token: l.token, Took: time.Since(l.began.mono), Err: err}

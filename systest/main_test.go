@@ -10,14 +10,15 @@ import (
 
 // jobs are what the crews of this package do.
 var jobs = traffic.Jobs{
-	"take turns":       takeTurns,
-	"queue up":         queueUp,
-	"stress":           traffic.Stress,
-	"locks":            traffic.Locks,
-	"hold until death": holdUntilDeath,
-	"do once":          doOnce,
-	string(asks):       hold(asks),
-	string(waits):      hold(waits),
+	"take turns":        takeTurns,
+	"queue up":          queueUp,
+	"stress":            traffic.Stress,
+	"locks":             traffic.Locks,
+	"hold until death":  holdUntilDeath,
+	"do once":           doOnce,
+	"work until signal": workUntilSignal,
+	string(asks):        hold(asks),
+	string(waits):       hold(waits),
 }
 
 // TestMain runs the tests, or the process that a test starts from its own

@@ -57,8 +57,8 @@ func leaseMutants() []Mutant {
 		{
 			Name: "release-overtakes-renewal", Invariant: "I9", File: "release.go",
 			Breaks:  "Release is sent while a renewal is under way, which may then reach the store after it.",
-			Old:     "case <-l.landed:\n\tcase <-ctx.Done():\n\t}\n\treq :=",
-			New:     "case <-l.landed:\n\tcase <-ctx.Done():\n\tdefault:\n\t}\n\treq :=",
+			Old:     "l.awaitRenewals(ctx)\n\terr :=",
+			New:     "err :=",
 			FoundBy: []Finder{{".", "TestReleaseWaitsForRenewals"}},
 		},
 		{

@@ -60,5 +60,40 @@ func lossMutants() []Mutant {
 			New:     "k.client.report([]report{l.drop(l.expiredCause())})",
 			FoundBy: []Finder{{".", "TestSlowObserverDelaysNoLoss"}},
 		},
+		{
+			Name: "release-forgets-extend", Invariant: "", File: "release.go",
+			Breaks:  "A release is repeated for the TTL only, though Extend has made the lease longer.",
+			Old:     "return l.expiry",
+			New:     "return earlier(l.expiry, time.Now().Add(l.opts.TTL))",
+			FoundBy: []Finder{{".", "TestReleaseGoesOnUntilTheLatestExpiry"}},
+		},
+		{
+			Name: "late-release-keeps-longer", Invariant: "", File: "calloff.go",
+			Breaks:  "A release that is repeated keeps the name closed for what was left of MinHold when it was sent first.",
+			Old:     "var backoff backoff\n\tfor {\n\t\treq := request()",
+			New:     "var backoff backoff\n\treq := request()\n\tfor {",
+			FoundBy: []Finder{{".", "TestLateReleaseKeepsNoLonger"}},
+		},
+		{
+			Name: "release-of-lost-lease-waits", Invariant: "", File: "release.go",
+			Breaks:  "After a loss Release, and so Do, waits for a store that does not answer.",
+			Old:     "if lost := l.lostBefore(); lost != nil {",
+			New:     "if lost := l.lostBefore(); lost != nil {\n\t\t_ = l.client.releaseOnce(ctx, l.releaseRequest())",
+			FoundBy: []Finder{{".", "TestReleaseOfLostLeaseDoesNotWait"}},
+		},
+		{
+			Name: "release-outlasts-lease", Invariant: "", File: "release.go",
+			Breaks:  "Release waits for the store when the lease is over by itself already.",
+			Old:     "end := earlier(time.Now().Add(l.client.opts.RequestTimeout), l.expiresBy())",
+			New:     "end := time.Now().Add(l.client.opts.RequestTimeout)",
+			FoundBy: []Finder{{".", "TestReleaseDoesNotOutlastTheLease"}},
+		},
+		{
+			Name: "close-heeds-ended-context", Invariant: "I5", File: "client.go",
+			Breaks:  "Close gives up at once if its context has ended, as after a signal.",
+			Old:     "grace := c.opts.RequestTimeout",
+			New:     "grace := c.opts.RequestTimeout * 0",
+			FoundBy: []Finder{{".", "TestCloseUnderEndedContext"}, {"systest", "TestEndedProgramLeavesNothing"}},
+		},
 	}
 }

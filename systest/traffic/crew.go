@@ -259,3 +259,9 @@ func (c *Crew) Kill() {
 	c.signal(syscall.SIGKILL)
 	_ = c.cmd.Wait()
 }
+
+// Term sends the crew TERM, which its job may heed.
+func (c *Crew) Term() {
+	c.t.Helper()
+	c.signal(syscall.SIGTERM)
+}
