@@ -66,6 +66,9 @@ func (c *Client) breakLock(ctx context.Context, name string, o BreakOptions) ([]
 		return nil, fmt.Errorf("%w token %d: no lease can have it", ErrInvalid, o.Token)
 	}
 	breaker, ok := c.breaker()
+	if !ok {
+		return nil, fmt.Errorf("breaking locks is %w", ErrUnsupported)
+	}
 	if o.Token == 0 {
 		// Resolved here and not in the store, so that a request that is late or
 		// repeated cannot hit whoever comes next. INVARIANT I6.
@@ -74,9 +77,6 @@ func (c *Client) breakLock(ctx context.Context, name string, o BreakOptions) ([]
 			return nil, err
 		}
 		req.Older = true
-	}
-	if !ok {
-		return c.breakByRelease(ctx, req)
 	}
 	var broken []Broken
 	err := c.untilAnswered(ctx, func(ctx context.Context) (err error) {
@@ -130,25 +130,4 @@ func (c *Client) Breaks(ctx context.Context, name string) ([]Broken, error) {
 func (c *Client) breaker() (driver.Breaker, bool) {
 	breaker, ok := c.engine.(driver.Breaker)
 	return breaker, ok && c.engine.Capabilities().Break
-}
-
-// breakByRelease is for engines that are no Breaker: it releases every lease
-// that req is about.
-func (c *Client) breakByRelease(ctx context.Context, req driver.BreakRequest) (broken []Broken, err error) {
-	lock, err := c.engine.Inspect(ctx, req.Name)
-	if err != nil {
-		return nil, harmless(ctx, err)
-	}
-	for _, h := range lock.Holders {
-		if h.Released || h.Token != req.Token && (!req.Older || h.Token > req.Token) {
-			continue
-		}
-		switch err := c.releaseOnce(ctx, driver.ReleaseRequest{Name: req.Name, LeaseID: h.LeaseID}); {
-		case err == nil:
-			broken = append(broken, Broken{LeaseID: h.LeaseID, Token: h.Token, Permits: h.Permits, Holder: h.Holder, Author: req.Author, Reason: req.Reason})
-		case !isLost(err): // it ended by itself otherwise
-			return broken, err
-		}
-	}
-	return broken, nil
 }

@@ -205,6 +205,34 @@ func TestBreakSaysWhoByDefault(t *testing.T) {
 	l.Release(t.Context())
 }
 
+// TestBreakNeedsEngine: the flag decides, whatever methods a wrapper has.
+func TestBreakNeedsEngine(t *testing.T) {
+	store := memlock.New()
+	for what, engine := range map[string]driver.Engine{"no flag": &unable{newFaultyOn(store)}, "no methods": struct{ driver.Engine }{store}} {
+		c := newClient(t, engine, nil)
+		l := mustAcquire(t, c, "a", nil)
+		if _, err := c.Break(t.Context(), "a", nil); !errors.Is(err, holdfast.ErrUnsupported) {
+			t.Errorf("%s: Break = %v, want ErrUnsupported", what, err)
+		}
+		if _, err := c.Breaks(t.Context(), "a"); !errors.Is(err, holdfast.ErrUnsupported) {
+			t.Errorf("%s: Breaks = %v, want ErrUnsupported", what, err)
+		}
+		if err := l.Verify(t.Context()); err != nil {
+			t.Errorf("%s: %v", what, err)
+		}
+		l.Release(t.Context())
+	}
+}
+
+// An unable is an engine whose store cannot break locks.
+type unable struct{ *faulty }
+
+func (u *unable) Capabilities() driver.Capabilities {
+	capable := u.faulty.Capabilities()
+	capable.Break = false
+	return capable
+}
+
 // TestTimeToLookRenewsAtOnce: a message that only says to look makes the client
 // ask the store, without waiting for the next renewal.
 func TestTimeToLookRenewsAtOnce(t *testing.T) {

@@ -19,6 +19,9 @@ type Engine struct {
 	quorum   int // the least number of members that is a majority
 	book     book
 	janitors []*janitor // one for each member
+	capable  driver.Capabilities
+	losses   driver.Losses
+	counted  lossCount
 
 	// life ends with Close. It is in a field because it is not a caller's
 	// context: requests to members go on after their caller has an answer.
@@ -31,8 +34,10 @@ type Engine struct {
 }
 
 var (
-	_ driver.Engine = (*Engine)(nil)
-	_ driver.Lister = (*Engine)(nil)
+	_ driver.Engine     = (*Engine)(nil)
+	_ driver.Lister     = (*Engine)(nil)
+	_ driver.Breaker    = (*Engine)(nil)
+	_ driver.LossTeller = (*Engine)(nil)
 )
 
 // Options configure New. Nil is default; a zero field is default.
@@ -77,6 +82,9 @@ func New(members []driver.Member, opts *Options) (*Engine, error) {
 	}
 	life, end := context.WithCancel(context.Background())
 	e := &Engine{members: slices.Clone(members), opts: o, quorum: len(members)/2 + 1, life: life, end: end}
+	e.capable = driver.Capabilities{
+		MaxTTL: o.MaxTTL, Break: !slices.ContainsFunc(members, cannotBreak), Losses: !slices.ContainsFunc(members, cannotTell),
+	}
 	e.book.init()
 	for i := range members {
 		e.janitors = append(e.janitors, &janitor{engine: e, member: i})
@@ -105,10 +113,9 @@ func check(members []driver.Member, o Options) error {
 	return nil
 }
 
-// Capabilities implements driver.Engine: a quorum can do none of the extras.
-func (e *Engine) Capabilities() driver.Capabilities {
-	return driver.Capabilities{MaxTTL: e.opts.MaxTTL}
-}
+// Capabilities implements driver.Engine: of the extras a quorum can only break
+// locks and tell of losses, if all its members can.
+func (e *Engine) Capabilities() driver.Capabilities { return e.capable }
 
 // Admit ends the quarantine of all members at once. The caller must know that
 // no lease is live: because the stores are new, or because nobody has used the
@@ -157,6 +164,7 @@ func (e *Engine) Close() error {
 	}
 	e.end()
 	<-idle
+	e.counted.close()
 	var errs []error
 	if first && e.opts.CloseMembers {
 		for _, m := range e.members {

@@ -131,5 +131,33 @@ func breakMutants() []Mutant {
 			New:     "CASE WHEN boot_id <> '' OR ?2 = '' THEN ?3 - at ELSE",
 			FoundBy: []Finder{{"sqlitelock", "TestBreaksOutliveReboot"}},
 		},
+		{
+			Name: "quorum-break-follows-wrong-token", Invariant: "I2", File: "quorumlock/break.go",
+			Breaks:  "A break with a mistyped token lifts the members' counters, and the name is jammed.",
+			Old:     "token, err := e.tokenToBreak(ctx, req)",
+			New:     "token, err := req.Token, ctx.Err()",
+			FoundBy: []Finder{{"quorumlock", "TestBreakOfWrongTokenJamsNothing"}},
+		},
+		{
+			Name: "quorum-break-is-sure-of-too-little", Invariant: "I10", File: "quorumlock/break.go",
+			Breaks:  "A break that some members have carried out says that it certainly was not.",
+			Old:     "case len(h.answers) < e.quorum && token != 0 &&",
+			New:     "case len(h.answers) < 0 && token != 0 &&",
+			FoundBy: []Finder{{"quorumlock", "TestBreakWithoutMajority"}},
+		},
+		{
+			Name: "quorum-loss-by-one-member", File: "quorumlock/losscount.go",
+			Breaks:  "One member's word that a lease is over ends it.",
+			Old:     "return len(v.members) == quorum",
+			New:     "return len(v.members) <= quorum",
+			FoundBy: []Finder{{"quorumlock", "TestLossNeedsMajority"}},
+		},
+		{
+			Name: "memlock-member-repairs-broken", Invariant: "I4", File: "memlock/member.go",
+			Breaks:  "A member of a quorum repairs a lease that was broken.",
+			Old:     "if near(req.Token, now, 1<<62, 2*driver.MaxTokenLead) {\n\t\t\tl.lastToken",
+			New:     "if false {\n\t\t\tl.lastToken",
+			FoundBy: []Finder{{"quorumlock", "TestBrokenIsNotRepaired"}, {"memlock", "TestMember"}},
+		},
 	}
 }

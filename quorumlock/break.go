@@ -1,0 +1,195 @@
+package quorumlock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/driver"
+)
+
+// cannotBreak: a member that cannot might repair a lease that the others have
+// broken.
+func cannotBreak(m driver.Member) bool {
+	_, ok := m.(driver.Breaker)
+	return !ok || !m.Capabilities().Break
+}
+
+func cannotTell(m driver.Member) bool {
+	_, ok := m.(driver.LossTeller)
+	return !ok || !m.Capabilities().Losses
+}
+
+// Break implements driver.Breaker, if all members do. It is done when a
+// majority of the members has carried it out: none of them repairs the lease
+// afterwards, so that it is over even if the others still have it, until their
+// expiry. Without a majority of answers the outcome is unknown.
+func (e *Engine) Break(ctx context.Context, req driver.BreakRequest) ([]driver.Broken, error) {
+	if !e.Capabilities().Break {
+		return nil, fmt.Errorf("breaking locks is %w: a member cannot", driver.ErrUnsupported)
+	}
+	if err := e.enter(ctx); err != nil {
+		return nil, err
+	}
+	defer e.running.Done()
+	// Members lift their counters to the token that they are told, so it must be
+	// that of a lease. Where there is none this is a repeat, or about nothing.
+	token, err := e.tokenToBreak(ctx, req)
+	if err != nil {
+		return nil, err
+	}
+	request := driver.Breaker.Break
+	if req.Token = token; token == 0 {
+		request = func(m driver.Breaker, ctx context.Context, req driver.BreakRequest) ([]driver.Broken, error) {
+			return m.Breaks(ctx, req.Name)
+		}
+	}
+	h, err := hear(ctx, e, func(ctx context.Context, i int) ([]driver.Broken, error) {
+		return request(e.members[i].(driver.Breaker), ctx, req)
+	})
+	switch {
+	case err != nil:
+		return nil, err
+	case len(h.answers) < e.quorum && token != 0 && (len(h.answers) > 0 || h.unknown):
+		return nil, undecidedError(h.errs, len(e.members))
+	case len(h.answers) < e.quorum:
+		return nil, missing(h.errs, e.quorum, len(e.members), 0)
+	}
+	broken := map[uint64]driver.Broken{}
+	for token, of := range byToken(h.answers) {
+		// A lease that too few had was none of the quorum's.
+		own := slices.DeleteFunc(of, func(b driver.Broken) bool { return b.ID != req.ID })
+		if len(own) > 0 && len(own)+len(e.members)-len(h.answers) >= e.quorum {
+			broken[token] = own[0]
+		}
+	}
+	return driver.ByToken(broken), nil
+}
+
+// tokenToBreak returns the greatest token that a member has a lease with and
+// that req is about; 0 if there is none.
+func (e *Engine) tokenToBreak(ctx context.Context, req driver.BreakRequest) (token uint64, err error) {
+	h, err := hear(ctx, e, func(ctx context.Context, i int) (driver.Lock, error) {
+		return e.members[i].Inspect(ctx, req.Name)
+	})
+	if err != nil {
+		return 0, err
+	}
+	if len(h.answers) < e.quorum {
+		return 0, missing(h.errs, e.quorum, len(e.members), 0)
+	}
+	foreign := 0
+	for _, lock := range h.answers {
+		for _, holding := range lock.Holders {
+			switch {
+			case holding.LeaseID == "":
+				foreign++
+			case holding.Token == req.Token || req.Older && holding.Token < req.Token:
+				token = max(token, holding.Token)
+			}
+		}
+	}
+	if foreign > len(e.members)-e.quorum {
+		return 0, fmt.Errorf("%w: a client that is not holdfast has it: end it there", driver.ErrKindMismatch)
+	}
+	return token, nil
+}
+
+// Breaks implements driver.Breaker: it returns what any of the members that
+// answer remembers, a majority at least.
+func (e *Engine) Breaks(ctx context.Context, name string) ([]driver.Broken, error) {
+	if !e.Capabilities().Break {
+		return nil, fmt.Errorf("breaking locks is %w: a member cannot", driver.ErrUnsupported)
+	}
+	if err := e.enter(ctx); err != nil {
+		return nil, err
+	}
+	defer e.running.Done()
+	h, err := hear(ctx, e, func(ctx context.Context, i int) ([]driver.Broken, error) {
+		return e.members[i].(driver.Breaker).Breaks(ctx, name)
+	})
+	if err != nil {
+		return nil, err
+	}
+	if len(h.answers) < e.quorum {
+		return nil, missing(h.errs, e.quorum, len(e.members), 0)
+	}
+	broken := map[uint64]driver.Broken{}
+	for token, of := range byToken(h.answers) {
+		broken[token] = of[0]
+	}
+	all := driver.ByToken(broken)
+	return all[max(0, len(all)-driver.MaxBreaks):], nil
+}
+
+// byToken returns what the members remember of each lease.
+func byToken(answers [][]driver.Broken) map[uint64][]driver.Broken {
+	all := map[uint64][]driver.Broken{}
+	for _, a := range answers {
+		for _, b := range a {
+			all[b.Token] = append(all[b.Token], b)
+		}
+	}
+	return all
+}
+
+// A hearing is what the members have answered.
+type hearing[T any] struct {
+	answers []T
+	errs    []error
+	unknown bool // one of those that failed may have carried it out
+}
+
+// hear asks all members, and collects answers until a majority has answered,
+// and for a moment longer those of the others.
+func hear[T any](ctx context.Context, e *Engine, send func(ctx context.Context, member int) (T, error)) (h hearing[T], err error) {
+	began := time.Now()
+	answers := ask(e, e.timeout(0), e.all(), send)
+	var grace <-chan time.Time
+	for range e.members {
+		if len(h.answers) >= e.quorum && grace == nil {
+			timer := time.NewTimer(graceAfter(began))
+			defer timer.Stop()
+			grace = timer.C
+		}
+		select {
+		case a := <-answers:
+			if a.err == nil {
+				h.answers = append(h.answers, a.value)
+				continue
+			}
+			h.errs, h.unknown = append(h.errs, a.err), h.unknown || !certain(a.err)
+		case <-grace:
+			return h, nil
+		case <-ctx.Done():
+			return h, ctx.Err()
+		case <-e.life.Done():
+			return h, errClosing
+		}
+	}
+	return h, nil
+}
+
+// OnLoss implements driver.LossTeller, if all members do: a lease is over when
+// a majority of the members says so; when fewer say so it is time to look.
+func (e *Engine) OnLoss(told func(driver.Loss)) (stop func()) {
+	e.counted.listen.Do(func() {
+		for i, m := range e.members {
+			if !cannotTell(m) {
+				stop := m.(driver.LossTeller).OnLoss(func(l driver.Loss) { e.memberLost(i, l) })
+				e.counted.stop = append(e.counted.stop, stop)
+			}
+		}
+	})
+	return e.losses.OnLoss(told)
+}
+
+// memberLost is told what a member says of a loss.
+func (e *Engine) memberLost(member int, loss driver.Loss) {
+	if loss.LeaseID == "" || !errors.Is(loss.Err, driver.ErrLost) || !e.counted.add(loss.LeaseID, member, e.quorum) {
+		loss.LeaseID, loss.Err = "", nil
+	}
+	e.losses.Tell(loss)
+}
