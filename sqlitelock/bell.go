@@ -26,11 +26,24 @@ type tolls [slots * slotSize]byte
 // make creates the file if it is missing, for its owner only, and fails if it
 // cannot be rung.
 func (b bell) make() error {
-	f, err := os.OpenFile(b.path, os.O_RDWR|os.O_CREATE, 0o600)
+	f, err := b.open(os.O_RDWR | os.O_CREATE)
 	if err != nil {
 		return err
 	}
 	return f.Close()
+}
+
+// open opens the file, and nothing else that somebody has put there.
+func (b bell) open(flag int) (*os.File, error) {
+	f, err := os.OpenFile(b.path, flag|noFollow, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkOpen(f); err != nil {
+		_ = f.Close()
+		return nil, err
+	}
+	return f, nil
 }
 
 // ring wakes those who watch the lease IDs in other processes. Its failure is
@@ -39,7 +52,7 @@ func (b bell) make() error {
 // The file is opened each time, so that a bell that was deleted is made anew
 // instead of ringing unheard.
 func (b bell) ring(ids []driver.LeaseID) {
-	f, err := os.OpenFile(b.path, os.O_WRONLY|os.O_CREATE, 0o600)
+	f, err := b.open(os.O_WRONLY | os.O_CREATE)
 	if err != nil {
 		return
 	}
@@ -51,7 +64,7 @@ func (b bell) ring(ids []driver.LeaseID) {
 
 // read returns the content, as far as there is any.
 func (b bell) read() (t tolls) {
-	f, err := os.Open(b.path)
+	f, err := b.open(os.O_RDONLY)
 	if err != nil {
 		return t
 	}

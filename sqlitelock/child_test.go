@@ -24,6 +24,9 @@ const childArg = "child"
 // childMain is a process that takes part in a test: a role, the database, and
 // more that the role wants.
 func childMain(args []string) error {
+	if args[0] == "rival" {
+		return rival()
+	}
 	e, err := Open(context.Background(), args[1])
 	if err != nil {
 		return err

@@ -51,7 +51,7 @@ func (h *host) pass(d, step time.Duration) {
 
 func (h *host) open(t testing.TB, path string) *Engine {
 	t.Helper()
-	e, err := openWith(t.Context(), path, h.clock())
+	e, err := newSetting(h.clock()).open(t.Context(), path)
 	if err != nil {
 		t.Fatalf("open: %v", err)
 	}

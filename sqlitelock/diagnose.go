@@ -89,8 +89,15 @@ func (s *survey) judgeHeader(mode string, version int) {
 }
 
 // remote are the types of file systems that several hosts share: their locks
-// and their shared memory do not exclude each other.
-var remote = []string{"9p", "afs", "ceph", "cifs", "coda", "fuse.sshfs", "glusterfs", "gfs2", "lustre", "nfs", "nfs4", "ocfs2", "smb2", "smb3", "smbfs"}
+// and their shared memory do not exclude each other. A virtual machine and its
+// host are two hosts.
+var remote = []string{
+	"9p", "afpfs", "afs", "beegfs", "ceph", "cifs", "coda", "gfs2", "glusterfs", "gpfs", "lustre", "nfs", "nfs4",
+	"ocfs2", "orangefs", "prl_fs", "pvfs2", "smb2", "smb3", "smbfs", "vboxsf", "virtiofs", "vmhgfs", "webdav", "wekafs",
+	"fuse.ceph", "fuse.ceph-fuse", "fuse.gcsfuse", "fuse.glusterfs", "fuse.grpcfuse", "fuse.hdfs", "fuse.juicefs",
+	"fuse.mfs", "fuse.mountpoint-s3", "fuse.osxfs", "fuse.rclone", "fuse.s3fs", "fuse.seaweedfs", "fuse.sshfs",
+	"fuse.vmhgfs-fuse", "macfuse", "osxfuse",
+}
 
 func (s *survey) lookAtFileSystem() {
 	kind, err := fileSystem(s.path)

@@ -3,7 +3,6 @@ package sqlitelock
 import (
 	"context"
 	"database/sql"
-	"io/fs"
 	"sync"
 
 	"github.com/fsnotify/fsnotify"
@@ -15,8 +14,10 @@ import (
 // one, and Close it in the end.
 type Engine struct {
 	path  string
-	file  fs.FileInfo // what path was when it was opened
+	files fileSet // what was at path when it was opened
 	clock clock
+
+	witness witness
 
 	readDB *sql.DB // any number of readers, which do not disturb the writer
 	read   readStatements
@@ -92,6 +93,7 @@ func (e *Engine) closeConnections() {
 	if e.writeDB != nil {
 		_ = e.writeDB.Close()
 	}
+	e.witness.close() // last: it says that the files are in use
 }
 
 // enter keeps Close waiting until the caller calls e.users.Done. It fails

@@ -29,6 +29,9 @@ func isBusy(err error) bool {
 // carried out: it failed before the commit was tried. It leaves alone what is
 // an error of the driver package already.
 func refused(err error) error {
+	if other, ok := errors.AsType[otherFileError](err); ok {
+		return fmt.Errorf("%w: %w", driver.ErrUnavailable, other)
+	}
 	switch code(err) {
 	case sqlite3.SQLITE_OK:
 		return err
@@ -42,6 +45,15 @@ func refused(err error) error {
 		return fmt.Errorf("%w: the disk of the database is full: %w", driver.ErrUnavailable, err)
 	}
 	return fmt.Errorf("%w: the database failed: %w", driver.ErrUnavailable, err)
+}
+
+// lost translates the error of a request about a lease that was recorded: one
+// in a file that others do not open is lost.
+func lost(err error) error {
+	if other, ok := errors.AsType[otherFileError](err); ok {
+		return fmt.Errorf("%w: %w", driver.ErrLost, other)
+	}
+	return err
 }
 
 // interrupted says that ctx ended before anything was done, which is more

@@ -119,7 +119,7 @@ func TestMigrateTogether(t *testing.T) {
 	path := version1(t, h)
 	conn := plain(t, path)
 	must(t, conn, `CREATE TABLE record (x)`) // in the way
-	_, err := openWith(t.Context(), path, h.clock())
+	_, err := newSetting(h.clock()).open(t.Context(), path)
 	wantIs(t, "open", err, driver.ErrUnavailable)
 	if v, n := number(t, conn, `SELECT user_version FROM pragma_user_version`), number(t, conn, `SELECT count(*) FROM lease`); v != 1 || n != 4 {
 		t.Errorf("version %d with %d leases after a failed migration, want 1 with 4", v, n)
@@ -128,7 +128,7 @@ func TestMigrateTogether(t *testing.T) {
 	var wg sync.WaitGroup
 	for range 8 {
 		wg.Go(func() {
-			e, err := openWith(t.Context(), path, h.clock())
+			e, err := newSetting(h.clock()).open(t.Context(), path)
 			if err != nil {
 				t.Error(err)
 				return

@@ -9,8 +9,11 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/fsnotify/fsnotify"
 
@@ -20,24 +23,54 @@ import (
 // readers is how many requests may read at the same time.
 const readers = 4
 
-// OpenURL is Open for a path in the form
+// paramNetwork is Options.AllowNetwork in a URL.
+const paramNetwork = "allow_network"
+
+// Options are what is seldom needed.
+type Options struct {
+	// AllowNetwork opens a database on a file system that other hosts may
+	// share: NFS, SMB, 9p and their like, and FUSE file systems of that kind.
+	// Only the processes of one host may use it: those of another would neither
+	// see its leases nor know its clock.
+	AllowNetwork bool
+}
+
+// OpenURL is OpenWith for a path in the form
 //
 //	sqlite:///absolute/path/file.db
 //
-// in which special characters are written as %XX. A URL of another form is
-// driver.ErrInvalid; there are no parameters.
+// in which special characters are written as %XX. The only parameter is
+// ?allow_network=true, which is Options.AllowNetwork. A URL of another form is
+// driver.ErrInvalid.
 func OpenURL(ctx context.Context, rawURL string) (*Engine, error) {
 	u, err := url.Parse(rawURL)
 	if err != nil {
 		return nil, fmt.Errorf("%w sqlite URL: %w", driver.ErrInvalid, err)
 	}
-	switch {
-	case u.Scheme != "sqlite" || u.Opaque != "" || u.Host != "" || u.User != nil || !strings.HasPrefix(u.Path, "/"):
-		return nil, fmt.Errorf("%w sqlite URL: want sqlite:///absolute/path/file.db, with three slashes", driver.ErrInvalid)
-	case u.RawQuery != "" || u.ForceQuery || u.Fragment != "":
-		return nil, fmt.Errorf("%w sqlite URL: it has parameters, and there are none; write ? and # of a path as %%3F and %%23", driver.ErrInvalid)
+	if u.Scheme != "sqlite" || u.Opaque != "" || u.Host != "" || u.User != nil || !strings.HasPrefix(u.Path, "/") || u.ForceQuery || u.Fragment != "" {
+		return nil, fmt.Errorf("%w sqlite URL: want sqlite:///absolute/path/file.db, with three slashes; write ? and # of a path as %%3F and %%23", driver.ErrInvalid)
 	}
-	return Open(ctx, u.Path)
+	opts, err := parseQuery(u.RawQuery)
+	if err != nil {
+		return nil, fmt.Errorf("%w sqlite URL: %w", driver.ErrInvalid, err)
+	}
+	return OpenWith(ctx, u.Path, &opts)
+}
+
+func parseQuery(query string) (opts Options, err error) {
+	params, err := url.ParseQuery(query)
+	if err != nil {
+		return opts, err
+	}
+	for name, values := range params {
+		if name != paramNetwork || len(values) > 1 {
+			return opts, fmt.Errorf("parameter %q: the only one is %s, once; write ? of a path as %%3F", name, paramNetwork)
+		}
+		if opts.AllowNetwork, err = strconv.ParseBool(values[0]); err != nil {
+			return opts, fmt.Errorf("parameter %s: want true or false", paramNetwork)
+		}
+	}
+	return opts, nil
 }
 
 // Open opens the lock database at path, which it creates, with the
@@ -46,26 +79,53 @@ func OpenURL(ctx context.Context, rawURL string) (*Engine, error) {
 //
 // A path that cannot be a lock database is driver.ErrInvalid, and what is
 // there stays unchanged: a directory, a file of another program, a database
-// of a newer version. One that this user may not use is driver.ErrPermission.
+// of a newer version. So is one whose locks others might not see, because the
+// file has several names or is a mount point of its own, or because other
+// hosts may share its file system; and one whose files any user may replace.
+// One that this user may not use is driver.ErrPermission.
 // A host without a boot-time clock is driver.ErrUnsupported.
 func Open(ctx context.Context, path string) (*Engine, error) {
+	return OpenWith(ctx, path, nil)
+}
+
+// OpenWith is Open with options. Nil stands for none.
+func OpenWith(ctx context.Context, path string, opts *Options) (*Engine, error) {
 	clock, err := systemClock()
 	if err != nil {
 		return nil, err
 	}
-	return openWith(ctx, path, clock)
+	s := newSetting(clock)
+	if opts != nil {
+		s.Options = *opts
+	}
+	return s.open(ctx, path)
 }
 
-func openWith(ctx context.Context, path string, clock clock) (*Engine, error) {
+// A setting is what a database is opened with.
+type setting struct {
+	Options
+	clock      clock
+	fileSystem func(path string) (kind string, err error)
+	patience   time.Duration // with files that are not whole
+}
+
+func newSetting(c clock) setting {
+	return setting{clock: c, fileSystem: fileSystem, patience: busyLimit}
+}
+
+func (s setting) open(ctx context.Context, path string) (*Engine, error) {
 	if ctx.Err() != nil {
 		return nil, interrupted(ctx)
 	}
 	path, err := locate(path)
+	if err == nil {
+		err = s.check(ctx, path)
+	}
 	if err != nil {
 		return nil, pathError(err)
 	}
 	e := &Engine{
-		path: path, clock: clock, bell: bell{path + "-bell"}, alarm: bell{path + "-alarm"},
+		path: path, clock: s.clock, bell: bell{path + bellSuffix}, alarm: bell{path + alarmSuffix},
 		turn: make(chan struct{}, 1), closing: make(chan struct{}),
 		newWatcher: fsnotify.NewWatcher,
 	}
@@ -76,53 +136,23 @@ func openWith(ctx context.Context, path string, clock clock) (*Engine, error) {
 	return e, nil
 }
 
-// locate returns the one name of the file at path, makes the directory for
-// it, and checks that this user may use both.
-func locate(path string) (string, error) {
-	if path == "" {
-		return "", fmt.Errorf("%w path: it is empty", driver.ErrInvalid)
+// check fails if what is at path must not be opened.
+func (s setting) check(ctx context.Context, path string) error {
+	kind, err := s.fileSystem(filepath.Dir(path))
+	if err == nil && !s.AllowNetwork && slices.Contains(remote, kind) { // if it cannot be told, Diagnose warns
+		return fmt.Errorf("%w path: %s is on %s, which other hosts may share, and these would not see its locks: "+
+			"use a local disk, or a server; if no other host uses the file, say %s", driver.ErrInvalid, path, kind, paramNetwork)
 	}
-	path, err := filepath.Abs(path)
-	if err != nil {
-		return "", err
+	if err := checkFiles(path); err != nil {
+		return err
 	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return "", err
-	}
-	// The bell must have the same name for those who come by a symbolic link.
-	dir, err := filepath.EvalSymlinks(filepath.Dir(path))
-	if err != nil {
-		return "", err
-	}
-	path = filepath.Join(dir, filepath.Base(path))
-	if target, err := filepath.EvalSymlinks(path); err == nil {
-		path = target
-	}
-	if err := mayUse(filepath.Dir(path)); err != nil {
-		return "", err
-	}
-	switch info, err := os.Stat(path); {
-	case errors.Is(err, fs.ErrNotExist):
-		return path, nil
-	case err != nil:
-		return "", err
-	case !info.Mode().IsRegular():
-		return "", fmt.Errorf("%w path: it is a %s, not a file", driver.ErrInvalid, kind(info.Mode()))
-	}
-	return path, mayUse(path)
-}
-
-func kind(mode fs.FileMode) string {
-	if mode.IsDir() {
-		return "directory"
-	}
-	return "special file"
+	return awaitWhole(ctx, path, s.patience)
 }
 
 // pathError translates an error of the file system.
 func pathError(err error) error {
 	switch {
-	case errors.Is(err, driver.ErrInvalid):
+	case errors.Is(err, driver.ErrInvalid), errors.Is(err, driver.ErrPermission), errors.Is(err, driver.ErrUnavailable):
 		return err
 	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
 		return fmt.Errorf("%w: give this user the right to write the file and its directory: %w", driver.ErrPermission, err)
@@ -159,13 +189,21 @@ func (e *Engine) connect(ctx context.Context) error {
 	if err := e.patient(ctx, func() error { return e.write.prepare(e.conn) }); err != nil {
 		return err
 	}
-	if e.file, err = os.Stat(e.path); err != nil {
-		return pathError(err)
-	}
 	if err := e.bell.make(); err != nil {
 		return pathError(err)
 	}
 	_ = e.alarm.make() // without it losses are found by renewals
+	// Once more, for what has come since the first look.
+	if err := checkFiles(e.path); err != nil {
+		return pathError(err)
+	}
+	if e.files, err = fileSetOf(e.path); err != nil {
+		return pathError(err)
+	}
+	e.witness = testify(e.path, inodeOf(e.files[0]))
+	if err := e.files.same(e.path); err != nil {
+		return err
+	}
 	if e.readDB, err = sql.Open("sqlite", e.dsn("_pragma", "query_only(1)")); err != nil {
 		return err
 	}

@@ -3,6 +3,7 @@ package sqlitelock
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -171,6 +172,9 @@ func TestOpenURL(t *testing.T) {
 	}{
 		{"sqlite://" + dir + "/a%20b%3F.db", nil},
 		{"sqlite:" + dir + "/c.db", nil},
+		{"sqlite://" + dir + "/c.db?allow_network=true", nil},
+		{"sqlite://" + dir + "/c.db?allow_network=maybe", driver.ErrInvalid},
+		{"sqlite://" + dir + "/c.db?allow_network=true&allow_network=true", driver.ErrInvalid},
 		{"sqlite://" + dir + "/c.db?mode=ro", driver.ErrInvalid},
 		{"sqlite://" + dir + "/c.db?", driver.ErrInvalid},
 		{"sqlite://" + dir + "/c.db#x", driver.ErrInvalid},
@@ -243,19 +247,45 @@ func TestDamagedDatabase(t *testing.T) {
 // because others lock the file that is there now.
 func TestDatabaseIsGone(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "locks.db")
+	check(t, open(t, path+"2").Close())
 	e := open(t, path)
-	for _, suffix := range []string{"", "-wal", "-shm"} {
-		if err := os.Remove(path + suffix); err != nil {
-			t.Fatal(err)
+	req := drivertest.Request("t", time.Minute)
+	drivertest.Granted(t, e, req)
+	for what, do := range map[string]func() error{
+		"deleted":  func() error { return os.Rename(path, path+"3") },
+		"replaced": func() error { return os.Rename(path+"2", path) },
+	} {
+		check(t, do())
+		_, err := e.Acquire(t.Context(), drivertest.Request("t", time.Minute))
+		wantIs(t, "acquire from a "+what+" file", err, driver.ErrUnavailable)
+		_, err = e.Inspect(t.Context(), "t")
+		wantIs(t, "inspect of a "+what+" file", err, driver.ErrUnavailable)
+		err = e.Release(t.Context(), driver.ReleaseRequest{Name: "t", LeaseID: req.LeaseID})
+		wantIs(t, "release in a "+what+" file", err, driver.ErrLost)
+		if errors.Is(err, driver.ErrUnavailable) {
+			t.Errorf("the lost lease is %v", err)
 		}
 	}
-	_, err := e.Acquire(t.Context(), drivertest.Request("t", time.Minute))
-	wantIs(t, "acquire from a deleted file", err, driver.ErrUnavailable)
-	drivertest.Granted(t, open(t, path), drivertest.Request("t", time.Minute))
-	_, err = e.Acquire(t.Context(), drivertest.Request("t", time.Minute))
-	wantIs(t, "acquire from a replaced file", err, driver.ErrUnavailable)
-	_, err = e.Inspect(t.Context(), "t")
-	wantIs(t, "inspect of a replaced file", err, driver.ErrUnavailable)
+}
+
+// TestReplacedBeforeTheCommit: a lease that was recorded in a file that others
+// do not see by now is not granted, and not extended.
+func TestReplacedBeforeTheCommit(t *testing.T) {
+	for _, suffix := range []string{"", "-wal", "-shm"} {
+		e := openNew(t)
+		req := drivertest.Request("t", time.Minute)
+		drivertest.Granted(t, e, req)
+		onCommit(t, e, func() int32 {
+			check(t, os.Rename(e.path+suffix, e.path+"2"))
+			return 0
+		})
+		wantIs(t, "extend", e.Extend(t.Context(), []driver.ExtendRequest{{Name: "t", LeaseID: req.LeaseID, TTL: time.Hour}})[0], driver.ErrLost)
+		check(t, os.Rename(e.path+"2", e.path+suffix))
+		reply, err := e.Acquire(t.Context(), drivertest.Request("new", time.Minute))
+		if err == nil || errors.Is(err, driver.ErrUnavailable) || reply.Outcome == driver.Granted {
+			t.Errorf("acquire: %+v, %v; want an unknown outcome", reply, err)
+		}
+	}
 }
 
 func TestOpenGivesUp(t *testing.T) {

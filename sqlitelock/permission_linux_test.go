@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -43,7 +44,7 @@ func TestNotPermitted(t *testing.T) {
 	chmod(filepath.Join(dir, "readable"), 0o555)
 	chmod(locks("readable"), 0o666)
 	for _, sub := range []string{"file", "bell"} {
-		chmod(filepath.Join(dir, sub), 0o777)
+		chmod(filepath.Join(dir, sub), 0o777|os.ModeSticky)
 		chmod(locks(sub), 0o666)
 		chmod(locks(sub)+"-bell", 0o666)
 	}
@@ -65,6 +66,10 @@ func TestNotPermitted(t *testing.T) {
 		})
 	}
 	chmod(locks("file"), 0o666)
+	if os.Geteuid() == 0 {
+		check(t, os.Chown(filepath.Join(dir, "file"), 65534, -1))
+	}
+	chmod(filepath.Join(dir, "file"), 0o755)
 	asNobody(func() {
 		e, err := Open(t.Context(), locks("file"))
 		if err != nil {
@@ -73,4 +78,50 @@ func TestNotPermitted(t *testing.T) {
 		}
 		_ = e.Close()
 	})
+}
+
+// TestFilesOfAnotherUser: the file that this user may not use is named, be it
+// the database or one beside it.
+func TestFilesOfAnotherUser(t *testing.T) {
+	dir := t.TempDir()
+	check(t, os.Chmod(filepath.Dir(dir), 0o755))
+	check(t, os.Chmod(dir, 0o777|os.ModeSticky))
+	path := filepath.Join(dir, "locks.db")
+	open(t, path)
+	for _, suffix := range []string{"", "-wal", "-shm", "-bell"} {
+		check(t, os.Chmod(path+suffix, 0o666))
+	}
+	for _, suffix := range []string{"", "-wal", "-shm", "-bell"} {
+		check(t, os.Chmod(path+suffix, 0o400))
+		asNobody(func() {
+			_, err := Open(t.Context(), path)
+			wantIs(t, "open with "+suffix+" of another user", err, driver.ErrPermission)
+			if err == nil || !strings.Contains(err.Error(), path+suffix+":") {
+				t.Errorf("%v does not name %s", err, path+suffix)
+			}
+		})
+		check(t, os.Chmod(path+suffix, 0o666))
+	}
+}
+
+// TestTrapsInSharedDirectories: where every user may make files, what belongs
+// to another one may be a trap.
+func TestTrapsInSharedDirectories(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Log("NOT TRIED: only root can make files of two users")
+		return
+	}
+	for _, suffix := range []string{"", "-wal", "-shm", "-bell"} {
+		dir := t.TempDir()
+		check(t, os.Chmod(filepath.Dir(dir), 0o755))
+		check(t, os.Chmod(dir, 0o777|os.ModeSticky))
+		path := filepath.Join(dir, "locks.db")
+		check(t, os.WriteFile(path+suffix, nil, 0o666))
+		check(t, os.Chmod(path+suffix, 0o666))
+		check(t, os.Lchown(path+suffix, 1, 1))
+		asNobody(func() {
+			_, err := Open(t.Context(), path)
+			wantIs(t, "open beside "+suffix+" of another user", err, driver.ErrPermission)
+		})
+	}
 }

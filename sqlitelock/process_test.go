@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -28,9 +29,20 @@ type child struct {
 // spawn starts this test binary in a role of childMain.
 func spawn(t testing.TB, role, path string, more ...string) *child {
 	t.Helper()
+	c, err := spawnWith(t, nil, role, path, more...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// spawnWith is spawn for a process that the system starts in a way of its own,
+// which it may refuse.
+func spawnWith(t testing.TB, attr *syscall.SysProcAttr, role, path string, more ...string) (*child, error) {
+	t.Helper()
 	c := &child{t: t, lines: make(chan string, 1000)}
 	c.cmd = exec.Command(os.Args[0], append([]string{childArg, role, path}, more...)...)
-	c.cmd.Stderr = os.Stderr
+	c.cmd.Stderr, c.cmd.SysProcAttr = os.Stderr, attr
 	out, err := c.cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -39,7 +51,7 @@ func spawn(t testing.TB, role, path string, more ...string) *child {
 		t.Fatal(err)
 	}
 	if err := c.cmd.Start(); err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
 	go func() {
 		defer close(c.lines)
@@ -48,7 +60,7 @@ func spawn(t testing.TB, role, path string, more ...string) *child {
 		}
 	}()
 	t.Cleanup(c.kill)
-	return c
+	return c, nil
 }
 
 // kill ends the child with SIGKILL and waits for it; a second time does

@@ -23,7 +23,7 @@ func (e *Engine) Extend(ctx context.Context, reqs []driver.ExtendRequest) []erro
 	})
 	if err != nil {
 		for i := range errs {
-			errs[i] = err
+			errs[i] = lost(err)
 		}
 	}
 	return errs
@@ -63,7 +63,7 @@ func (e *Engine) Release(ctx context.Context, req driver.ReleaseRequest) error {
 	if err == nil {
 		e.losses.Ended()
 	}
-	return err
+	return lost(err)
 }
 
 // end ends the live lease of a request, now or after KeepFor.

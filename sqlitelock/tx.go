@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"time"
 
 	"github.com/holdfast-locks/holdfast/driver"
@@ -131,7 +130,7 @@ func (e *Engine) inTurn(ctx context.Context, do func(t *tx) error) (*tx, error) 
 	t := &tx{sql: &e.write, bootID: e.clock.bootID}
 	var err error
 	if t.now, err = e.clock.now(); err == nil {
-		err = e.sameFile()
+		err = e.files.same(e.path)
 	}
 	if err == nil {
 		err = do(t)
@@ -153,20 +152,12 @@ func (e *Engine) inTurn(ctx context.Context, do func(t *tx) error) (*tx, error) 
 		_ = run(e.write.rollback)
 		return nil, fmt.Errorf("the commit failed, and may show after a crash: %w", err)
 	}
+	// INVARIANT I1: what others may not have seen is not answered. If the files
+	// are in place now, they were when the commit was written.
+	if err := e.files.same(e.path); err != nil {
+		return nil, fmt.Errorf("the commit may be lost: %w", err)
+	}
 	return t, nil
-}
-
-// sameFile fails if the database was deleted or replaced: other processes
-// would then lock another file, and both would grant.
-func (e *Engine) sameFile() error {
-	info, err := os.Stat(e.path)
-	if err != nil {
-		return fmt.Errorf("%w: the database file is gone: open it again: %w", driver.ErrUnavailable, err)
-	}
-	if !os.SameFile(info, e.file) {
-		return fmt.Errorf("%w: the database file was replaced: open it again", driver.ErrUnavailable)
-	}
-	return nil
 }
 
 // query runs a reading request, waiting while the database is busy, which it
@@ -176,7 +167,7 @@ func (e *Engine) query(ctx context.Context, do func() error) error {
 		return err
 	}
 	defer e.users.Done()
-	err := e.sameFile()
+	err := e.files.same(e.path)
 	if err == nil {
 		err = e.patient(ctx, do)
 	}

@@ -41,7 +41,7 @@ func (f Finder) String() string {
 // All returns the set. The names differ.
 func All() []Mutant {
 	return slices.Concat(leaseMutants(), lossMutants(), waiterMutants(), workMutants(), memlockMutants(),
-		redisLeaseMutants(), redisQueueMutants(), redisBoundMutants(), sqliteMutants(), sqliteQueueMutants(), quorumMutants(), guardMutants(), breakMutants(),
+		redisLeaseMutants(), redisQueueMutants(), redisBoundMutants(), sqliteMutants(), sqliteQueueMutants(), sqliteFileMutants(), quorumMutants(), guardMutants(), breakMutants(),
 		textMutants(),
 		lineMutants(), deletionMutants(), wireMutants())
 }

@@ -73,10 +73,10 @@ func sqliteMutants() []Mutant {
 			FoundBy: []Finder{sqlite("RedeemHandsOutOnce")},
 		},
 		{
-			Name: "sqlite-replaced-file-used", Invariant: "I1", File: "sqlitelock/tx.go",
+			Name: "sqlite-replaced-file-used", Invariant: "I1", File: "sqlitelock/files.go",
 			Breaks:  "A process goes on granting in a file that was deleted, beside those that use the new one.",
-			Old:     "if !os.SameFile(info, e.file) {",
-			New:     "if info == nil {",
+			Old:     "case !os.SameFile(info, set[i]):",
+			New:     "case info == nil:",
 			FoundBy: []Finder{{"sqlitelock", "TestDatabaseIsGone"}},
 		},
 		{

@@ -1,0 +1,92 @@
+package sqlitelock
+
+import (
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/holdfast-locks/holdfast/internal/drivertest"
+)
+
+// bind mounts a file over another path, which it makes. It says "bound" or
+// what went wrong.
+func bind(file, over string) string {
+	err := os.WriteFile(over, nil, 0o600)
+	if err == nil {
+		err = unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, "")
+	}
+	if err == nil {
+		err = unix.Mount(file, over, "", unix.MS_BIND, "")
+	}
+	if err != nil {
+		return err.Error()
+	}
+	return "bound"
+}
+
+// ownMounts starts a process with mounts of its own, as root or as the root of
+// a user namespace.
+func ownMounts() *syscall.SysProcAttr {
+	if os.Geteuid() == 0 {
+		return &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWNS}
+	}
+	return &syscall.SysProcAttr{
+		Cloneflags:  unix.CLONE_NEWNS | unix.CLONE_NEWUSER,
+		UidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getuid(), Size: 1}},
+		GidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getgid(), Size: 1}},
+	}
+}
+
+// TestBindMountOfTheFile: a process that has the database itself mounted, as a
+// container may, and not its directory, is refused; by the first path it finds
+// the lock held. The holder loses nothing.
+func TestBindMountOfTheFile(t *testing.T) {
+	seen := map[string]int{}
+	for range rounds {
+		e := open(t, filepath.Join(t.TempDir(), "locks.db"))
+		req := drivertest.Request("t", time.Hour)
+		drivertest.Granted(t, e, req)
+		other, err := spawnWith(t, ownMounts(), "rival", "")
+		if err != nil {
+			t.Logf("NOT TRIED: this machine starts no process with mounts of its own (%v): run the test as root, or allow user namespaces", err)
+			return
+		}
+		if answer := other.answer("bind " + e.path); answer != "bound" {
+			t.Logf("NOT TRIED: this machine does not let its own root mount a file (%s): run the test as root", answer)
+			return
+		}
+		seen[other.tries(e.path+"2")]++
+		seen[other.tries(e.path)]++
+		extend(t, e, req)
+		other.end()
+	}
+	t.Logf("the rival: %v", seen)
+	if seen["invalid"] != rounds || seen["held"] != rounds {
+		t.Errorf("the rival: %v, want %d invalid and %d held", seen, rounds, rounds)
+	}
+}
+
+// TestMountPoints are found in the text of the system as well.
+func TestMountPoints(t *testing.T) {
+	const mounts = "" +
+		"22 1 8:1 / / rw,relatime - ext4 /dev/sda1 rw\n" +
+		"30 22 8:1 /x/locks.db /data/locks.db rw,relatime - ext4 /dev/sda1 rw\n" +
+		"31 22 8:1 /y /my\\040data rw - ext4 /dev/sda1 rw\n"
+	for path, want := range map[string]bool{
+		"/data/locks.db": true, "/my data": true, "/data": false, "/data/locks.db2": false, "/x/locks.db": false,
+	} {
+		if isMounted(mounts, path) != want {
+			t.Errorf("%s is a mount point: %t, want %t", path, !want, want)
+		}
+	}
+	if root, err := isMountPoint("/"); err != nil || !root {
+		t.Errorf("/ is a mount point: %t, %v", root, err)
+	}
+	if file, err := isMountPoint(filepath.Join(t.TempDir(), "..")); err != nil || file {
+		t.Errorf("a directory is a mount point: %t, %v", file, err)
+	}
+}

@@ -1,0 +1,5 @@
+//go:build !linux
+
+package sqlitelock
+
+func bind(string, string) string { return "no file is mounted by itself here" }

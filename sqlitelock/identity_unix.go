@@ -1,0 +1,20 @@
+//go:build unix
+
+package sqlitelock
+
+import (
+	"io/fs"
+	"syscall"
+)
+
+// noFollow makes an open fail at a symbolic link, and not wait at a pipe.
+const noFollow = syscall.O_NOFOLLOW | syscall.O_NONBLOCK
+
+// links returns how many names a file has.
+func links(info fs.FileInfo) uint64 { return uint64(info.Sys().(*syscall.Stat_t).Nlink) }
+
+// ownerOf returns the ID of the user whom a file belongs to.
+func ownerOf(info fs.FileInfo) int { return int(info.Sys().(*syscall.Stat_t).Uid) }
+
+// inodeOf returns the number of a file on its file system.
+func inodeOf(info fs.FileInfo) uint64 { return info.Sys().(*syscall.Stat_t).Ino }

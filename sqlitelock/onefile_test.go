@@ -1,0 +1,195 @@
+package sqlitelock
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/internal/drivertest"
+)
+
+// rival is a process that reads commands: "try PATH" opens the database there,
+// asks for the lock "t", and says "granted", "held", or why it could not open
+// the file: "invalid" or "in use"; "bind PATH" mounts the file there over PATH2, which it
+// makes, for itself alone.
+func rival() error {
+	for in := bufio.NewScanner(os.Stdin); in.Scan(); {
+		command, path, _ := strings.Cut(in.Text(), " ")
+		if command == "bind" {
+			fmt.Println(bind(path, path+"2"))
+			continue
+		}
+		fmt.Println(try(path))
+	}
+	return nil
+}
+
+func try(path string) string {
+	clock, err := systemClock()
+	if err != nil {
+		return err.Error()
+	}
+	s := newSetting(clock)
+	s.patience = 20 * time.Millisecond
+	e, err := s.open(context.Background(), path)
+	switch {
+	case errors.Is(err, driver.ErrInvalid):
+		return "invalid"
+	case errors.Is(err, driver.ErrUnavailable):
+		return "in use"
+	case err != nil:
+		return err.Error()
+	}
+	defer e.Close()
+	switch reply, err := e.Acquire(context.Background(), drivertest.Request("t", time.Minute)); {
+	case err != nil:
+		return err.Error()
+	case reply.Outcome == driver.Granted:
+		return "granted"
+	}
+	return "held"
+}
+
+// tries asks the rival for the lock of the database at path.
+func (c *child) tries(path string) string {
+	c.t.Helper()
+	return c.answer("try " + path)
+}
+
+// answer gives the rival a command and returns what it says.
+func (c *child) answer(command string) string {
+	c.t.Helper()
+	c.say(command)
+	select {
+	case line := <-c.lines:
+		return line
+	case <-time.After(drivertest.Patience):
+		c.t.Fatalf("the rival does not answer %q", command)
+		return ""
+	}
+}
+
+// rounds is how often each case is tried.
+const rounds = 20
+
+// TestOneFileOneLock: whatever somebody does to the files of a database that is
+// in use, no other process gets a lock that is held, and the holder is told of
+// it by its next renewal. INVARIANT I1.
+func TestOneFileOneLock(t *testing.T) {
+	other := spawn(t, "rival", "")
+	remove := func(suffixes ...string) func(t *testing.T, path string) string {
+		return func(t *testing.T, path string) string {
+			for _, suffix := range suffixes {
+				check(t, os.Remove(path+suffix))
+			}
+			return path
+		}
+	}
+	link := func(t *testing.T, path string) string {
+		check(t, os.Link(path, path+"2"))
+		return path + "2"
+	}
+	for _, c := range []struct {
+		what string
+		do   func(t *testing.T, path string) (rivals string)
+		lost bool // and the holder is told
+
+		witness bool // it takes one to know
+	}{
+		{"nothing", func(t *testing.T, path string) string { return path }, false, false},
+		{"a symbolic link", func(t *testing.T, path string) string {
+			check(t, os.Symlink(path, path+"2"))
+			return path + "2"
+		}, false, false},
+		{"a hard link", link, true, false},
+		{"a hard link, by the first name", func(t *testing.T, path string) string { link(t, path); return path }, true, false},
+		{"another name", func(t *testing.T, path string) string {
+			check(t, os.Rename(path, path+"2"))
+			return path + "2"
+		}, true, true},
+		{"-shm deleted", remove(memorySuffix), true, false},
+		{"-wal deleted", remove(logSuffix), true, false},
+		{"-shm and -wal deleted", remove(memorySuffix, logSuffix), true, true},
+		{"the database deleted", remove(""), true, false},
+		{"all deleted", remove("", memorySuffix, logSuffix, bellSuffix), true, true},
+		{"all deleted, with their directory", func(t *testing.T, path string) string {
+			check(t, os.RemoveAll(filepath.Dir(path)))
+			return path
+		}, true, true},
+		{"replaced", func(t *testing.T, path string) string {
+			check(t, open(t, path+"2").Close())
+			check(t, os.Rename(path+"2", path))
+			return path
+		}, true, true},
+		{"replaced, and the log deleted", func(t *testing.T, path string) string {
+			check(t, open(t, path+"2").Close())
+			check(t, os.Rename(path+"2", path))
+			return remove(memorySuffix, logSuffix)(t, path)
+		}, true, true},
+		{"the directory moved", func(t *testing.T, path string) string {
+			check(t, os.Rename(filepath.Dir(path), filepath.Dir(path)+"2"))
+			return path
+		}, true, true},
+		{"the directory moved, by its new name", func(t *testing.T, path string) string {
+			check(t, os.Rename(filepath.Dir(path), filepath.Dir(path)+"2"))
+			return filepath.Join(filepath.Dir(path)+"2", filepath.Base(path))
+		}, true, false},
+	} {
+		if c.witness && !canWitness {
+			continue
+		}
+		t.Run(c.what, func(t *testing.T) {
+			seen := map[string]int{}
+			for range rounds {
+				e := open(t, filepath.Join(t.TempDir(), "locks", "locks.db"))
+				req := drivertest.Request("t", time.Hour)
+				drivertest.Granted(t, e, req)
+				extend(t, e, req)
+				path := c.do(t, e.path)
+				seen[other.tries(path)]++
+				err := e.Extend(t.Context(), []driver.ExtendRequest{{Name: "t", LeaseID: req.LeaseID, TTL: time.Hour}})[0]
+				var want error
+				if c.lost {
+					want = driver.ErrLost
+				}
+				wantIs(t, "the holder's renewal", err, want)
+				seen[other.tries(path)]++
+				check(t, e.Close())
+			}
+			t.Logf("the rival: %v", seen)
+			if seen["granted"] > 0 || seen["held"]+seen["invalid"]+seen["in use"] != 2*rounds {
+				t.Errorf("the rival: %v, want no grant in %d", seen, 2*rounds)
+			}
+		})
+	}
+}
+
+func check(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestUsableAfterTheLastIsClosed: what is refused while others may hold locks
+// is not when they are gone.
+func TestUsableAfterTheLastIsClosed(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "locks.db")
+	for _, suffixes := range [][]string{{""}, {logSuffix}, {memorySuffix}, {"", logSuffix, memorySuffix}} {
+		e := open(t, path)
+		for _, suffix := range suffixes {
+			check(t, os.Remove(path+suffix))
+		}
+		check(t, e.Close())
+		e = open(t, path)
+		drivertest.Cycle(t, e, "t")
+		check(t, e.Close())
+	}
+}

@@ -1,0 +1,14 @@
+//go:build !linux
+
+package sqlitelock
+
+const canWitness = false
+
+// A witness says which file an open engine has. There is none here.
+type witness struct{}
+
+func testify(string, uint64) witness { return witness{} }
+
+func (witness) close() {}
+
+func witnesses(string, uint64) (same, other bool) { return false, false }
