@@ -25,9 +25,23 @@
 // who has it now wakes up in its process, and `-alarm`, which is written to when
 // a lock is broken, so that its holder stops. All belong together and must be on a
 // local file system: SQLite's write-ahead log needs memory that the processes
-// share, so a network file system, or one mounted into several virtual
-// machines, will not do. A new database can be read and written by its owner only (mode 0600); to share
+// share. On a network file system, or one that several virtual machines have,
+// Open fails, unless Options.AllowNetwork says that no other host uses the file.
+// A new database can be read and written by its owner only (mode 0600); to share
 // the locks between users give the directory and all the files to a group.
+//
+// One file has one path. Open refuses a database that has several names (hard
+// links) or is a mount point itself: whoever had it by the other path would have
+// a log of his own, and see no lease. It refuses a directory that every user may
+// write, unless it is sticky, and there files of others; and it follows no
+// symbolic link but one to the database. While an engine is open it compares the
+// database, the log and the shared memory with what it opened, in each request:
+// once one of them was deleted, replaced or moved, Extend and Release answer
+// driver.ErrLost, and all else driver.ErrUnavailable. On Linux whoever opens the
+// path meanwhile is refused with driver.ErrUnavailable, as long as an engine has
+// the old files open; it is told by a lock on a byte of the directory and of the
+// one above it.
+//
 // A backup must go through SQLite: a program that holds an Engine must not
 // open and close the database file itself, since closing it drops SQLite's
 // file locks.

@@ -53,7 +53,7 @@ func TestOpenCreates(t *testing.T) {
 	e := open(t, path)
 	hears(t, e, open(t, path))
 	for file, want := range map[string]os.FileMode{
-		"": 0o600, "-wal": 0o600, "-shm": 0o600, "-bell": 0o600, "/..": 0o700, "/../..": 0o700,
+		"": 0o600, "-wal": 0o600, "-shm": 0o600, "-bell": 0o600, "-alarm": 0o600, "/..": 0o700, "/../..": 0o700,
 	} {
 		info, err := os.Stat(filepath.Clean(path + file))
 		if err != nil {
@@ -63,8 +63,8 @@ func TestOpenCreates(t *testing.T) {
 		}
 	}
 	entries, err := os.ReadDir(filepath.Dir(path))
-	if err != nil || len(entries) != 4 {
-		t.Errorf("files: %v, %v; want 4", entries, err)
+	if err != nil || len(entries) != 5 {
+		t.Errorf("files: %v, %v; want 5", entries, err)
 	}
 	req := drivertest.Request("kept", time.Hour)
 	token := drivertest.Granted(t, e, req)

@@ -1,0 +1,78 @@
+package systest
+
+import (
+	"context"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/sqlitelock"
+	"github.com/holdfast-locks/holdfast/systest/report"
+	"github.com/holdfast-locks/holdfast/systest/soak"
+)
+
+// TestManyWaitersOfAFile: many goroutines of one process wait for one name in a
+// file. All keep their places, and it costs the process next to nothing. What
+// it costs is a time on this machine, and counts in a soak only.
+func TestManyWaitersOfAFile(t *testing.T) {
+	const share = 0.05 // of a core
+	waiters, length := soak.Count(100, 2000), soak.For(2*time.Second, 30*time.Second)
+	engine, err := sqlitelock.Open(t.Context(), filepath.Join(t.TempDir(), "locks.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer engine.Close()
+	client, err := holdfast.New(engine, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close(context.Background())
+	lease, err := client.Acquire(t.Context(), "t", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, leave := context.WithCancel(t.Context())
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	defer leave()
+	for range waiters {
+		wg.Go(func() { _, _ = client.Acquire(ctx, "t", nil) })
+	}
+	queued := func() int {
+		lock, err := engine.Inspect(t.Context(), "t")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return lock.QueueLength
+	}
+	for limit := time.Now().Add(3 * time.Minute); queued() < waiters; time.Sleep(200 * time.Millisecond) {
+		if time.Now().After(limit) {
+			t.Fatalf("%d of %d have a place after three minutes", queued(), waiters)
+		}
+	}
+	began, before := time.Now(), cpuTime(t)
+	time.Sleep(length)
+	cost := float64(cpuTime(t)-before) / float64(time.Since(began))
+	left := queued()
+	report.Row(t, "many goroutines of a process wait for one name in a file", "all keep their places, under 5 % of a core",
+		"%d waiters for %s: %d places, %.2f %% of a core", waiters, length, left, 100*cost)
+	if left != waiters || !lease.Valid() {
+		t.Errorf("%d places of %d are left; the holder's lease is valid: %t", left, waiters, lease.Valid())
+	}
+	if soak.Long() && cost > share {
+		t.Errorf("%d waiters use %.1f %% of a core, want %.0f %% at most", waiters, 100*cost, 100*share)
+	}
+}
+
+// cpuTime returns the processor time that this process has used.
+func cpuTime(t *testing.T) time.Duration {
+	t.Helper()
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		t.Fatal(err)
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
