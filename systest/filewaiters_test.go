@@ -53,9 +53,9 @@ func TestManyWaitersOfAFile(t *testing.T) {
 			t.Fatalf("%d of %d have a place after three minutes", queued(), waiters)
 		}
 	}
-	began, before := time.Now(), cpuTime(t)
+	began, before := time.Now(), ownTime(t)
 	time.Sleep(length)
-	cost := float64(cpuTime(t)-before) / float64(time.Since(began))
+	cost := float64(ownTime(t)-before) / float64(time.Since(began))
 	left := queued()
 	report.Row(t, "many goroutines of a process wait for one name in a file", "all keep their places, under 5 % of a core",
 		"%d waiters for %s: %d places, %.2f %% of a core", waiters, length, left, 100*cost)
@@ -67,8 +67,8 @@ func TestManyWaitersOfAFile(t *testing.T) {
 	}
 }
 
-// cpuTime returns the processor time that this process has used.
-func cpuTime(t *testing.T) time.Duration {
+// ownTime returns the processor time that this process has used.
+func ownTime(t *testing.T) time.Duration {
 	t.Helper()
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
