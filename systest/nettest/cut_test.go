@@ -49,13 +49,13 @@ func TestCutHolders(t *testing.T) {
 			}
 			v, gap := d.want(t), d.gap(began, time.Now())
 			bound := cutGap
-			if kind == "the port is blocked" {
-				bound += cutTTL * 3 / 2 // for all
+			if kind == portBlocked {
+				bound += cutTTL * 3 / 2 // nobody can ask
 			}
 			if gap > bound {
 				t.Errorf("nobody was granted a lock for %s", gap)
 			}
-			report.Row(t, "clients of three hosts take turns, one host: "+kind, "0 overlaps, tokens strict; the lock comes to others within the TTL and a waiter TTL",
+			report.Row(t, "clients of three hosts take turns, a host: "+kind, fmt.Sprintf("0 overlaps, tokens strict; a grant within %s: a TTL, a waiter TTL, and the cut where it is one for all", bound),
 				"%d cuts of %s, TTL %s: %d leases, %d overlaps, %d tokens not greater; longest time without a grant %s", rounds, cutTTL*3/2, cutTTL, v.Leases, v.Overlaps, v.Disorder, gap.Round(time.Millisecond))
 		})
 	}

@@ -123,10 +123,13 @@ func marks(t *testing.T, name string) (first, last time.Time, any bool) {
 	return first, last, any
 }
 
+// portBlocked is a cut for all hosts at once.
+const portBlocked = "the port of the store is blocked for all"
+
 // cuts are the ways in which a host can be cut off from another.
 var cuts = map[string]func(n *net.Net, host, store *net.Host){
 	"cut off":               func(n *net.Net, h, s *net.Host) { n.Cut(h, s) },
 	"its requests are lost": func(n *net.Net, h, s *net.Host) { n.OneWay(h, s) },
 	"its replies are lost":  func(n *net.Net, h, s *net.Host) { n.OneWay(s, h) },
-	"the port is blocked":   func(n *net.Net, _, s *net.Host) { n.Port(s, redisPort) },
+	portBlocked:             func(n *net.Net, _, s *net.Host) { n.Port(s, redisPort) },
 }

@@ -22,7 +22,7 @@ const waiterTTL = 5 * time.Second
 // TTL at most, also if the store still hears it.
 func TestCutWaiters(t *testing.T) {
 	for kind, cut := range cuts {
-		if kind == "the port is blocked" {
+		if kind == portBlocked {
 			continue // that is no fault of one waiter
 		}
 		t.Run(kind, func(t *testing.T) {
