@@ -19,10 +19,17 @@ const (
 	// expirySlack is waited beyond the end of the lease in the way, which
 	// stores report in whole milliseconds.
 	expirySlack = 2 * time.Millisecond
-	// lookAgain is the least time between two refreshes of one place, and from
-	// an attempt to one that news leads to, whatever comes. INVARIANT I7: no
-	// waiter spins.
+	// lookAgain is the least time between two refreshes of one place that news
+	// leads to, and between any other two of them, whatever comes. INVARIANT
+	// I7: no waiter spins.
 	lookAgain = 10 * time.Millisecond
+
+	// A foreign client tells nobody when it gives the lock back. The first of
+	// the queue looks for that every lookAgain while such clients come and go,
+	// and less and less often while one stays; all of a client's together no
+	// more than once in foreignShare.
+	foreignLongest = 50 * time.Millisecond
+	foreignShare   = 5 * time.Millisecond
 )
 
 // An usher is the scheduler of one client's waiters: it renews their places in
@@ -35,6 +42,8 @@ type usher struct {
 	mu    sync.Mutex // guards the rest, and the slot and sent of every place
 	table timetable[*place]
 	timer *time.Timer
+
+	foreign int // places with a foreign client in the way
 }
 
 // A place is one waiter's in the queue of a name, as the client knows it.
@@ -42,7 +51,13 @@ type place struct {
 	slot
 	req     driver.RefreshRequest
 	sent    time.Time    // when the last refresh was sent
+	hurried time.Time    // when the last look was due that news led to
+	urgent  bool         // it is due sooner than its waiter TTL needs: something may have happened
 	answers chan refresh // holds the latest
+
+	// While a foreign client is in the way of the first of the queue; else zero.
+	foreign     time.Duration // the pause before the last look
+	foreignEnds time.Time     // when its lock would have ended, as of that look
 }
 
 func (p *place) timeslot() *slot { return &p.slot }
@@ -70,7 +85,7 @@ func (u *usher) join(req driver.RefreshRequest, inTheWay driver.InTheWay) *place
 	p := &place{req: req, sent: now, answers: make(chan refresh, 1)}
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	u.putLocked(p, now.Add(nextLook(req.WaiterTTL, inTheWay)))
+	u.putLocked(p, now.Add(u.nextLookLocked(p, inTheWay)))
 	return p
 }
 
@@ -80,17 +95,19 @@ func (u *usher) leave(p *place) {
 	defer u.mu.Unlock()
 	u.table.remove(p)
 	p.index = -1
+	u.foreignLocked(p, driver.InTheWay{})
 }
 
 // hurry renews a place, and so looks what became of it, as soon as may be.
 func (u *usher) hurry(p *place) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	at := p.sent.Add(lookAgain)
+	at := p.hurried.Add(lookAgain)
 	if now := time.Now(); at.Before(now) {
 		at = now
 	}
 	if at.Before(p.at) {
+		p.hurried, p.urgent = at, true
 		u.putLocked(p, at)
 	}
 }
@@ -121,16 +138,18 @@ func (u *usher) tick() {
 func (u *usher) due(now time.Time) (places []*place) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
+	urgent := false // nobody joins who would hold up the answer
 	for u.table.Len() > 0 {
 		p := u.table.items[0]
 		limit := now
-		if len(places) > 0 {
+		if len(places) > 0 && !urgent {
 			limit = now.Add(p.req.WaiterTTL / refreshJoin)
 		}
 		if p.at.After(limit) {
 			break
 		}
-		p.sent = now
+		urgent = urgent || p.urgent
+		p.sent, p.urgent = now, false
 		u.table.put(p, now.Add(p.req.WaiterTTL/refreshPart))
 		places = append(places, p)
 	}
@@ -162,7 +181,7 @@ func (u *usher) refresh(ctx context.Context, batch []*place) {
 func (u *usher) answerLocked(p *place, r refresh) {
 	pause := p.req.WaiterTTL / refreshRetry
 	if r.reply.Err == nil {
-		pause = nextLook(p.req.WaiterTTL, r.reply.InTheWay)
+		pause = u.nextLookLocked(p, r.reply.InTheWay)
 	}
 	u.putLocked(p, time.Now().Add(pause))
 	select {
@@ -172,13 +191,38 @@ func (u *usher) answerLocked(p *place, r refresh) {
 	p.answers <- r // only u.mu's owner sends: there is room
 }
 
-// nextLook returns the time until the next refresh: a part of the waiter TTL
-// or, for the first of the queue, until the lease in the way ends by itself.
-// Those behind need not look then, but would notice by their refresh.
-func nextLook(waiterTTL time.Duration, w driver.InTheWay) time.Duration {
-	pause := waiterTTL/refreshPart - rand.N(waiterTTL/refreshJitter)
+// nextLookLocked returns the time until the next refresh: a part of the waiter
+// TTL or, for the first of the queue, until the lease in the way ends by itself
+// or a foreign client may have given it back. Those behind need not look then,
+// but would notice by their refresh.
+func (u *usher) nextLookLocked(p *place, w driver.InTheWay) time.Duration {
+	usual := p.req.WaiterTTL/refreshPart - rand.N(p.req.WaiterTTL/refreshJitter)
+	pause := usual
 	if w.Place == 1 && w.ExpiresIn != driver.Never {
 		pause = min(pause, max(w.ExpiresIn, lookAgain)+expirySlack)
 	}
+	u.foreignLocked(p, w)
+	if p.foreign > 0 {
+		pause = min(pause, max(p.foreign, time.Duration(u.foreign)*foreignShare))
+	}
+	p.urgent = pause < usual
 	return pause
+}
+
+// foreignLocked notes whether a foreign client is in the way of p.
+func (u *usher) foreignLocked(p *place, w driver.InTheWay) {
+	was := p.foreign
+	ends := time.Now().Add(w.ExpiresIn)
+	switch {
+	case w.Place != 1 || !w.Foreign || p.index < 0:
+		p.foreign = 0
+	case was == 0 || ends.Sub(p.foreignEnds) > lookAgain/2 && w.ExpiresIn != driver.Never:
+		p.foreign = lookAgain // another one, or one that has renewed its lock
+	default:
+		p.foreign = min(was*3/2, foreignLongest)
+	}
+	p.foreignEnds = ends
+	if (was > 0) != (p.foreign > 0) {
+		u.foreign += map[bool]int{true: 1, false: -1}[p.foreign > 0]
+	}
 }

@@ -149,6 +149,11 @@ type InTheWay struct {
 	Holder    Holder        // zero if a client that is not holdfast holds the lock
 	ExpiresIn time.Duration // until the lease ends unless extended; Never if it has no end
 	Place     int           // 1 for the head of the queue; 0 if not queued
+
+	// Foreign says that a client that is not holdfast has the lock, or that it
+	// is left free for one: nobody will announce the end of that, so the head
+	// of the queue should look often.
+	Foreign bool
 }
 
 // Never is the ExpiresIn of a lock that a foreign client took without a TTL.

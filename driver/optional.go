@@ -20,6 +20,11 @@ import (
 // for the name, whoever sends it. No place is skipped: a large request is not
 // overtaken by small ones behind it.
 //
+// An engine whose store is used by clients that know no queue may leave a lock
+// free for them for up to 20 ms before it hands it over, once in 250 ms at most
+// while it is contended; a request that meets it then must be answered Held, and
+// Foreign.
+//
 // A lease that was handed over must end when the place would have ended, until
 // it is lengthened: a waiter that died costs the others no more than its
 // WaiterTTL, and one that lives can trust the lease for WaiterTTL from when it

@@ -23,8 +23,7 @@ elseif redis.call('GETRANGE', s.record, 0, 31) ~= id then
   return 0
 end -- INVARIANT I6: a repeat finds its own record, and goes on
 
--- It is done, whatever becomes of those who wait.
-pcall(serve, s)
+pass(s)
 if s.places > 0 then
   -- Those in the middle of the queue who asked for Once are told as well.
   local page = redis.call('ZRANGEBYSCORE', s.queue, '(' .. from, '+inf', 'WITHSCORES', 'LIMIT', 0, room)

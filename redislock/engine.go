@@ -14,9 +14,9 @@ import (
 // An Engine keeps locks in one Redis, Valkey, or Redis Cluster. Use
 // Open or New to make one.
 type Engine struct {
-	client  rueidis.Client
-	board   *switchboard // made the client's connections; nil if the client is the caller's
-	keys    keyspace
+	client rueidis.Client
+	board  *switchboard // made the client's connections; nil if the client is the caller's
+	settings
 	invalid error // of the options; what every call answers
 	scripts scripts
 	inbox   *inbox
@@ -43,6 +43,14 @@ var (
 
 // Options configure New. Nil is default; a zero field is default.
 type Options struct {
+	// NoForeignClients says that nobody but holdfast takes these locks. Then a
+	// contended lock is handed on from one waiter to the next without ever
+	// being free, and a key that holdfast has not written is not watched
+	// closely. By default clients that poll with SET name x NX PX get turns: a
+	// contended lock is left free for 2 ms every 250 ms, and for 20 ms in the
+	// minute after such a client was seen to have it.
+	NoForeignClients bool
+
 	// Prefix comes before the name in every key. It may contain one hash tag,
 	// {tag}, to put all locks into one slot, and no other braces. Default:
 	// none.
@@ -82,16 +90,22 @@ func New(client rueidis.Client, opts *Options) *Engine {
 	}
 	keys, err := newKeyspace(o.Prefix)
 	life, end := context.WithCancel(context.Background())
-	e := newEngine(client, keys, life, end)
+	e := newEngine(client, settings{keys: keys, foreign: !o.NoForeignClients}, life, end)
 	e.invalid = err
 	e.tellDeletions(o.TellDeletions)
 	return e
 }
 
-func newEngine(client rueidis.Client, keys keyspace, life context.Context, end context.CancelFunc) *Engine {
+// settings are Options as the engine uses them.
+type settings struct {
+	keys    keyspace
+	foreign bool // other clients may want the locks
+}
+
+func newEngine(client rueidis.Client, set settings, life context.Context, end context.CancelFunc) *Engine {
 	return &Engine{
-		client: client, keys: keys, scripts: newScripts(),
-		inbox: newInbox(client, keys, life), life: life, end: end,
+		client: client, settings: set, scripts: newScripts(set.foreign),
+		inbox: newInbox(client, set.keys, life), life: life, end: end,
 	}
 }
 

@@ -11,6 +11,14 @@ local function finish(s, id, h)
   end
 end
 
+-- pass hands a lock that may have become free to those who wait, or leaves it
+-- free for others first. The lease is over, whatever becomes of that.
+local function pass(s)
+  if not yield(s) then
+    pcall(serve, s)
+  end
+end
+
 -- close ends a live lease and keeps its share of the name closed for ms. It
 -- returns an error's text if the server refuses.
 local function close(s, id, h, ms)

@@ -199,6 +199,10 @@ func (i *inbox) message(m rueidis.PubSubMessage) {
 		return
 	}
 	id, text, _ := strings.Cut(m.Message, " ")
+	if ms, ok := strings.CutPrefix(text, "0 "); ok {
+		i.later(driver.LeaseID(id), ms)
+		return
+	}
 	token, err := strconv.ParseUint(text, 10, 64)
 	if err != nil || token > driver.MaxToken {
 		return
@@ -212,6 +216,20 @@ func (i *inbox) message(m rueidis.PubSubMessage) {
 		}
 	}
 	i.tellLocked(driver.LeaseID(id), driver.News{Token: token})
+}
+
+// later tells a waiter to look when the lock, which is left free for other
+// clients, is ours again.
+func (i *inbox) later(id driver.LeaseID, ms string) {
+	n, err := strconv.ParseUint(ms, 10, 16)
+	if err != nil {
+		return
+	}
+	time.AfterFunc(time.Duration(n)*time.Millisecond, func() {
+		i.mu.Lock()
+		defer i.mu.Unlock()
+		i.tellLocked(id, driver.News{})
+	})
 }
 
 func (i *inbox) tellLocked(id driver.LeaseID, news driver.News) {

@@ -47,6 +47,8 @@ func TestOpenErrors(t *testing.T) {
 		{"redis://localhost/0/1", driver.ErrInvalid},
 		{"redis://localhost#x", driver.ErrInvalid},
 		{"redis://localhost?client_cache=1", driver.ErrInvalid},
+		{"redis://localhost?foreign=no", driver.ErrInvalid},
+		{"redis://localhost?foreign=", driver.ErrInvalid},
 		{"redis://localhost?prefix=a&prefix=b", driver.ErrInvalid},
 		{"redis://localhost?prefix=%zz", driver.ErrInvalid},
 		{"redis://localhost?prefix=a{b", driver.ErrInvalid},

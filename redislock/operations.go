@@ -41,7 +41,7 @@ func (e *Engine) Acquire(ctx context.Context, req driver.AcquireRequest) (driver
 		return driver.AcquireReply{}, err
 	}
 	answer, err := parseAcquire(reply, req.MinToken)
-	answer.Acked = acked
+	answer.Acked, answer.Foreign = acked, answer.Foreign && e.foreign
 	if err == nil && answer.Outcome == driver.Granted {
 		e.inbox.granted(1)
 	}

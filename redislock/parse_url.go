@@ -44,6 +44,7 @@ const (
 	paramPrefix           = "prefix"
 	paramClientName       = "client_name"
 	paramTellDeletions    = "tell_deletions"
+	paramForeign          = "foreign"
 	paramSentinelUser     = "sentinel_user"
 	paramSentinelPassword = "sentinel_password"
 	paramCA               = "tls_ca"
@@ -52,24 +53,25 @@ const (
 	paramServerName       = "tls_server_name"
 )
 
-// parseURL returns the client's options and the keys that a URL asks for. Its
+// parseURL returns the options of the client and of the engine that a URL asks for. Its
 // errors quote no part of the URL that may be a misplaced password.
-func parseURL(rawURL string) (rueidis.ClientOption, keyspace, error) {
-	opts, keys, err := parse(rawURL)
+func parseURL(rawURL string) (rueidis.ClientOption, settings, error) {
+	opts, set, err := parse(rawURL)
 	if err != nil {
-		return rueidis.ClientOption{}, keyspace{}, fmt.Errorf("%w redis URL: %w", driver.ErrInvalid, err)
+		return rueidis.ClientOption{}, settings{}, fmt.Errorf("%w redis URL: %w", driver.ErrInvalid, err)
 	}
-	return opts, keys, nil
+	return opts, set, nil
 }
 
-func parse(rawURL string) (opts rueidis.ClientOption, keys keyspace, err error) {
+func parse(rawURL string) (opts rueidis.ClientOption, set settings, err error) {
 	a, err := parseAddress(rawURL)
 	if err != nil {
-		return opts, keys, err
+		return opts, set, err
 	}
-	if keys, err = newKeyspace(a.params.Get(paramPrefix)); err != nil {
-		return opts, keys, err
+	if set.keys, err = newKeyspace(a.params.Get(paramPrefix)); err != nil {
+		return opts, set, err
 	}
+	set.foreign = a.params.Get(paramForeign) != "0"
 	opts = clientOptions(a.hosts)
 	switch a.kind {
 	case oneServer:
@@ -84,7 +86,7 @@ func parse(rawURL string) (opts rueidis.ClientOption, keys keyspace, err error) 
 	}
 	if name := a.params.Get(paramClientName); name != "" {
 		if strings.ContainsAny(name, " \n") {
-			return opts, keys, errors.New("client_name must not contain spaces")
+			return opts, set, errors.New("client_name must not contain spaces")
 		}
 		opts.ClientName = name
 	}
@@ -92,16 +94,16 @@ func parse(rawURL string) (opts rueidis.ClientOption, keys keyspace, err error) 
 		opts.ClientTrackingOptions = []string{} // the client itself has no use for them
 	}
 	if err := a.login(&opts); err != nil {
-		return opts, keys, err
+		return opts, set, err
 	}
 	if err := a.readPath(&opts); err != nil {
-		return opts, keys, err
+		return opts, set, err
 	}
 	if opts.TLSConfig, err = a.tlsConfig(); err != nil {
-		return opts, keys, err
+		return opts, set, err
 	}
 	opts.Sentinel.TLSConfig, opts.Sentinel.ClientName = opts.TLSConfig, opts.ClientName
-	return opts, keys, nil
+	return opts, set, nil
 }
 
 // parseAddress takes a URL to pieces. Several hosts are no part of a standard
@@ -186,7 +188,7 @@ func (a *address) readParams(rawQuery string) (err error) {
 		}
 		switch name {
 		case paramPrefix, paramClientName:
-		case paramTellDeletions:
+		case paramTellDeletions, paramForeign:
 			if values[0] != "1" && values[0] != "0" {
 				return fmt.Errorf("%s must be 1 or 0", name)
 			}

@@ -50,6 +50,7 @@ func (e *Engine) refresh(ctx context.Context, reqs []driver.RefreshRequest, grou
 		case replies[i].Outcome == driver.Granted:
 			e.inbox.expect(reqs[i].LeaseID)
 		default:
+			replies[i].Foreign = replies[i].Foreign && e.foreign
 			e.inbox.waits(reqs[i].LeaseID, subscription)
 		}
 	}

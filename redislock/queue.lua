@@ -14,7 +14,7 @@
 -- A place counts only while it is in all three.
 --
 -- A message to an inbox is <lease ID> <token>: the lease was handed the lock;
--- with token 0 it is time to look.
+-- with token 0 it is time to look, with 0 <ms> when so many are over.
 
 -- open returns the state of the name whose keys begin at KEYS[first].
 local function open(first)

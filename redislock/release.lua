@@ -31,8 +31,7 @@ elseif h then
   finish(s, id, h)
 end
 quit(s, { id })
--- The lease is over, whatever becomes of those who wait.
-pcall(serve, s)
+pass(s)
 if h and ARGV[4] ~= '0' and s.places > 0 then
   -- The name may be closed for less long than it seemed.
   local p = place(s, redis.call('ZRANGE', s.queue, 0, 0)[1])

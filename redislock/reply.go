@@ -34,7 +34,7 @@ func parseAcquire(reply any, minToken uint64) (driver.AcquireReply, error) {
 			return driver.AcquireReply{}, errMalformed("acquire", reply)
 		}
 		return driver.AcquireReply{Outcome: driver.Held, InTheWay: driver.InTheWay{
-			Holder: parseHolder(holder), ExpiresIn: expiresIn(left), Place: int(place),
+			Holder: parseHolder(holder), ExpiresIn: expiresIn(left), Place: int(place), Foreign: holder == "",
 		}}, nil
 	case outcome == 2 && len(items) == 2:
 		record, ok := items[1].(string)

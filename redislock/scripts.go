@@ -2,6 +2,7 @@ package redislock
 
 import (
 	_ "embed"
+	"fmt"
 	"strings"
 
 	"github.com/redis/rueidis"
@@ -16,6 +17,8 @@ var (
 	stateLua string
 	//go:embed queue.lua
 	queueLua string
+	//go:embed yield.lua
+	yieldLua string
 	//go:embed serve.lua
 	serveLua string
 	//go:embed request.lua
@@ -72,10 +75,12 @@ type scripts struct {
 	acquireText string // of acquire
 }
 
-func newScripts() scripts {
+// foreign says that clients which are not holdfast may want the same locks.
+func newScripts(foreign bool) scripts {
 	// Not the Retryable kind: the client must not send a request twice on its
 	// own, because the holder's deadline counts from the first sending.
 	load := func(parts ...string) *rueidis.Lua { return rueidis.NewLuaScript(strings.Join(parts, "")) }
+	serveLua := fmt.Sprintf("local FOREIGN = %t\n", foreign) + yieldLua + serveLua
 	acquire := strings.Join([]string{valueLua, clockLua, stateLua, queueLua, serveLua, requestLua, acquireLua}, "")
 	return scripts{
 		acquire:     load(acquire),

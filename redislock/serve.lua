@@ -119,7 +119,7 @@ end
 -- request: an inbox that hears nothing is taken for dead. If no token can be
 -- drawn, s.failed says why.
 local function serve(s)
-  if s.places == 0 then
+  if s.places == 0 or vacant(s) > 0 then
     return
   end
   local free = not s.lock
@@ -187,7 +187,10 @@ local function way(s, rank)
     end
   end
   if not s.lock then
-    return { 0, 0, '', rank }
+    return { 0, vacant(s), '', rank }
+  end
+  if not s.lock.id and not s.lock.group then
+    meet(s)
   end
   clamp(s.key, s.lock)
   return { 0, s.lock.left, s.lock.holder or '', rank }

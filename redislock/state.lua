@@ -154,9 +154,10 @@ end
 -- look reads which group the detail knows, and tells whether its leases are
 -- live. It returns whether there is a group that is over.
 local function look(s)
-  local known = redis.call('HMGET', s.detail, 'group', 'used', 'seen', 'mend')
+  local known = redis.call('HMGET', s.detail, 'group', 'used', 'seen', 'mend', 'ours', 'alien', 'gap')
   local any = redis.call('EXISTS', s.holders) == 1
   s.used, s.seen, s.mend = tonumber(known[2] or 0), tonumber(known[3] or 0), known[4]
+  s.ours, s.alien, s.gap = tonumber(known[5]), tonumber(known[6]), tonumber(known[7])
   s.mine = any and s.lock ~= nil and s.lock.group ~= nil and s.lock.group == known[1]
   return not s.mine and (any or known[1])
 end

@@ -26,6 +26,7 @@ const silence = 5 * time.Second
 // are found through them. The options, each at most once:
 //
 //	prefix=TEXT         comes before the name in every key; see Options
+//	foreign=0          nobody but holdfast takes these locks; see Options.NoForeignClients
 //	client_name=TEXT    what the server shows of our connections; default holdfast
 //	tell_deletions=1    the server tells when a lock that we hold is deleted; see Options
 //	sentinel_user=NAME, sentinel_password=TEXT   where sentinels ask for others than the servers
@@ -39,7 +40,7 @@ const silence = 5 * time.Second
 // not serve for now, because it loads its data or is a read-only replica, is
 // found out by the first request only, and is ErrUnavailable then.
 func Open(ctx context.Context, rawURL string) (*Engine, error) {
-	opts, keys, err := parseURL(rawURL)
+	opts, set, err := parseURL(rawURL)
 	if err != nil {
 		return nil, err
 	}
@@ -51,7 +52,7 @@ func Open(ctx context.Context, rawURL string) (*Engine, error) {
 		end()
 		return nil, openError(ctx, err)
 	}
-	e := newEngine(client, keys, life, end)
+	e := newEngine(client, set, life, end)
 	e.board = board
 	e.tellDeletions(opts.ClientTrackingOptions != nil)
 	return e, nil

@@ -40,10 +40,27 @@ func (f Finder) String() string {
 
 // All returns the set. The names differ.
 func All() []Mutant {
-	return slices.Concat(leaseMutants(), lossMutants(), waiterMutants(), workMutants(), memlockMutants(),
-		redisLeaseMutants(), redisQueueMutants(), redisBoundMutants(), sqliteMutants(), sqliteQueueMutants(), sqliteFileMutants(), quorumMutants(), guardMutants(), breakMutants(),
+	return slices.Concat(
+		leaseMutants(),
+		lossMutants(),
+		waiterMutants(),
+		workMutants(),
+		memlockMutants(),
+		redisLeaseMutants(),
+		redisQueueMutants(),
+		redisBoundMutants(),
+		sqliteMutants(),
+		sqliteQueueMutants(),
+		sqliteFileMutants(),
+		quorumMutants(),
+		guardMutants(),
+		breakMutants(),
 		textMutants(),
-		lineMutants(), deletionMutants(), wireMutants())
+		foreignMutants(),
+		lineMutants(),
+		deletionMutants(),
+		wireMutants(),
+	)
 }
 
 // apply returns the text of the mutant's file, below root, with the fault. It

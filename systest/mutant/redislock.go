@@ -119,7 +119,7 @@ func redisLeaseMutants() []Mutant {
 func redisQueueMutants() []Mutant {
 	return []Mutant{
 		{
-			Name: "redis-release-serves-nobody", Invariant: "I7", File: "redislock/release.lua",
+			Name: "redis-release-serves-nobody", Invariant: "I7", File: "redislock/finish.lua",
 			Breaks:  "A release does not hand the lock over: the next waiter finds out when it looks.",
 			Old:     "pcall(serve, s)",
 			New:     "",

@@ -1,0 +1,61 @@
+-- yield.lua: turns for clients that are not holdfast. It is put behind
+-- queue.lua, in front of serve.lua.
+--
+-- Such a client knows no queue: it polls, and has the lock if the key is free
+-- at that instant. Handed on from one of ours to the next, it never is. So
+-- whoever releases leaves it free for a moment now and then, and nobody of ours
+-- is granted it before that is over. A poll that fails leaves no trace, so we
+-- cannot know whether anybody else wants the lock: the moment is short until
+-- one of them was seen to have it.
+--
+-- In detail, in ms of the server's clock:
+--     ours   since when we have handed the lock on among ourselves
+--     alien  when another client was last seen to have it
+--     gap    until when it is left free
+
+-- We hand the lock on among ourselves for TURNS, and leave it free for GLIMPSE;
+-- if others were seen within MEMORY, for SHARE and GAP.
+local TURNS, GLIMPSE, SHARE, GAP, MEMORY = 250, 2, 150, 20, 60000
+
+-- recent tells whether now is less than ms behind an instant, which a clock
+-- that went back has not reached yet.
+local function recent(instant, ms)
+  return instant ~= nil and millis() >= instant and millis() - instant < ms
+end
+
+-- vacant returns for how many ms the lock is still left free for others.
+local function vacant(s)
+  return s.gap and recent(s.gap - GAP, GAP) and s.gap - millis() or 0
+end
+
+-- yield leaves a lock that has become free to others, if it is time for that,
+-- and reports whether it does. The head of the queue is told when to look.
+local function yield(s)
+  if not FOREIGN or s.lock or s.places == 0 or vacant(s) > 0 then
+    return false
+  end
+  if not s.ours or s.ours > millis() then
+    redis.pcall('HSET', s.detail, 'ours', num(millis()))
+    return false
+  end
+  local seen = recent(s.alien, MEMORY)
+  if recent(s.ours, seen and SHARE or TURNS) then
+    return false
+  end
+  local ms = seen and GAP or GLIMPSE
+  s.gap = millis() + ms
+  redis.pcall('HSET', s.detail, 'ours', num(s.gap), 'gap', num(s.gap))
+  local head = place(s, redis.call('ZRANGE', s.queue, 0, 0)[1])
+  if head then
+    tell(head.inbox, head.id, '0 ' .. num(ms))
+  end
+  return true
+end
+
+-- meet notes that another client has the lock while some of ours wait. It has
+-- had its turn: what is left of the gap is not needed.
+local function meet(s)
+  if FOREIGN and s.busy then
+    redis.pcall('HSET', s.detail, 'ours', num(millis()), 'alien', num(millis()), 'gap', '0')
+  end
+end

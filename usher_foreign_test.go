@@ -1,0 +1,73 @@
+package holdfast_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/driver"
+)
+
+// occupied is a store whose locks foreign clients have.
+type occupied struct {
+	*scripted
+	left   func() time.Duration // of the foreign lock
+	places int                  // how many were refreshed; guarded by the bubble: one request at a time
+}
+
+func (o *occupied) Refresh(ctx context.Context, reqs []driver.RefreshRequest) []driver.RefreshReply {
+	o.mu.Lock()
+	o.places += len(reqs)
+	o.held.ExpiresIn = o.left()
+	o.mu.Unlock()
+	return o.scripted.Refresh(ctx, reqs)
+}
+
+// A foreign client tells nobody that it gave the lock back: the first of the
+// queue looks for that, often while such clients come and go, less often while
+// one stays, and all of a client's together no more than 200 times a second.
+func TestHeadLooksForForeignClients(t *testing.T) {
+	const span = 5 * time.Second
+	tests := map[string]struct {
+		names       int
+		place       int
+		left        func(began time.Time) time.Duration
+		least, most int // places refreshed in span
+	}{
+		"one stays":        {1, 1, func(began time.Time) time.Duration { return time.Hour - time.Since(began) }, 95, 105},
+		"one without end":  {1, 1, func(time.Time) time.Duration { return driver.Never }, 95, 105},
+		"they come and go": {1, 1, func(time.Time) time.Duration { return 8 * time.Second }, 480, 500},
+		"not the head":     {1, 2, func(time.Time) time.Duration { return 8 * time.Second }, 2, 5},
+		"100 names":        {100, 1, func(time.Time) time.Duration { return 8 * time.Second }, 900, 1100},
+		"2,000 names":      {2000, 1, func(time.Time) time.Duration { return 8 * time.Second }, 4000, 9000}, // as their waiter TTL wants it
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				began := time.Now()
+				engine := &occupied{
+					scripted: &scripted{faulty: newFaulty(), held: driver.InTheWay{Place: tt.place, Foreign: true, ExpiresIn: tt.left(began)}},
+					left:     func() time.Duration { return tt.left(began) },
+				}
+				c := newClient(t, engine, nil)
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				var waiting []<-chan outcome
+				for i := range tt.names {
+					waiting = append(waiting, enqueue(ctx, c, fmt.Sprint(i), nil))
+				}
+				time.Sleep(span)
+				synctest.Wait()
+				if engine.places < tt.least || engine.places > tt.most {
+					t.Errorf("%d looks in %s, want %d to %d", engine.places, span, tt.least, tt.most)
+				}
+				cancel()
+				for _, w := range waiting {
+					wantErr(t, (<-w).err, context.Canceled)
+				}
+			})
+		})
+	}
+}
