@@ -19,6 +19,8 @@
 // a second round proposes a greater token to all, and nodes that accepted the
 // first replace it. A client may also give way: it withdraws the token from the
 // nodes that have accepted it, counts them no longer, and waits for the others.
+// Or it gives up, and comes back under the same lease ID while the withdrawal of
+// what it proposed is still under way; whatever it proposes is above all before.
 // An extension counts nodes that have the lock with this very token; when it has
 // a majority, nodes that lack the lock are repaired, if their counter is not
 // above the token. A release frees the lock and lifts the counter above the

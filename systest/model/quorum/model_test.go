@@ -64,6 +64,26 @@ func TestProtocol(t *testing.T) {
 		p:     protocol{clients: 2, tokens: 3, twice: 1, giving: 1, extend: true, release: true},
 		light: protocol{clients: 2, tokens: 2, giving: 1, extend: true, release: true},
 		least: 550_000,
+	}, {
+		name:  "two clients that come back and release, no expiry",
+		p:     protocol{clients: 2, tokens: 3, twice: 1, returns: 2, release: true},
+		light: protocol{clients: 2, tokens: 2, returns: 1, release: true},
+		least: 100_000,
+	}, {
+		name:  "two clients that come back, extend and release, two early expiries",
+		p:     protocol{clients: 2, tokens: 3, expiries: 2, returns: 1, extend: true, release: true},
+		light: protocol{clients: 2, tokens: 2, expiries: 1, returns: 1, release: true},
+		least: 100_000,
+	}, {
+		name:  "two clients that come back, an empty restart, an early expiry",
+		p:     protocol{clients: 2, tokens: 3, expiries: 1, restarts: 1, returns: 2},
+		light: protocol{clients: 2, tokens: 2, expiries: 1, restarts: 1, returns: 1},
+		least: 100_000,
+	}, {
+		name:  "three clients, one comes back, no expiry",
+		p:     protocol{clients: 3, tokens: 3, returns: 1},
+		light: protocol{clients: 3, tokens: 2, returns: 1},
+		least: 100_000,
 	}}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -126,6 +146,15 @@ func TestEachRuleIsNeeded(t *testing.T) {
 	}, {
 		"giving way, and counting all that had accepted",
 		protocol{clients: 2, tokens: 2, giving: 1, switched: retract}, twoHolders,
+	}, {
+		"a second round below the first",
+		protocol{clients: 2, tokens: 3, twice: 1, switched: roundsUp}, twoHolders,
+	}, {
+		"a second round below the first, and a release",
+		protocol{clients: 1, tokens: 2, twice: 1, release: true, switched: roundsUp}, cameBack,
+	}, {
+		"coming back with the same token, or a smaller",
+		protocol{clients: 2, tokens: 2, returns: 1, switched: returnsUp}, twoHolders,
 	}}
 	seen := map[rule]bool{}
 	for _, test := range tests {
@@ -148,7 +177,7 @@ func TestEachRuleIsNeeded(t *testing.T) {
 			}
 		})
 	}
-	for r := acceptAbove; r <= retract; r++ {
+	for r := acceptAbove; r <= returnsUp; r++ {
 		if !seen[r] {
 			t.Errorf("no case without rule %d", r)
 		}
@@ -178,7 +207,7 @@ func TestTraceReads(t *testing.T) {
 
 // TestKeys checks that a state survives its encoding, whole.
 func TestKeys(t *testing.T) {
-	p := protocol{clients: 3, tokens: 7, expiries: 7, restarts: 3, twice: 2, giving: 2, extend: true, release: true, uneven: true, ordered: true}
+	p := protocol{clients: 3, tokens: 7, expiries: 7, restarts: 3, twice: 2, giving: 2, returns: 2, extend: true, release: true, uneven: true, ordered: true}
 	v := newVisited()
 	for _, k := range p.initial() {
 		v.add(k, 0)

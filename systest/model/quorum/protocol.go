@@ -36,6 +36,11 @@ const (
 	// retract: a client does not count a node from which it withdraws what the
 	// node has accepted.
 	retract
+	// roundsUp: a second round proposes a greater token than the first.
+	roundsUp
+	// returnsUp: a client that gave up, and comes back under its lease ID while
+	// its withdrawal is under way, proposes a greater token than before.
+	returnsUp
 )
 
 // A protocol is a system of clients and nodes within bounds.
@@ -47,6 +52,7 @@ type protocol struct {
 
 	twice    int  // so many clients may propose twice
 	giving   int  // so many may give way, and hear the other nodes out
+	returns  int  // so many may come back after they gave up, under the same lease ID
 	extend   bool // holders may extend
 	release  bool // holders may release
 	uneven   bool // counters may be unequal at first

@@ -11,6 +11,7 @@ const (
 	deliverFirst // of a client that has proposed a second time since
 	again
 	againGivingUp
+	comesBack
 	givesWay
 	completes
 	sendExtension
@@ -99,7 +100,38 @@ func (walk *walk) acquire(c int) {
 			w.clients[c].phase, w.clients[c].replies = withdrawn, [nodes]uint8{}
 			return ""
 		})
+	case own.phase == withdrawn:
+		walk.comeBack(c)
 	}
+}
+
+// comeBack yields that client c, which has given up, tries again under the same
+// lease ID, with all tokens. Its withdrawal is still under way. What other lease
+// IDs do is what other clients do.
+func (walk *walk) comeBack(c int) {
+	own := walk.from.clients[c]
+	if own.prev != 0 || own.gaveWay != 0 || c >= walk.returns {
+		return
+	}
+	for token := walk.least(own.token, returnsUp); token <= walk.tokens; token++ {
+		walk.take(step{kind: comesBack, client: c, token: token}, func(w *world) string {
+			own := &w.clients[c]
+			own.phase, own.prev, own.token, own.gaveUp = proposing, own.token, token, true
+			for i := range w.clients {
+				own.before |= bit(w.clients[i].completed) << i
+			}
+			return ""
+		})
+	}
+}
+
+// least returns the least token that may follow an earlier one: if the rule is
+// off any may.
+func (p *protocol) least(earlier uint8, r rule) uint8 {
+	if p.off(r) {
+		return 1
+	}
+	return earlier + 1
 }
 
 // proposeAgain yields the second rounds of client c, for all tokens, without
@@ -109,7 +141,7 @@ func (walk *walk) proposeAgain(c int) {
 	if own.prev != 0 || c >= walk.twice {
 		return
 	}
-	for token := own.token + 1; token <= walk.tokens; token++ {
+	for token := walk.least(own.token, roundsUp); token <= walk.tokens; token++ {
 		for _, kind := range []kind{again, againGivingUp} {
 			walk.take(step{kind: kind, client: c, token: token}, func(w *world) string {
 				own := &w.clients[c]
@@ -194,7 +226,7 @@ func (walk *walk) deliver(c, n int) {
 	}
 	gaveWay := own.gaveWay>>n&1 == 1
 	walk.take(step{kind: deliverProposal, client: c, node: n, token: own.token}, func(w *world) string {
-		walk.propose(w, c, n, own.token, own.prev, own.phase == proposing && (own.prev != 0 || !gaveWay))
+		walk.propose(w, c, n, own.token, own.replaces(), own.phase == proposing && (own.prev != 0 || !gaveWay))
 		return ""
 	})
 	if own.prev != 0 {
@@ -232,6 +264,15 @@ func (walk *walk) deliver(c, n int) {
 			return ""
 		})
 	}
+}
+
+// replaces returns the greatest token before the present one that counts no
+// longer, and that a node may replace.
+func (c *client) replaces() uint8 {
+	if c.prev < c.token {
+		return c.prev
+	}
+	return 0
 }
 
 // first returns the token of the first round.

@@ -46,6 +46,8 @@ func (s step) describe(after *world) string {
 		return fmt.Sprintf("%s proposes %d to all nodes instead", c, s.token)
 	case againGivingUp:
 		return fmt.Sprintf("%s gives up its first token, and proposes %d to all nodes", c, s.token)
+	case comesBack:
+		return fmt.Sprintf("%s comes back under the same lease ID, and proposes %d to all nodes", c, s.token)
 	case givesWay:
 		return fmt.Sprintf("%s gives way where its token was accepted", c)
 	case completes:

@@ -37,10 +37,10 @@ func (p phase) over() bool { return p >= released }
 type client struct {
 	phase     phase
 	token     uint8        // proposed last
-	prev      uint8        // proposed in the first round, if there was a second; else 0
+	prev      uint8        // proposed in the first round or attempt, if there was a second; else 0
 	before    uint8        // clients, as bits, that had completed when this one began
 	completed bool         // it was held
-	gaveUp    bool         // the first round was withdrawn before the second
+	gaveUp    bool         // the first round or attempt was withdrawn before the second
 	gaveWay   uint8        // nodes of which the first round was withdrawn while it went on elsewhere
 	extended  bool         // an extension was done: it is told to nodes that may lack the lock
 	late      bool         // the present extension was sent after a later client had completed
