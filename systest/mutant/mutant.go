@@ -55,6 +55,7 @@ func All() []Mutant {
 		quorumMutants(),
 		guardMutants(),
 		breakMutants(),
+		commandMutants(),
 		textMutants(),
 		foreignMutants(),
 		lineMutants(),

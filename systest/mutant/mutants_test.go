@@ -53,7 +53,7 @@ func (m Mutant) isFound(t *testing.T, root string) {
 	}
 	for _, f := range m.FoundBy {
 		began := time.Now()
-		v, output := f.run(binaries[f.Dir], root, limit)
+		v, output := f.run(binaries[f.Dir], root, overlay, limit)
 		if v == failed || v == hung && m.Hang {
 			t.Logf("%s has found it: it %s after %s\n%s", f, v, time.Since(began).Round(time.Millisecond), output)
 			continue
@@ -82,7 +82,7 @@ func (s *sound) passes(t *testing.T, f Finder) {
 		}
 		s.binaries[f.Dir] = binary
 	}
-	if v, output := f.run(s.binaries[f.Dir], s.root, finderLimit); v != passed {
+	if v, output := f.run(s.binaries[f.Dir], s.root, "", finderLimit); v != passed {
 		t.Fatalf("%s has to pass without a fault: it %s\n%s", f, v, output)
 	}
 }

@@ -52,11 +52,15 @@ func build(root, pkg, overlay, dir string) (string, error) {
 	return binary, nil
 }
 
-// run runs one test of a binary as the go command would.
-func (f Finder) run(binary, root string, limit time.Duration) (v verdict, output string) {
+// run runs one test of a binary as the go command would. Tests that build a
+// program build it with the overlay, too.
+func (f Finder) run(binary, root, overlay string, limit time.Duration) (v verdict, output string) {
 	cmd := exec.Command(binary, "-test.v", "-test.count=1", "-test.timeout="+limit.String(), "-test.run="+f.pattern())
 	cmd.Dir = filepath.Join(root, f.Dir)
 	cmd.Env = append(os.Environ(), "PWD="+cmd.Dir)
+	if overlay != "" {
+		cmd.Env = append(cmd.Env, "GOFLAGS="+strings.TrimSpace(os.Getenv("GOFLAGS")+" -overlay="+overlay))
+	}
 	out, err := cmd.CombinedOutput()
 	return f.judge(string(out), err), string(out)
 }

@@ -20,7 +20,8 @@ type guard struct {
 	reports *os.File
 	job     job
 	pgid    int
-	limit   time.Duration // on the clock of boot; 0: none
+	now     func() time.Duration // bootTime
+	limit   time.Duration        // by now; 0: none
 	gone    chan struct{}
 }
 
@@ -35,6 +36,7 @@ func Warden(orders, reports int) {
 	g := &guard{
 		orders:  bufio.NewReader(os.NewFile(uintptr(orders), "orders")),
 		reports: os.NewFile(uintptr(reports), "reports"),
+		now:     bootTime,
 		gone:    make(chan struct{}),
 	}
 	signals := make(chan os.Signal, 16)
@@ -149,7 +151,7 @@ func (g *guard) look() time.Duration {
 	if g.limit == 0 {
 		return time.Hour
 	}
-	if left := g.limit - bootTime(); left > 0 {
+	if left := g.limit - g.now(); left > 0 {
 		return min(left, lookEvery)
 	}
 	g.limit = 0

@@ -78,8 +78,9 @@ func parseStat(data []byte) (p Process, ok bool) {
 // below returns what descends from root, parents before their children. A
 // process whose parent ends meanwhile may be missing: it is below its new
 // parent the next time.
-func below(root Process) []Process {
-	childrenOf := lister()
+func below(root Process) []Process { return descendants(root, lister()) }
+
+func descendants(root Process, childrenOf func(parent int) []int) []Process {
 	var found []Process
 	seen := map[int]bool{root.PID: true}
 	for queue := []Process{root}; len(queue) > 0; queue = queue[1:] {
@@ -107,8 +108,13 @@ func lister() func(parent int) []int {
 	if _, err := os.Stat("/proc/thread-self/children"); err == nil {
 		return listedChildren
 	}
+	return scannedChildren()
+}
+
+// scannedChildren looks at all processes.
+func scannedChildren() func(parent int) []int {
 	all := map[int][]int{}
-	entries, _ := os.ReadDir("/proc") // without it nobody is found; the command's group is
+	entries, _ := os.ReadDir("/proc") // without it nobody can be found
 	for _, entry := range entries {
 		if pid, err := strconv.Atoi(entry.Name()); err == nil {
 			if p, ok := look(pid); ok {

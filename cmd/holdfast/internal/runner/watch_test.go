@@ -1,0 +1,25 @@
+//go:build unix
+
+package runner
+
+import (
+	"testing"
+	"time"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/memlock"
+)
+
+// TestWardenHasTheWholeMargin: a warden is told to kill the job as early as
+// holdfast itself would, and no later.
+func TestWardenHasTheWholeMargin(t *testing.T) {
+	opts := holdfast.AcquireOptions{TTL: ttl, KeepAlive: holdfast.KeepAliveOff}
+	lease, err := newClient(t, memlock.New()).TryAcquire(t.Context(), "job", &opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &watch{Job: Job{Opts: opts}, lease: lease}
+	if got, want := lease.Deadline().Sub(w.killBy()), 500*time.Millisecond; got != want {
+		t.Errorf("%s are left to kill the job, want %s", got, want)
+	}
+}
