@@ -17,17 +17,22 @@ import (
 // file every few milliseconds, so that the file tells later when the program
 // ran, whatever happened to it.
 //
-//	workload [-for DURATION] [-depth N] [-deaf] FILE
+//	workload [-for DURATION] [-depth N] [-deaf] [-root] FILE
 //
 // With -depth it first starts a descendant that does the same, with one less.
-// With -deaf it ignores the signals that ask a process to end.
+// With -deaf it ignores the signals that ask a process to end. With -root it
+// becomes root's, as sudo does, if its file is root's and may do that.
 func workload(args []string) int {
 	fs := flag.NewFlagSet("workload", flag.ContinueOnError)
 	length := fs.Duration("for", time.Minute, "")
 	depth := fs.Int("depth", 0, "")
 	deaf := fs.Bool("deaf", false, "")
+	root := fs.Bool("root", false, "")
 	if err := fs.Parse(args); err != nil || fs.NArg() != 1 {
 		return 2
+	}
+	if *root && syscall.Setuid(0) != nil {
+		return 6
 	}
 	if *deaf {
 		signal.Ignore(syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT)

@@ -17,7 +17,7 @@ func commandMutants() []Mutant {
 			Name: "run-kills-the-group-only", Invariant: "I3", File: "cmd/holdfast/internal/supervise/job_linux.go",
 			Breaks:  "Who of the job has left the command's process group is not killed.",
 			Old:     "if err := p.send(unix.SIGKILL); err != nil {",
-			New:     "if p.group != j.pgid {\n\t\t\tcontinue\n\t\t}\n\t\tif err := p.send(unix.SIGKILL); err != nil {",
+			New:     "if p.group != j.pgid {\n\t\t\treturn\n\t\t}\n\t\tif err := p.send(unix.SIGKILL); err != nil {",
 			FoundBy: []Finder{{command, "TestKilledCommandLeavesNothing"}},
 		},
 		{

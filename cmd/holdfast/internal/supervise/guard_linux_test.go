@@ -93,7 +93,9 @@ func TestWalkByScan(t *testing.T) {
 		t.Fatal(err)
 	}
 	root, _ := look(cmd.Process.Pid)
-	listed, scanned := descendants(root, listedChildren), descendants(root, scannedChildren())
+	var listed, scanned []Process
+	below(root, listedChildren, func(p Process) { listed = append(listed, p) })
+	below(root, scannedChildren(), func(p Process) { scanned = append(scanned, p) })
 	if len(listed) != 2 || len(scanned) != 2 {
 		t.Errorf("listed %v, scanned %v, want two each", listed, scanned)
 	}

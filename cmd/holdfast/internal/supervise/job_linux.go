@@ -42,34 +42,31 @@ func children() (found []Process) {
 	return found
 }
 
-// walk returns the processes of the job that live, parents first.
-func (j *job) walk() []Process {
-	var all []Process
-	if j.fallen.Load() {
-		all = j.orphans()
-	} else {
-		all = below(j.warden)
-	}
-	living := all[:0]
-	for _, p := range all {
+// walk calls visit for each process of the job that lives, parents first.
+func (j *job) walk(visit func(Process)) {
+	living := func(p Process) {
 		if !p.dead {
-			living = append(living, p)
+			visit(p)
 		}
 	}
-	return living
+	if j.fallen.Load() {
+		j.walkOrphans(living)
+	} else {
+		below(j.warden, lister(), living)
+	}
 }
 
-// orphans returns what descends from this process, except from the children
+// walkOrphans visits what descends from this process, except from the children
 // that it had before the job began. If it had any, their orphans come here as
 // well, and only the mark tells whose a process is.
-func (j *job) orphans() (found []Process) {
+func (j *job) walkOrphans(visit func(Process)) {
 	for _, child := range children() {
 		if j.earlier[child.identity()] || child.PID == j.warden.PID || len(j.earlier) > 0 && !child.isMarked(j.mark) {
 			continue
 		}
-		found = append(append(found, child), below(child)...)
+		visit(child)
+		below(child, lister(), visit)
 	}
-	return found
 }
 
 // tell sends sig once to all who are there. Walks are repeated until two in a
@@ -109,7 +106,7 @@ const maxRounds = 16
 func (j *job) audience(sig unix.Signal) []Process {
 	nested := map[int]bool{} // wardens and, below them, those who are not to get it
 	var to []Process
-	for _, p := range j.walk() { // parents first
+	j.walk(func(p Process) { // parents first
 		switch {
 		case p.isWarden():
 			nested[p.PID] = true
@@ -119,28 +116,29 @@ func (j *job) audience(sig unix.Signal) []Process {
 		default:
 			to = append(to, p)
 		}
-	}
+	})
 	return to
 }
 
-// kill sends KILL to all who are there.
+// kill sends KILL to all who are there, at once to each who is found: who has
+// got it starts nobody any more.
 func (j *job) kill() (found int, refused []Process) {
-	for _, p := range j.walk() {
+	j.walk(func(p Process) {
 		found++
 		if err := p.send(unix.SIGKILL); err != nil {
 			refused = append(refused, p)
 		}
-	}
+	})
 	return found, refused
 }
 
 // left returns who is there, but for the wardens of jobs within the job.
 func (j *job) left() (left []Process) {
-	for _, p := range j.walk() {
+	j.walk(func(p Process) {
 		if !p.isWarden() {
 			left = append(left, p)
 		}
-	}
+	})
 	return left
 }
 
@@ -156,7 +154,7 @@ func (j *job) outliveWarden(r *reaper) {
 			return
 		case <-time.After(fallenPause):
 		}
-		if quiet++; len(j.earlier) == 0 || len(j.walk()) > 0 {
+		if quiet++; len(j.earlier) == 0 || len(j.left()) > 0 {
 			quiet = 0
 		}
 	}

@@ -75,13 +75,10 @@ func parseStat(data []byte) (p Process, ok bool) {
 	return p, errors.Join(errs[:]...) == nil
 }
 
-// below returns what descends from root, parents before their children. A
-// process whose parent ends meanwhile may be missing: it is below its new
-// parent the next time.
-func below(root Process) []Process { return descendants(root, lister()) }
-
-func descendants(root Process, childrenOf func(parent int) []int) []Process {
-	var found []Process
+// below calls visit for what descends from root, parents before their children,
+// each as soon as it is found. A process whose parent ends meanwhile may be
+// missing: it is below its new parent the next time.
+func below(root Process, childrenOf func(parent int) []int, visit func(Process)) {
 	seen := map[int]bool{root.PID: true}
 	for queue := []Process{root}; len(queue) > 0; queue = queue[1:] {
 		parent := queue[0]
@@ -94,11 +91,11 @@ func descendants(root Process, childrenOf func(parent int) []int) []Process {
 			isChild := p.parent == parent.PID || p.start == 0 // hidden
 			if ok && isChild && !seen[pid] {
 				seen[pid] = true
-				found, queue = append(found, p), append(queue, p)
+				queue = append(queue, p)
+				visit(p)
 			}
 		}
 	}
-	return found
 }
 
 // lister returns a function that returns the children of a process. The kernel

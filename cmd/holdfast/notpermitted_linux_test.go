@@ -1,0 +1,88 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// TestNotPermitted has a program in the job that has become root's, as sudo
+// does. It is named, and the lock is not given back: it lasts until its expiry.
+func TestNotPermitted(t *testing.T) {
+	t.Parallel()
+	if os.Getuid() != 0 {
+		t.Skip("needs root, to make a file that may become root's")
+	}
+	for _, verb := range []string{"run", "once"} {
+		t.Run(verb, func(t *testing.T) {
+			t.Parallel()
+			const ttl, nobody = 3 * time.Second, 65534
+			dir := forEverybody(t)
+			store, marks := "sqlite://"+filepath.Join(dir, "locks.db"), filepath.Join(dir, "marks")
+			stderr := create(t, filepath.Join(dir, "stderr"))
+			cmd := exec.Command(filepath.Join(dir, "holdfast"), verb, "--ttl", ttl.String(), "--kill-after", "100ms", "job", "--",
+				"sh", "-c", filepath.Join(dir, "workload")+" -root -deaf "+marks+" & wait")
+			cmd.Env = append(os.Environ(), "HOLDFAST_STORE="+store)
+			cmd.Stderr = stderr
+			cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			pid := awaitMarks(t, marks, 1)[0]
+			t.Cleanup(func() { _ = syscall.Kill(pid, syscall.SIGKILL) })
+			if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+				t.Fatal(err)
+			}
+			_ = cmd.Wait() // its status is read from ProcessState
+			if status := cmd.ProcessState.ExitCode(); status != 79 {
+				t.Errorf("status %d, want 79", status)
+			}
+			text := read(t, stderr.Name())
+			if want := fmt.Sprintf(`%s "job": not permitted to end workload (pid %d)`, verb, pid); !strings.Contains(text, want) {
+				t.Errorf("it says %q, want %q", text, want)
+			}
+			if !alive(t, pid) {
+				t.Error("root's program has ended")
+			}
+			wantRun(t, 75, store, "run", "-n", "job", "--", "true")
+			kill(t, pid)
+			wantRun(t, 0, store, "run", "-w", "20", "job", "--", "true")
+		})
+	}
+}
+
+// forEverybody returns a directory that everybody may use, with holdfast and a
+// workload that may become root's.
+func forEverybody(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "holdfast-test") // a test's own is below one that is not
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	program, err := exec.LookPath("holdfast")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for to, from := range map[string]string{"holdfast": program, "workload": "/proc/self/exe"} {
+		data, err := os.ReadFile(from)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, to), data, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Chmod(filepath.Join(dir, "workload"), 0o755|os.ModeSetuid); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(dir, 0o777|os.ModeSticky); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
