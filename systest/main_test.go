@@ -15,6 +15,7 @@ var jobs = traffic.Jobs{
 	"stress":            traffic.Stress,
 	"locks":             traffic.Locks,
 	"hold until death":  holdUntilDeath,
+	"hold until broken": holdUntilBroken,
 	"do once":           doOnce,
 	"work until signal": workUntilSignal,
 	string(asks):        hold(asks),

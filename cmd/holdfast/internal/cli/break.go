@@ -5,6 +5,8 @@ package cli
 import (
 	"context"
 	"fmt"
+	"os"
+	"os/user"
 	"slices"
 	"strings"
 
@@ -16,32 +18,60 @@ import (
 )
 
 func (a *app) breakCommand() *cobra.Command {
-	var reason string
+	var opts holdfast.BreakOptions
 	cmd := &cobra.Command{
 		Use:   "break NAME --reason TEXT",
-		Short: "Take a lock away from all who hold it",
-		Long: `Break ends every lease of the lock NAME, whoever has it. The first of the queue
-has the lock at once. A holder that lives is told with its next renewal, within a
-third of its TTL: holdfast run then stops its command, with status 79. Until then
-two may be at work; only a resource that checks fencing tokens is safe.
+		Short: "Take a lock away from those who hold it",
+		Long: `Break ends every lease of the lock NAME, or the one with --token, whoever has it,
+and opens a name that --min-hold keeps closed. The first of the queue has the
+lock at once. A holder that can be reached is told at once who broke the lock, and
+why: holdfast run then stops its command, with status 79. One that cannot finds
+out with its next renewal, within a third of its TTL. Until its command has
+stopped two may be at work; only a resource that checks fencing tokens is safe.
 
-The exit status is 0 if somebody held the lock, 1 if nobody did.`,
+Author and reason are kept with the name for 24 hours: holdfast show prints them.
+
+The exit status is 0 if a lease was ended, 1 if there was none.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if strings.TrimSpace(reason) == "" {
+			if strings.TrimSpace(opts.Reason) == "" {
 				return usage("break: no reason given: say with --reason why the lock is taken away")
 			}
+			if cmd.Flags().Changed("token") && opts.Token == 0 {
+				return usage("break: --token 0: no lease has it; leave it out to break whoever holds the lock")
+			}
+			if opts.Author == "" {
+				opts.Author = thisUser()
+			}
+			if err := driver.CheckBreak(opts.Author, opts.Reason); err != nil {
+				return usage("break: %v", err)
+			}
 			return a.withClient(cmd.Context(), nil, func(c *holdfast.Client, _ string) error {
-				return a.breakLock(cmd.Context(), c, args[0], reason)
+				return a.breakLock(cmd.Context(), c, args[0], opts)
 			})
 		},
 	}
-	cmd.Flags().StringVar(&reason, "reason", "", "`TEXT` that says why; required")
+	flags := cmd.Flags()
+	flags.StringVar(&opts.Reason, "reason", "", "`TEXT` that says why; required")
+	flags.StringVar(&opts.Author, "author", "", "`NAME` of who breaks it (default: this user and host)")
+	flags.Uint64Var(&opts.Token, "token", 0, "break only the lease with this fencing `TOKEN`, as show prints it")
 	a.addJSONFlag(cmd)
 	return cmd
 }
 
-func (a *app) breakLock(ctx context.Context, c *holdfast.Client, name, reason string) error {
+// thisUser says who runs the command: `ada@ops-1`.
+func thisUser() string {
+	who := fmt.Sprint("uid ", os.Getuid())
+	if u, err := user.Current(); err == nil && u.Username != "" {
+		who = u.Username
+	}
+	if host, err := os.Hostname(); err == nil {
+		who += "@" + host
+	}
+	return who
+}
+
+func (a *app) breakLock(ctx context.Context, c *holdfast.Client, name string, opts holdfast.BreakOptions) error {
 	before, err := c.Inspect(ctx, name)
 	if err != nil {
 		return exit.FromStore(err)
@@ -50,9 +80,9 @@ func (a *app) breakLock(ctx context.Context, c *holdfast.Client, name, reason st
 		return exit.With(exit.Config, fmt.Errorf("break %q: a client that is not holdfast has it: stop that client, "+
 			"or if it is dead, delete its key in the store", name))
 	}
-	records, err := c.Break(ctx, name, &holdfast.BreakOptions{Reason: reason})
+	records, err := c.Break(ctx, name, &opts)
 	broken := holdingsOf(before, records)
-	if printErr := a.printBroken(before, broken, reason); err == nil {
+	if printErr := a.printBroken(before, broken, opts); err == nil {
 		err = printErr
 	}
 	switch {
@@ -64,34 +94,43 @@ func (a *app) breakLock(ctx context.Context, c *holdfast.Client, name, reason st
 	return nil
 }
 
-// holdingsOf returns what was known, before the break, of the leases that it
-// ended.
+// holdingsOf returns the leases that a break has ended, as they were before it.
 func holdingsOf(before driver.Lock, records []holdfast.Broken) (broken []driver.Holding) {
-	for _, h := range before.Holders {
-		if slices.ContainsFunc(records, func(b holdfast.Broken) bool { return b.Token == h.Token }) {
-			broken = append(broken, h)
+	for _, b := range records {
+		h := driver.Holding{LeaseID: b.LeaseID, Token: b.Token, Permits: b.Permits, Holder: b.Holder}
+		for _, known := range before.Holders {
+			if known.Token == b.Token {
+				h = known
+			}
 		}
+		broken = append(broken, h)
 	}
 	return broken
 }
 
 // printBroken tells who has lost the lock.
-func (a *app) printBroken(before driver.Lock, broken []driver.Holding, reason string) error {
+func (a *app) printBroken(before driver.Lock, broken []driver.Holding, opts holdfast.BreakOptions) error {
 	if len(broken) > 0 {
-		a.say("broke %q: %s", before.Name, plain(reason))
+		a.say("broke %q: %s", before.Name, plain(opts.Reason))
 	}
 	if a.json {
-		return printJSON(a.stdout, breakView{Name: before.Name, Reason: reason, Broken: holderViews(broken)})
+		return printJSON(a.stdout, breakView{
+			Name: before.Name, Author: opts.Author, Reason: opts.Reason, Broken: holderViews(broken),
+		})
 	}
 	for _, h := range broken {
 		if _, err := fmt.Fprintf(a.stdout, "%s was %s, with token %d\n", plain(before.Name), possession(h), h.Token); err != nil {
 			return err
 		}
 	}
+	left := live(before)
 	switch {
 	case len(broken) > 0:
 		return nil
-	case len(live(before)) > 0:
+	case len(left) > 0 && opts.Token != 0 && !slices.ContainsFunc(left, func(h driver.Holding) bool { return h.Token == opts.Token }):
+		_, err := fmt.Fprintf(a.stdout, "no lease of %s has token %d\n", plain(before.Name), opts.Token)
+		return err
+	case len(left) > 0:
 		_, err := fmt.Fprintf(a.stdout, "%s was given back meanwhile\n", plain(before.Name))
 		return err
 	}

@@ -15,6 +15,7 @@ import (
 	"time"
 	"unicode"
 
+	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/driver"
 )
 
@@ -44,8 +45,11 @@ func state(lock driver.Lock) string {
 	return text
 }
 
-// printLock describes one lock.
-func printLock(w io.Writer, lock driver.Lock) error {
+// shownBreaks is how many breaks are shown to people.
+const shownBreaks = 5
+
+// printLock describes one lock, and who lost it.
+func printLock(w io.Writer, lock driver.Lock, broken []holdfast.Broken) error {
 	if err := printLine(w, lock); err != nil {
 		return err
 	}
@@ -73,6 +77,13 @@ func printLock(w io.Writer, lock driver.Lock) error {
 	}
 	for i, p := range lock.Queue {
 		row("queue", strconv.Itoa(i+1)+". "+waiting(p))
+	}
+	if earlier := len(broken) - shownBreaks; earlier > 0 {
+		row("broken", fmt.Sprintf("%d earlier: see --json", earlier))
+		broken = broken[earlier:]
+	}
+	for _, b := range broken {
+		row("broken", fmt.Sprintf("%s ago by %s: %s (held by %s, token %d)", short(b.Ago), b.Author, b.Reason, b.Holder, b.Token))
 	}
 	return t.Flush()
 }

@@ -110,7 +110,7 @@ next is free
 		{free, "\nfree is free\n"},
 	} {
 		var b bytes.Buffer
-		if err := printLock(&b, c.lock); err != nil {
+		if err := printLock(&b, c.lock, nil); err != nil {
 			t.Fatal(err)
 		}
 		if want := strings.TrimPrefix(c.want, "\n"); b.String() != want {

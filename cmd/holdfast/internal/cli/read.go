@@ -3,6 +3,7 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"runtime"
 	"runtime/debug"
@@ -48,17 +49,17 @@ func (a *app) checkCommand() *cobra.Command {
 func (a *app) showCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "show NAME",
-		Short: "Show who holds a lock, for how long, and who waits for it",
+		Short: "Show who holds a lock, for how long, who waits for it, and who lost it",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			lock, err := a.inspect(cmd, args[0])
+			lock, broken, err := a.inspectAll(cmd, args[0])
 			if err != nil {
 				return err
 			}
 			if a.json {
-				return printJSON(a.stdout, fullViewOf(lock))
+				return printJSON(a.stdout, showViewOf(lock, broken))
 			}
-			return printLock(a.stdout, lock)
+			return printLock(a.stdout, lock, broken)
 		},
 	}
 	a.addJSONFlag(cmd)
@@ -128,6 +129,21 @@ func (a *app) inspect(cmd *cobra.Command, name string) (lock driver.Lock, err er
 		return exit.FromStore(err)
 	})
 	return lock, err
+}
+
+// inspectAll asks about one name, and who lost it. A store that cannot break locks
+// remembers nobody.
+func (a *app) inspectAll(cmd *cobra.Command, name string) (lock driver.Lock, broken []holdfast.Broken, err error) {
+	err = a.withClient(cmd.Context(), nil, func(c *holdfast.Client, _ string) error {
+		if lock, err = c.Inspect(cmd.Context(), name); err != nil {
+			return exit.FromStore(err)
+		}
+		if broken, err = c.Breaks(cmd.Context(), name); errors.Is(err, holdfast.ErrUnsupported) {
+			err = nil
+		}
+		return exit.FromStore(err)
+	})
+	return lock, broken, err
 }
 
 // list asks the store for the names in use, and sorts them.

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/driver"
 )
 
@@ -54,8 +55,24 @@ type waitingView struct {
 
 type breakView struct {
 	Name   string       `json:"name"`
+	Author string       `json:"author"`
 	Reason string       `json:"reason"`
 	Broken []holderView `json:"broken"`
+}
+
+// A showView is a lock and who lost it.
+type showView struct {
+	lockView
+	Broken []brokenView `json:"broken"` // in the last 24 hours, the latest last
+}
+
+type brokenView struct {
+	Author          string     `json:"author"`
+	Reason          string     `json:"reason"`
+	AgoMS           int64      `json:"ago_ms"`
+	FencingToken    uint64     `json:"fencing_token"`
+	FencingTokenStr string     `json:"fencing_token_str"`
+	Holder          personView `json:"holder"` // whose lease it was
 }
 
 type versionView struct {
@@ -85,6 +102,17 @@ func fullViewOf(lock driver.Lock) lockView {
 		v.Queue = append(v.Queue, waitingView{
 			personView: personOf(w.Holder), Mode: w.Mode.String(), Permits: w.Permits,
 			WaitingMS: w.Since.Milliseconds(), ExpiresInMS: w.ExpiresIn.Milliseconds(),
+		})
+	}
+	return v
+}
+
+func showViewOf(lock driver.Lock, broken []holdfast.Broken) showView {
+	v := showView{lockView: fullViewOf(lock), Broken: []brokenView{}}
+	for _, b := range broken {
+		v.Broken = append(v.Broken, brokenView{
+			Author: b.Author, Reason: b.Reason, AgoMS: b.Ago.Milliseconds(),
+			FencingToken: b.Token, FencingTokenStr: strconv.FormatUint(b.Token, 10), Holder: personOf(b.Holder),
 		})
 	}
 	return v
