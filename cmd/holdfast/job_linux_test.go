@@ -392,7 +392,8 @@ func (r *row) interrupt() {
 	}
 }
 
-// wardenOf returns the process that the command of a holdfast is below.
+// wardenOf returns the process that the command of a holdfast is below; 0 if
+// holdfast has ended.
 func wardenOf(t *testing.T, pid int) int {
 	t.Helper()
 	warden := 0
@@ -406,13 +407,17 @@ func wardenOf(t *testing.T, pid int) int {
 				}
 			}
 		}
-		return warden != 0
+		_, err := os.Stat(fmt.Sprintf("/proc/%d", pid))
+		return warden != 0 || err != nil
 	})
 	return warden
 }
 
 func kill(t *testing.T, pid int) {
 	t.Helper()
+	if pid <= 1 {
+		t.Fatalf("there is no process to kill: %d", pid)
+	}
 	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil && err != syscall.ESRCH {
 		t.Error(err)
 	}

@@ -53,7 +53,7 @@ func commandMutants() []Mutant {
 			Breaks:  "When the warden is killed, a job that was not yet given to holdfast is taken for gone.",
 			Old:     "<-r.wardenDead // until then it may have children, although its files are closed\n\tj.fallen.Store(true)\n\tfor quiet := 0; quiet < 2; {",
 			New:     "j.fallen.Store(true)\n\tfor quiet := 2; quiet < 2; {",
-			FoundBy: []Finder{{command, "TestJobDiesWithItsLock"}},
+			FoundBy: []Finder{{command, "TestEarlierChildrenLiveOn"}},
 		},
 		{
 			Name: "warden-wastes-the-margin", Invariant: "I3", File: "cmd/holdfast/internal/runner/watch.go",
