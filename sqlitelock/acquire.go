@@ -43,7 +43,7 @@ func (e *Engine) Acquire(ctx context.Context, req driver.AcquireRequest) (driver
 	if a.seq != 0 {
 		e.watches.waits(req.LeaseID)
 		e.listen()
-		a.Place = 1 + e.between(ctx, req.Name, 0, a.seq)
+		a.Place = e.places(ctx, req.Name, []int64{a.seq})[0]
 	}
 	return a.AcquireReply, nil
 }

@@ -35,7 +35,7 @@ func (l *lease) addTo(lock *driver.Lock, now instant) {
 }
 
 // Inspect implements driver.Engine. It does not wait for writers, and hands
-// nothing over.
+// nothing over. Of a long queue it describes the first driver.ShownPlaces.
 func (e *Engine) Inspect(ctx context.Context, name string) (lock driver.Lock, err error) {
 	err = e.query(ctx, func() error {
 		lock, err = e.inspect(name)
@@ -56,30 +56,30 @@ func (e *Engine) inspect(name string) (driver.Lock, error) {
 		return lock, err
 	}
 	defer func() { _ = snapshot.Rollback() }() // it only reads
+	now, err := e.clock.now()
+	if err != nil {
+		return lock, err
+	}
 	leases, err := all(snapshot.Stmt(e.read.leases), []any{name, e.clock.bootID}, (*lease).columns)
 	if err != nil {
 		return lock, err
 	}
-	places, err := all(snapshot.Stmt(e.read.places), []any{name, e.clock.bootID}, (*waiting).columns)
+	places, err := all(snapshot.Stmt(e.read.places), []any{name, e.clock.bootID, now.boot, driver.ShownPlaces}, (*waiting).columns)
 	if err != nil {
+		return lock, err
+	}
+	if _, err := one(snapshot.Stmt(e.read.queueLength), []any{name, e.clock.bootID, now.boot}, &lock.QueueLength); err != nil {
 		return lock, err
 	}
 	if _, err := one(snapshot.Stmt(e.read.lastToken), []any{name}, &lock.LastToken); err != nil {
-		return lock, err
-	}
-	now, err := e.clock.now()
-	if err != nil {
 		return lock, err
 	}
 	for _, l := range leases {
 		l.addTo(&lock, now)
 	}
 	for _, w := range places {
-		if w.expiry > now.boot {
-			lock.Queue = append(lock.Queue, w.describe(now))
-		}
+		lock.Queue = append(lock.Queue, w.describe(now))
 	}
-	lock.QueueLength = len(lock.Queue)
 	return lock, nil
 }
 

@@ -38,7 +38,7 @@ type readStatements struct {
 	prepared
 	look, news, recall              *sql.Stmt
 	leases, places, lastToken, page *sql.Stmt
-	between                         *sql.Stmt
+	between, queueLength            *sql.Stmt
 	vault                           *sql.Stmt
 	broken, brokenSince, lastBroken *sql.Stmt
 }
@@ -76,6 +76,7 @@ func (s *readStatements) prepare(on preparer) error {
 		&s.lastToken:   lastTokenSQL,
 		&s.page:        pageSQL,
 		&s.between:     betweenSQL,
+		&s.queueLength: queueLengthSQL,
 		&s.vault:       vaultSQL,
 		&s.broken:      brokenSQL,
 		&s.brokenSince: brokenSinceSQL,

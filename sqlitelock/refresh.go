@@ -3,6 +3,7 @@ package sqlitelock
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"slices"
 	"strings"
 
@@ -74,32 +75,44 @@ func (t *tx) renew(name string, renewals []*renewal) error {
 
 // rank fills in the places of those of a batch that have one.
 func (e *Engine) rank(ctx context.Context, batch []renewal) {
+	batch = slices.DeleteFunc(batch, func(r renewal) bool { return r.seq == 0 || r.Err != nil })
 	slices.SortFunc(batch, func(a, b renewal) int {
 		return cmp.Or(strings.Compare(a.Name, b.Name), cmp.Compare(a.seq, b.seq))
 	})
-	var name string
-	var place int
-	var last int64
-	for _, r := range batch {
-		if r.seq == 0 || r.Err != nil {
-			continue
+	for len(batch) > 0 {
+		name, n := batch[0].Name, 0
+		var seqs []int64
+		for ; n < len(batch) && batch[n].Name == name; n++ {
+			seqs = append(seqs, batch[n].seq)
 		}
-		if r.Name != name {
-			name, place, last = r.Name, 1, 0
+		for i, place := range e.places(ctx, name, seqs) {
+			batch[i].Place = place
 		}
-		place += e.between(ctx, name, last, r.seq)
-		r.Place, last = place, r.seq
+		batch = batch[n:]
 	}
 }
 
-// between counts the places from one row to another. That is done after the
-// transaction: a long queue takes long to count, and nobody who needs the
-// write lock has to wait for it. If it fails, a waiter takes itself for the
-// first, and does no harm.
-func (e *Engine) between(ctx context.Context, name string, from, to int64) (n int) {
-	_ = e.query(ctx, func() error {
-		_, err := one(e.read.between, []any{name, from, to}, &n)
+// places counts which places some rows, in their order, are. That is done after
+// the transaction, in one pass: a long queue takes long to count, and nobody who
+// needs the write lock has to wait for it. If it fails, a waiter takes itself
+// for the first, and does no harm.
+func (e *Engine) places(ctx context.Context, name string, seqs []int64) []int {
+	gaps := make([][2]int64, len(seqs))
+	for i, last := 0, int64(0); i < len(seqs); i++ {
+		gaps[i], last = [2]int64{last, seqs[i]}, seqs[i]
+	}
+	list, _ := json.Marshal(gaps) // numbers
+	var counts []int
+	_ = e.query(ctx, func() (err error) {
+		counts, err = all(e.read.between, []any{name, string(list)}, func(n *int) []any { return []any{n} })
 		return err
 	})
-	return n
+	places, place := make([]int, len(seqs)), 1
+	for i := range places {
+		if i < len(counts) {
+			place += counts[i]
+		}
+		places[i] = place
+	}
+	return places
 }

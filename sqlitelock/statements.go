@@ -100,9 +100,11 @@ const (
 	refreshSQL = `UPDATE place SET expiry = max(expiry, ?3) WHERE name = ?1 AND lease_id = ?2
 		RETURNING seq`
 
-	// betweenSQL: ?1 name, ?2 and ?3 how many places are between these, the
-	// first counted and the second not.
-	betweenSQL = `SELECT count(*) FROM place WHERE name = ?1 AND seq >= ?2 AND seq < ?3`
+	// betweenSQL: ?1 name, ?2 a JSON list of pairs: how many places are between
+	// them, the first counted and the second not.
+	betweenSQL = `SELECT (SELECT count(*) FROM place
+			WHERE name = ?1 AND seq >= gap.value ->> 0 AND seq < gap.value ->> 1)
+		FROM json_each(?2) AS gap ORDER BY gap.key`
 
 	dropPlaceSQL = `DELETE FROM place WHERE seq = ?1`
 
@@ -228,9 +230,12 @@ const (
 	leasesSQL = `SELECT lease_id, token, mode, permit_limit, permits, holder, expiry, released
 		FROM lease WHERE name = ?1 AND +boot_id = ?2 ORDER BY token`
 
-	// placesSQL: ?1 name, ?2 boot ID.
+	// placesSQL: ?1 name, ?2 boot ID, ?3 now, ?4 number of places.
 	placesSQL = `SELECT lease_id, mode, permits, holder, asked, expiry
-		FROM place WHERE name = ?1 AND +boot_id = ?2 ORDER BY seq`
+		FROM place WHERE name = ?1 AND +boot_id = ?2 AND expiry > ?3 ORDER BY seq LIMIT ?4`
+
+	// queueLengthSQL: ?1 name, ?2 boot ID, ?3 now.
+	queueLengthSQL = `SELECT count(*) FROM place WHERE name = ?1 AND boot_id = ?2 AND expiry > ?3`
 
 	// lastTokenSQL: ?1 name.
 	lastTokenSQL = `SELECT last_token FROM token WHERE name = ?1`

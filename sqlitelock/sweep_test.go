@@ -189,8 +189,8 @@ func TestStatementsUseIndexes(t *testing.T) {
 	}
 	requests := map[string]int{
 		lookSQL: 5, lengthenSQL: 5, endSQL: 4, endAloneSQL: 4, keepSQL: 5, shareSQL: 6, purgeLeasesSQL: 4, renewSQL: 5,
-		headSQL: 1, refreshSQL: 3, betweenSQL: 3, dropPlaceSQL: 1, leaveSQL: 2, dropOnceSQL: 2, toldSQL: 1, purgePlacesSQL: 4,
-		newsSQL: 4, recallSQL: 4, completedBySQL: 4, forgetSQL: 4, leasesSQL: 2, placesSQL: 2, lastTokenSQL: 1, pageSQL: 5,
+		headSQL: 1, refreshSQL: 3, betweenSQL: 2, queueLengthSQL: 3, dropPlaceSQL: 1, leaveSQL: 2, dropOnceSQL: 2, toldSQL: 1, purgePlacesSQL: 4,
+		newsSQL: 4, recallSQL: 4, completedBySQL: 4, forgetSQL: 4, leasesSQL: 2, placesSQL: 4, lastTokenSQL: 1, pageSQL: 5,
 	}
 	arguments := maps.Clone(sweeps)
 	maps.Copy(arguments, requests)
@@ -217,4 +217,4 @@ func TestStatementsUseIndexes(t *testing.T) {
 }
 
 // ofQuery are scans of what a query itself has found: a bounded number.
-var ofQuery = []string{"SCAN live LEFT-JOIN", "SCAN head LEFT-JOIN", "SCAN page", "SCAN (subquery-1)", "SCAN (subquery-9)", "SCAN CONSTANT ROW"}
+var ofQuery = []string{"SCAN live LEFT-JOIN", "SCAN head LEFT-JOIN", "SCAN page", "SCAN (subquery-1)", "SCAN (subquery-9)", "SCAN gap VIRTUAL TABLE INDEX 1:", "SCAN CONSTANT ROW"}
