@@ -259,3 +259,62 @@ func TestHandOverKeepsOptions(t *testing.T) {
 		})
 	})
 }
+
+// INVARIANT I7: a waiter whose answers are all lost, while its requests arrive,
+// is in the way of those behind it for one waiter TTL after it was handed the
+// lock. What it finds late it keeps.
+func TestUnheardHandOverEndsWithPlace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		engine := newFaulty()
+		unlucky := newFaultyOn(engine.Engine)
+		unlucky.deaf = true
+		release := foreign(t, engine, "a", time.Hour)
+		ctx, cancel := context.WithCancel(t.Context())
+		lost := enqueue(ctx, newClient(t, unlucky, nil), "a", nil)
+		unlucky.set(nil, fail(errLink, "acquire", "refresh", "release"))
+		soon, stop := context.WithTimeout(t.Context(), time.Minute)
+		defer stop()
+		next := enqueue(soon, newClient(t, engine, nil), "a", nil)
+		time.Sleep(20 * time.Second)
+		start := time.Now()
+		release()
+		o := granted(t, next)
+		if took := o.at.Sub(start); took > 5*time.Second+10*time.Millisecond {
+			t.Errorf("the next had the lock after %s, want 5s at most", took)
+		}
+		o.lease.Release(t.Context())
+		cancel()
+		<-lost
+		unlucky.heal()
+		time.Sleep(time.Minute)
+		nothingLeft(t, engine, "a")
+	})
+}
+
+// TestLeaseFoundLateIsKept: whoever has not heard for a while that it had a
+// place, and then hears that it has the lock, does not go to the end of the
+// queue.
+func TestLeaseFoundLateIsKept(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		engine := newFaulty()
+		late := newFaultyOn(engine.Engine)
+		late.deaf = true
+		release := foreign(t, engine, "a", time.Hour)
+		soon, stop := context.WithTimeout(t.Context(), time.Minute)
+		defer stop()
+		first := enqueue(soon, newClient(t, late, nil), "a", nil)
+		late.set(nil, fail(errLink, "refresh"))
+		next := enqueue(t.Context(), newClient(t, engine, nil), "a", nil)
+		time.Sleep(20 * time.Second)
+		release()
+		late.heal()
+		o := granted(t, first)
+		trusted(t, engine, o.lease, 20*time.Millisecond, 10*time.Second)
+		if n := late.count("acquire"); n != 2 {
+			t.Errorf("%d attempts, want 2", n)
+		}
+		o.lease.Release(t.Context())
+		granted(t, next).lease.Release(t.Context())
+		nothingLeft(t, engine, "a")
+	})
+}

@@ -36,9 +36,10 @@ func TestLostNewsIsFoundByRefresh(t *testing.T) {
 				if n := engine.count("acquire"); n != 1 {
 					t.Errorf("%d attempts, want 1", n)
 				}
-				// The answer has renewed the place.
-				if left := o.lease.Remaining(); left != 4948*time.Millisecond {
-					t.Errorf("handed over for %s, want a whole waiter TTL, 4.948s", left)
+				// The answer has renewed nothing: the lease ends with the place.
+				whole := 4948 * time.Millisecond
+				if left := o.lease.Remaining(); left < whole-5*time.Second/3 || left > whole {
+					t.Errorf("handed over for %s, want what was left of the place, which was renewed a third of its TTL ago at most", left)
 				}
 				trusted(t, engine, o.lease, 20*time.Millisecond, 10*time.Second)
 				o.lease.Release(t.Context())

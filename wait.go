@@ -135,8 +135,7 @@ func (w *waiter) await(ctx context.Context) (*Lease, error) {
 		case r := <-p.answers:
 			switch {
 			case r.reply.Err == nil && r.reply.Outcome == driver.Granted:
-				w.queued = r.sent // the answer has renewed what was handed over
-				return w.handedOver(r.reply.Token), nil
+				return w.found(r.reply.Token), nil
 			case r.reply.Err == nil:
 				w.queued, w.inTheWay = r.sent, &r.reply.InTheWay
 			case permanent(r.reply.Err):
@@ -178,6 +177,17 @@ func (w *waiter) handedOver(token uint64) *Lease {
 		_ = w.overtaken(ahead) // the next attempt finds out more
 	}
 	return l
+}
+
+// found is handedOver for what an answer of the store has told, which is about
+// the lease ID as it is now. If we have not heard for so long that we had a
+// place that the lease may not be trusted, it is asked for once more.
+func (w *waiter) found(token uint64) *Lease {
+	if w.client.now().reached(w.queued.add(trusted(w.req.WaiterTTL))) {
+		w.uncertain = true // news may be of this grant, and the next attempt get another
+		return nil
+	}
+	return w.handedOver(token)
 }
 
 // startOver abandons the present lease ID and draws another for the next

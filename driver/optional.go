@@ -28,7 +28,8 @@ import (
 // A lease that was handed over must end when the place would have ended, until
 // it is lengthened: a waiter that died costs the others no more than its
 // WaiterTTL, and one that lives can trust the lease for WaiterTTL from when it
-// sent its last request that was answered "still queued". Its token is drawn
+// sent its last request that was answered "still queued". Only Extend and a
+// repeat of Acquire lengthen it. Its token is drawn
 // when it is handed over, and is greater than the place's MinToken.
 type Queuer interface {
 	// Watch starts to listen for news of a lease ID that will ask for a place.
@@ -41,8 +42,10 @@ type Queuer interface {
 	// them, and reports what has become of each, in the order of the requests.
 	//
 	// The outcome must be Held, with the place, while the lease ID is queued,
-	// and Granted, with the token, if it was handed the lock, which then must
-	// last at least WaiterTTL from now. If the lease ID has neither place nor
+	// and Granted, with the token, if it was handed the lock. Refresh must leave
+	// that lease as it is: who sends it does not know of the lease yet, and one
+	// that nobody ever hears of must not be in the way of the others for longer
+	// than its place would have been. If the lease ID has neither place nor
 	// lease the error is ErrLost and nothing changes: Refresh must never
 	// create either. One failing request must not spoil the others. The
 	// length of reqs is guaranteed to be 1 to MaxBatch.

@@ -45,10 +45,16 @@ func handOverRequirements() []Requirement {
 		Run:         handedOverEndsWithPlace,
 	}, {
 		Name:        "HandedOverLeaseIsLengthened",
-		Explanation: "Extend, Refresh and a repeated acquire must each lengthen a lease that was handed over, never shorten it",
+		Explanation: "Extend and a repeated acquire must each lengthen a lease that was handed over, and Refresh never shorten it",
 		Invariant:   "I6",
 		Needs:       canQueue,
 		Run:         handedOverLengthened,
+	}, {
+		Name:        "RefreshLeavesHandedOverLease",
+		Explanation: "Refresh must not lengthen a lease that was handed over, so that one that nobody hears of ends with its place",
+		Invariant:   "I7",
+		Needs:       canQueue,
+		Run:         refreshLeavesHandedOver,
 	}, {
 		Name:        "TokensGrowOverHandOver",
 		Explanation: "a lease that is handed over must carry a token above every earlier one and above its place's MinToken",
@@ -168,10 +174,31 @@ func handedOverEndsWithPlace(t *T) {
 	t.lasts("a lease that was handed over", t.units(4), l, func() time.Duration { return t.live(l) })
 }
 
+// refreshLeavesHandedOver hands the lock to a waiter that hears of nothing, and
+// goes on refreshing its place.
+func refreshLeavesHandedOver(t *T) {
+	holder := t.take("a", t.units(400))
+	deaf := t.queueFor("a", 1, t.units(1))
+	next := t.queue("a", 2)
+	t.mustRelease(holder)
+	l := t.handed(deaf)
+	if left := t.live(l); left > t.units(1)+t.slack() {
+		t.Errorf("%s left of a lease that was handed to a place of %s", left, t.units(1))
+	}
+	t.refresh(deaf, t.units(40))
+	if left := t.live(l); left > t.units(1)+t.slack() {
+		t.Errorf("%s left after a Refresh, want at most %s", left, t.units(1))
+	}
+	time.Sleep(t.units(1) / 2)
+	t.refresh(deaf, t.units(40))
+	time.Sleep(t.units(1))
+	t.refresh(deaf, t.units(40))
+	t.handed(next)
+}
+
 func handedOverLengthened(t *T) {
 	for what, lengthen := range map[string]func(lease){
 		"Extend":           func(l lease) { t.mustExtend(l, t.units(40)) },
-		"Refresh":          func(l lease) { t.refresh(l.AcquireRequest, t.units(40)) },
 		"repeated Acquire": func(l lease) { t.grant(l.AcquireRequest) },
 	} {
 		holder := t.take(what, t.units(400))

@@ -130,7 +130,7 @@ func (e *engine) refresh(req driver.RefreshRequest, now time.Time) (reply driver
 		n = e.settled(req.Name, now)
 	}
 	if l := e.find(n, req.LeaseID, "Refresh"); l != nil {
-		if until := now.Add(req.WaiterTTL); until.After(l.expiry) && e.fault != "Refresh leaves leases" ||
+		if until := now.Add(req.WaiterTTL); until.After(l.expiry) && e.fault == "Refresh lengthens leases" ||
 			e.fault == "Refresh shortens leases" {
 			l.expiry = until
 		}

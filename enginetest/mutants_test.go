@@ -23,13 +23,15 @@ var storeMutants = []mutant{
 	{fault: "exclusive leases never expire", want: []string{
 		"CompleteOfLostIsLost", "DowngradeOfLostIsLost", "ExtendOfExpiredIsLost", "GatherDoesNotBarge",
 		"HandsOverAtExpiry", "LeaseExpires", "ListsOnlyHeld", "ListsQueuedNames", "ModeEndsWithLease",
-		"QueuePassesDeadWaiter", "ReleaseOfUnknownIsLost", "RepeatAfterExpiryIsNewGrant",
-		"SemaphoreChecksKindOfQueue", "TokensGrowOverExpiry", "WatchTellsGrantAtExpiry",
+		"QueuePassesDeadWaiter", "RefreshLeavesHandedOverLease", "ReleaseOfUnknownIsLost",
+		"RepeatAfterExpiryIsNewGrant", "SemaphoreChecksKindOfQueue", "TokensGrowOverExpiry",
+		"WatchTellsGrantAtExpiry",
 	}},
 	{fault: "expiry forgets the last token", want: []string{"TokensGrowOverExpiry"}},
 	{fault: "expiry is left to the next comer", want: []string{
 		"GatherDoesNotBarge", "HandsOverAtExpiry", "HandsOverWhenPlaceEnds", "KeepForHoldsQueue",
-		"QueuePassesDeadWaiter", "SemaphorePermitsComeBackOneByOne", "WatchTellsGrantAtExpiry",
+		"QueuePassesDeadWaiter", "RefreshLeavesHandedOverLease", "SemaphorePermitsComeBackOneByOne",
+		"WatchTellsGrantAtExpiry",
 	}},
 	{fault: "Extend compares half the ID", want: []string{"ExtendComparesWholeID"}},
 	{fault: "Extend ignores the ID", want: []string{

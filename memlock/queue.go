@@ -68,16 +68,14 @@ func (e *Engine) Refresh(ctx context.Context, reqs []driver.RefreshRequest) []dr
 
 func (e *Engine) refreshLocked(req driver.RefreshRequest, now time.Time) (driver.AcquireReply, error) {
 	l := e.settledLocked(req.Name, now)
-	until := now.Add(req.WaiterTTL)
 	if h := l.held(req.LeaseID); h != nil {
-		h.lengthen(until)
 		return driver.AcquireReply{Outcome: driver.Granted, Token: h.token}, nil
 	}
 	i := l.find(req.LeaseID)
 	if i < 0 {
 		return driver.AcquireReply{}, driver.ErrLost
 	}
-	l.queue[i].lengthen(until)
+	l.queue[i].lengthen(now.Add(req.WaiterTTL))
 	return driver.AcquireReply{Outcome: driver.Held, InTheWay: l.inTheWay(i+1, now)}, nil
 }
 

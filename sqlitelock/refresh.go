@@ -62,7 +62,8 @@ func (t *tx) renew(name string, renewals []*renewal) error {
 			r.InTheWay, r.Err = inTheWay, v.stuck
 			continue
 		}
-		found, err := one(t.sql.renew, []any{name, t.bootID, r.LeaseID, t.now.boot, expiry}, &r.Token)
+		// Not lengthened: its holder does not know of it yet. INVARIANT I7.
+		found, err := one(t.sql.renew, []any{name, t.bootID, r.LeaseID, t.now.boot, t.now.boot}, &r.Token)
 		if err != nil {
 			return err
 		}

@@ -49,6 +49,7 @@ func All() []Mutant {
 		redisLeaseMutants(),
 		redisQueueMutants(),
 		redisBoundMutants(),
+		unheardMutants(),
 		sqliteMutants(),
 		sqliteQueueMutants(),
 		sqliteFileMutants(),
