@@ -14,7 +14,7 @@ func lineMutants() []Mutant {
 			Name: "redis-hung-server-loses-its-lines", File: "redislock/switchboard.go",
 			Breaks:  "A connection that owes an answer is given up although the server answers nobody.",
 			Old:     "switch answers := !l.isHurried() && b.answers(l); {",
-			New:     "switch answers := b.answers(l) || true; {",
+			New:     "switch answers := true; {",
 			FoundBy: []Finder{{"redislock", "TestHungServerKeepsItsConnections"}},
 		},
 		{
