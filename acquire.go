@@ -12,10 +12,12 @@ import (
 
 // Acquire takes the lock and returns its lease, waiting until ctx ends or for
 // AcquireOptions.Wait. While it waits it rides out a store that does not
-// answer; a store that fails from the start ends it after about
+// answer, and the Observer is told when that begins and ends. Only without a
+// Wait a store that fails from the start ends it after about
 // Options.RequestTimeout.
 //
-// Without a lease it returns a *HeldError (ErrHeld) when Wait is over, ctx's
+// Without a lease it returns a *HeldError (ErrHeld) when Wait is over, or
+// ErrUnavailable if the store does not answer by then; ctx's
 // error when ctx has ended, ErrDeadlock at once when ctx holds the lock
 // already, or another error of this package. In each case nothing stays
 // behind: a request whose outcome is unknown is called off in the background,
@@ -61,6 +63,8 @@ type acquisition struct {
 
 	uncertain bool             // a request of the present lease ID may have been carried out unseen
 	inTheWay  *driver.InTheWay // the store's last answer of Held, or nil
+	blockedAt time.Time        // when it came
+	bound     time.Duration    // of the wait; 0 if there is none
 	queued    instant          // before the last request that was answered with a place was sent
 	record    []byte           // with errRecorded
 
@@ -68,6 +72,8 @@ type acquisition struct {
 	suits        func(Holder) error
 	failures     int       // requests without a useful answer since the last useful one
 	failingSince time.Time // when the first of them was sent
+	failure      error     // why the last of them failed, if that is known
+	outage       bool      // the Observer knows that the store does not answer
 }
 
 // newAcquisition checks the arguments. It sends nothing.
@@ -110,6 +116,7 @@ func (a *acquisition) run(ctx context.Context, wait bool) (*Lease, error) {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeoutCause(ctx, a.opts.Wait, errWaitOver)
 		defer cancel()
+		a.bound = a.opts.Wait
 	}
 	lease, err := a.attempts(ctx, wait)
 	if err == nil && a.client.isClosed() {
@@ -134,7 +141,7 @@ func (a *acquisition) tellAcquired(l *Lease) {
 }
 
 func (a *acquisition) attempts(ctx context.Context, wait bool) (*Lease, error) {
-	w := waiter{acquisition: a}
+	w := waiter{acquisition: a, waits: wait}
 	if wait {
 		w.ask()
 		defer w.stop()
@@ -176,13 +183,16 @@ func (w *waiter) attempt(ctx context.Context) (*Lease, error) {
 		sent, reply, err = w.send(ctx)
 	}
 	if err != nil {
-		return nil, w.failed(sent.mono, ctx, err)
+		err = w.failed(sent.mono, ctx, err)
+		w.suffer(err)
+		return nil, err
 	}
 	switch reply.Outcome {
 	case driver.Granted:
 		return w.granted(sent, reply)
 	case driver.Held:
-		w.inTheWay, w.failures = &reply.InTheWay, 0
+		w.answered()
+		w.blocked(&reply.InTheWay)
 		if reply.Place > 0 {
 			w.queued = sent
 		}
@@ -241,6 +251,7 @@ func (w *waiter) granted(sent instant, reply driver.AcquireReply) (*Lease, error
 		w.countFailure(sent.mono)
 		return nil, fmt.Errorf("%w: it answered after %s, too late for a TTL of %s", ErrUnavailable, round(took), w.opts.TTL)
 	}
+	w.answered()
 	l, ahead := w.client.newLease(w.acquisition, grant{token: reply.Token, acked: reply.Acked, began: sent, deadline: end.asOf(now)})
 	if ahead != nil {
 		return nil, w.overtaken(ahead)
@@ -255,44 +266,6 @@ func (a *acquisition) failed(sent time.Time, ctx context.Context, err error) err
 	}
 	a.countFailure(sent)
 	return harmless(ctx, err)
-}
-
-func (a *acquisition) countFailure(sent time.Time) {
-	if a.failures++; a.failures == 1 {
-		a.failingSince = sent
-	}
-}
-
-// mayRetry decides whether a failed request is repeated. A caller who waits
-// behind a holder rides out an outage of the store; one who has not heard
-// from the store yet gives up after the request timeout; one who does not
-// want to wait repeats only what may have been carried out unseen.
-func (a *acquisition) mayRetry(err error, wait bool) bool {
-	if wait && a.inTheWay != nil {
-		return true
-	}
-	if !wait && !a.uncertain && errors.Is(err, ErrUnavailable) {
-		return false
-	}
-	return time.Since(a.failingSince) < a.client.opts.RequestTimeout
-}
-
-// errWaitOver is the cause of the end of AcquireOptions.Wait.
-var errWaitOver = errors.New("the wait is over")
-
-// ended explains why the wait ended without a lease.
-func (a *acquisition) ended(ctx context.Context) error {
-	if context.Cause(ctx) != errWaitOver {
-		return contextError(ctx)
-	}
-	if a.inTheWay == nil {
-		return fmt.Errorf("%w: no answer within %s", ErrUnavailable, a.opts.Wait)
-	}
-	return a.heldError(time.Since(a.began))
-}
-
-func (a *acquisition) heldError(waited time.Duration) error {
-	return &HeldError{Holder: a.inTheWay.Holder, ExpiresIn: a.inTheWay.ExpiresIn, Waited: waited}
 }
 
 // abandon leaves nothing behind in the store: neither a lease that was granted

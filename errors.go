@@ -82,8 +82,8 @@ type HeldError struct {
 	// Holder is zero if a client that is not holdfast has the lock, or if the
 	// wait ended before the store said who has it.
 	Holder Holder
-	// ExpiresIn is how long the lease lasts unless its holder extends it, as
-	// of the store's answer; driver.Never if it has no end.
+	// ExpiresIn is how long the lease lasts unless its holder extends it,
+	// counted from when the error was made; driver.Never if it has no end.
 	ExpiresIn time.Duration
 	// Waited is how long Acquire waited in vain.
 	Waited time.Duration

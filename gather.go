@@ -135,7 +135,7 @@ func (g *gathering) atOnce(ctx context.Context, wait bool) (done bool, err error
 		return false, nil
 	}
 	a := g.all[reply.Refused]
-	a.inTheWay = &reply.InTheWay
+	a.blocked(&reply.InTheWay)
 	a.tellRefused(a.heldError(0))
 	return true, opError("acquire", a.req.Name, a.heldError(0))
 }
@@ -184,7 +184,10 @@ func (g *gathering) oneByOne(ctx context.Context, wait bool) error {
 		defer watch(l)()
 	}
 	for _, a := range g.all[len(g.leases):] {
-		a.opts.Wait = 0 // ctx has the bound
+		if wait {
+			a.bound = g.opts.Wait
+		}
+		a.opts.Wait = 0 // ctx ends with it
 		l, err := a.run(ctx, wait)
 		if err != nil {
 			if lost := g.lost(); lost != nil {

@@ -9,7 +9,7 @@ import (
 // called from several goroutines at once, but with the events of one lease in
 // their order. It must not call methods of the Client.
 //
-// Acquired, Waiting, Refused and Released are told by the call that they are
+// Acquired, Waiting, Refused, Released and outages are told by the call that they are
 // about, before it returns: a slow Observer makes that call slow. Everything
 // else is told in the background, by when it has taken effect: no Observer
 // holds up a renewal, or the end of a lost lease's context. Close waits until
@@ -22,8 +22,8 @@ type Event struct {
 	Name    string
 	LeaseID LeaseID
 	Token   uint64        // 0 if there was no grant
-	Took    time.Duration // Acquired, Refused: the wait; Released, Lost: the possession; Renewed, RenewFailed: the request
-	Err     error         // why, for Refused, RenewFailed, Lost and CleanupFailed
+	Took    time.Duration // Acquired, Refused: the wait; Released, Lost: the possession; Renewed, RenewFailed: the request; OutageEnded: the outage
+	Err     error         // why, for Refused, RenewFailed, Lost, CleanupFailed and OutageBegan
 }
 
 // An EventKind says what happened.
@@ -38,10 +38,12 @@ const (
 	Lost                           // the lease is over without a release
 	Released                       // the holder gave the lease back
 	CleanupFailed                  // an abandoned request could not be called off; its lease, if any, ends with its TTL
+	OutageBegan                    // the store does not answer an Acquire that waits, which goes on waiting
+	OutageEnded                    // it answers again
 )
 
 func (k EventKind) String() string {
-	names := [...]string{"acquired", "waiting", "refused", "renewed", "renew-failed", "lost", "released", "cleanup-failed"}
+	names := [...]string{"acquired", "waiting", "refused", "renewed", "renew-failed", "lost", "released", "cleanup-failed", "outage-began", "outage-ended"}
 	if k < 0 || int(k) >= len(names) {
 		return "unknown"
 	}

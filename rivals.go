@@ -54,7 +54,7 @@ func (l *Lease) heldAt(now instant) bool {
 // has the greater token is in the way.
 func (w *waiter) overtaken(ahead *Lease) error {
 	w.startOver() // the store may still hold the lock for us
-	w.failures = 0
-	w.inTheWay = &driver.InTheWay{Holder: ahead.holder, ExpiresIn: ahead.Remaining()}
+	w.answered()
+	w.blocked(&driver.InTheWay{Holder: ahead.holder, ExpiresIn: ahead.Remaining()})
 	return w.heldError(0)
 }

@@ -53,6 +53,7 @@ type place struct {
 	sent    time.Time    // when the last refresh was sent
 	hurried time.Time    // when the last look was due that news led to
 	urgent  bool         // it is due sooner than its waiter TTL needs: something may have happened
+	open    time.Time    // when the first was sent that was not answered; zero if all were
 	answers chan refresh // holds the latest
 
 	// While a foreign client is in the way of the first of the queue; else zero.
@@ -96,6 +97,14 @@ func (u *usher) leave(p *place) {
 	u.table.remove(p)
 	p.index = -1
 	u.foreignLocked(p, driver.InTheWay{})
+}
+
+// unanswered returns when the first refresh was sent that has no answer; zero if
+// all have.
+func (u *usher) unanswered(p *place) time.Time {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return p.open
 }
 
 // hurry renews a place, and so looks what became of it, as soon as may be.
@@ -150,6 +159,9 @@ func (u *usher) due(now time.Time) (places []*place) {
 		}
 		urgent = urgent || p.urgent
 		p.sent, p.urgent = now, false
+		if p.open.IsZero() {
+			p.open = now
+		}
 		u.table.put(p, now.Add(p.req.WaiterTTL/refreshPart))
 		places = append(places, p)
 	}
@@ -172,6 +184,9 @@ func (u *usher) refresh(ctx context.Context, batch []*place) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	for i, p := range batch {
+		if err := replies[i].Err; err != nil {
+			replies[i].Err = harmless(ctx, err)
+		}
 		u.answerLocked(p, refresh{sent, replies[i]})
 	}
 }
@@ -179,6 +194,7 @@ func (u *usher) refresh(ctx context.Context, batch []*place) {
 // answerLocked tells p's waiter of an answer and sets the time of the next
 // refresh.
 func (u *usher) answerLocked(p *place, r refresh) {
+	p.open = time.Time{}
 	pause := p.req.WaiterTTL / refreshRetry
 	if r.reply.Err == nil {
 		pause = u.nextLookLocked(p, r.reply.InTheWay)

@@ -29,6 +29,7 @@ type waiter struct {
 	failing backoff      // while the store does not answer
 	tried   time.Time    // when the last attempt was sent
 	told    bool         // the Observer knows that we wait
+	waits   bool         // and do not only try
 }
 
 // ask makes the request one for a place, if the engine has a queue. The watch
@@ -137,14 +138,22 @@ func (w *waiter) await(ctx context.Context) (*Lease, error) {
 			case r.reply.Err == nil && r.reply.Outcome == driver.Granted:
 				return w.found(r.reply.Token), nil
 			case r.reply.Err == nil:
-				w.queued, w.inTheWay = r.sent, &r.reply.InTheWay
+				w.queued = r.sent
+				w.answered()
+				w.blocked(&r.reply.InTheWay)
 			case permanent(r.reply.Err):
 				w.startOver() // the next attempt asks for another place, or says why not
 				return nil, nil
+			default:
+				w.countFailure(r.sent.mono)
+				w.suffer(r.reply.Err)
 			}
 		case <-w.client.closing:
 			return nil, nil
 		case <-ctx.Done():
+			if sent := usher.unanswered(p); !sent.IsZero() {
+				w.countFailure(sent)
+			}
 			return nil, ctx.Err()
 		}
 	}
@@ -168,6 +177,7 @@ func (w *waiter) handedOver(token uint64) *Lease {
 		w.startOver() // the store may still hold the lock for us
 		return nil
 	}
+	w.answered()
 	g := grant{token: token, began: now, deadline: end.asOf(now), brief: true}
 	if whole := now.add(trusted(w.opts.TTL)); !end.mono.Before(whole.mono) {
 		g.deadline, g.brief = whole, false

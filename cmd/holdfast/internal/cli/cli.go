@@ -11,6 +11,7 @@ import (
 	"io"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -35,6 +36,9 @@ type app struct {
 	messages *outbox.Outbox // to standard error
 	storeURL string         // --store
 	json     bool           // --json
+	quiet    bool           // --quiet of a command that waits
+	wait     time.Duration  // its --wait, which bounds the wait for the store too; 0 if it has none
+	away     atomic.Bool    // the store does not answer, and the user knows
 }
 
 // Main runs the program and returns its exit status.
@@ -124,7 +128,7 @@ func (a *app) withClient(ctx context.Context, observer holdfast.Observer, f func
 	if err != nil {
 		return err
 	}
-	engine, err := store.Open(ctx, url)
+	engine, err := a.open(ctx, url)
 	if err != nil {
 		return exit.With(openStatus(err), fmt.Errorf("open store: %w", err))
 	}
@@ -134,7 +138,11 @@ func (a *app) withClient(ctx context.Context, observer holdfast.Observer, f func
 		return exit.FromStore(err)
 	}
 	err = f(client, url)
-	closeWithin(context.WithoutCancel(ctx), closeLimit(err), client, engine)
+	limit := closeLimit(err)
+	if a.away.Load() { // nothing can be called off now
+		limit = min(limit, runner.LateClose)
+	}
+	closeWithin(context.WithoutCancel(ctx), limit, client, engine)
 	return err
 }
 
@@ -168,6 +176,8 @@ func closeLimit(err error) time.Duration {
 		return 0
 	case e.Status == exit.Lost:
 		return runner.LateClose
+	case e.Status > exit.Signal(0): // whoever sent it is waiting
+		return time.Second
 	}
 	return closeTimeout
 }

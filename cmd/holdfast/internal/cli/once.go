@@ -129,7 +129,9 @@ func (a *app) once(cmd *cobra.Command, f *onceFlags, words, command []string) er
 			a.say(format, arguments...)
 		}
 	}
+	a.quiet, a.wait = f.quiet, job.Opts.Wait
 	err = a.withClient(cmd.Context(), a.observer(&runFlags{verbose: f.verbose}, nil), func(c *holdfast.Client, url string) error {
+		job.Opts.Wait = a.wait
 		job.Client, job.Store = c, store.Public(url)
 		result, err := runner.Once(cmd.Context(), job)
 		if err != nil || !result.Replayed {

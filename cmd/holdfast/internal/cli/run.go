@@ -112,7 +112,9 @@ func (a *app) run(cmd *cobra.Command, f *runFlags, args []string) error {
 			a.say(format, arguments...)
 		}
 	}
+	a.quiet, a.wait = f.quiet, job.Opts.Wait
 	err = a.withClient(cmd.Context(), a.observer(f, job.Status), func(c *holdfast.Client, url string) error {
+		job.Opts.Wait = a.wait
 		job.Client, job.Store = c, store.Public(url)
 		return runner.Run(cmd.Context(), job)
 	})
@@ -129,10 +131,12 @@ func (a *app) observer(f *runFlags, status *runner.Status) holdfast.Observer {
 		if e.Kind == holdfast.Waiting {
 			status.Waiting(e.Err.Error())
 		}
+		a.noteOutage(e)
 		if !f.verbose {
 			return
 		}
 		switch e.Kind {
+		case holdfast.OutageBegan, holdfast.OutageEnded: // told in any case
 		case holdfast.Renewed, holdfast.Refused: // too many, and told by the error
 		case holdfast.Acquired:
 			a.say("acquired %q with fencing token %d after %s", e.Name, e.Token, e.Took.Round(time.Millisecond))

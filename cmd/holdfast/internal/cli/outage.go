@@ -1,0 +1,72 @@
+//go:build unix
+
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/store"
+	"github.com/holdfast-locks/holdfast/driver"
+)
+
+// openPause is the time between two attempts to open a store that is not there.
+const openPause = 500 * time.Millisecond
+
+// open opens the store. With --wait it waits for a store that is not there, and
+// takes off a.wait what that took: one limit bounds both waits.
+func (a *app) open(ctx context.Context, url string) (driver.Engine, error) {
+	if a.wait == 0 {
+		return store.Open(ctx, url)
+	}
+	began := time.Now()
+	waiting, cancel := context.WithTimeout(ctx, a.wait)
+	defer cancel()
+	for {
+		engine, err := store.Open(waiting, url)
+		if err == nil {
+			a.storeIsBack(time.Since(began))
+			a.wait = max(a.wait-time.Since(began), time.Millisecond)
+			return engine, nil
+		}
+		if !errors.Is(err, driver.ErrUnavailable) && waiting.Err() == nil || ctx.Err() != nil {
+			return nil, err
+		}
+		a.storeIsAway(err)
+		select {
+		case <-time.After(openPause):
+		case <-waiting.Done():
+			if !errors.Is(err, driver.ErrUnavailable) { // the limit cut the attempt short
+				err = fmt.Errorf("%w: no answer within %s", driver.ErrUnavailable, a.wait)
+			}
+			return nil, err
+		}
+	}
+}
+
+// storeIsAway tells the user, once, that the store does not answer.
+func (a *app) storeIsAway(err error) {
+	if !a.away.Swap(true) && !a.quiet {
+		a.say("%v; still waiting", err)
+	}
+}
+
+// storeIsBack tells the user that it does again.
+func (a *app) storeIsBack(after time.Duration) {
+	if a.away.Swap(false) && !a.quiet {
+		a.say("the store answers again, after %s", after.Round(100*time.Millisecond))
+	}
+}
+
+// noteOutage tells of an outage during the wait for the lock.
+func (a *app) noteOutage(e holdfast.Event) {
+	switch e.Kind {
+	case holdfast.OutageBegan:
+		a.storeIsAway(e.Err)
+	case holdfast.OutageEnded:
+		a.storeIsBack(e.Took)
+	}
+}

@@ -1,0 +1,96 @@
+package holdfast
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/driver"
+)
+
+// outageShortest is for how long the store has to be silent before a waiter
+// calls it an outage.
+const outageShortest = time.Second
+
+func (a *acquisition) countFailure(sent time.Time) {
+	if a.failures++; a.failures == 1 {
+		a.failingSince = sent
+	}
+}
+
+// suffer notes why a request failed, and tells the Observer when that has
+// become an outage.
+func (w *waiter) suffer(err error) {
+	if !errors.Is(err, ErrUnavailable) {
+		return
+	}
+	w.failure = err
+	if w.waits && !w.outage && time.Since(w.failingSince) >= outageShortest {
+		w.outage = true
+		w.client.opts.Observer(Event{Kind: OutageBegan, Name: w.req.Name, LeaseID: w.req.LeaseID, Err: err})
+	}
+}
+
+// answered notes that the store is there.
+func (w *waiter) answered() {
+	if w.outage {
+		w.outage = false
+		w.client.opts.Observer(Event{Kind: OutageEnded, Name: w.req.Name, LeaseID: w.req.LeaseID, Took: time.Since(w.failingSince)})
+	}
+	w.failures, w.failure = 0, nil
+}
+
+// blocked notes what the store says is in the way.
+func (a *acquisition) blocked(by *driver.InTheWay) { a.inTheWay, a.blockedAt = by, time.Now() }
+
+// mayRetry decides whether a failed request is repeated. A caller who waits
+// rides out an outage of the store, whether it began before the wait or later;
+// one who has named no end of the wait, and has not heard from the store yet,
+// gives up after the request timeout; one who does not want to wait repeats only
+// what may have been carried out unseen.
+func (a *acquisition) mayRetry(err error, wait bool) bool {
+	if wait && (a.inTheWay != nil || a.bound > 0) {
+		return true
+	}
+	if !wait && !a.uncertain && errors.Is(err, ErrUnavailable) {
+		return false
+	}
+	return time.Since(a.failingSince) < a.client.opts.RequestTimeout
+}
+
+// errWaitOver is the cause of the end of AcquireOptions.Wait.
+var errWaitOver = errors.New("the wait is over")
+
+// ended explains why the wait ended without a lease: the store said who is in
+// the way, or has not said anything for too long for that to be true still.
+func (a *acquisition) ended(ctx context.Context) error {
+	if context.Cause(ctx) != errWaitOver {
+		return contextError(ctx)
+	}
+	silent := a.failures > 0 && time.Since(a.failingSince) >= min(outageShortest, a.bound/2)
+	if a.inTheWay == nil || silent {
+		return a.silentError()
+	}
+	return a.heldError(time.Since(a.began))
+}
+
+func (a *acquisition) silentError() error {
+	err := a.failure
+	if err == nil {
+		err = fmt.Errorf("%w: no answer", ErrUnavailable)
+	}
+	if a.inTheWay == nil {
+		return fmt.Errorf("%w (waited %s)", err, round(time.Since(a.began)))
+	}
+	return fmt.Errorf("%w (for the last %s; before that held by %s)", err, round(time.Since(a.failingSince)), a.inTheWay.Holder)
+}
+
+// heldError says who is in the way, and how much of what the store said is left.
+func (a *acquisition) heldError(waited time.Duration) error {
+	left := a.inTheWay.ExpiresIn
+	if left != driver.Never {
+		left = max(0, left-time.Since(a.blockedAt))
+	}
+	return &HeldError{Holder: a.inTheWay.Holder, ExpiresIn: left, Waited: waited}
+}

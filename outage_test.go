@@ -1,0 +1,196 @@
+package holdfast_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/driver"
+)
+
+// An outages is an Observer that notes when outages began and ended.
+type outages struct {
+	mu    sync.Mutex // guards the rest
+	start time.Time
+	heard []string
+}
+
+func (o *outages) observe(e holdfast.Event) {
+	if e.Kind != holdfast.OutageBegan && e.Kind != holdfast.OutageEnded {
+		return
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.heard = append(o.heard, fmt.Sprintf("%s %d", e.Kind, time.Since(o.start)/time.Second))
+}
+
+func (o *outages) all() []string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return slices.Clone(o.heard)
+}
+
+// deadStores are the ways in which a store does not answer.
+var deadStores = map[string]func(...string) func(context.Context, string) error{
+	"refuses": func(ops ...string) func(context.Context, string) error { return fail(driver.ErrUnavailable, ops...) },
+	"hangs":   hang,
+}
+
+// A wait that ends while the store does not answer ends as that, and not as
+// held by whoever had the lock before.
+func TestWaitEndsInOutage(t *testing.T) {
+	for way, dead := range deadStores {
+		for _, queues := range []bool{true, false} {
+			for _, wait := range []time.Duration{4 * time.Second, 15 * time.Second, time.Minute} {
+				t.Run(fmt.Sprintf("%s, queue %t, %s", way, queues, wait), func(t *testing.T) {
+					synctest.Test(t, func(t *testing.T) {
+						engine := newFaulty()
+						var as driver.Engine = engine
+						if !queues {
+							as = plain{engine}
+						}
+						o := &outages{start: time.Now()}
+						c := newClient(t, as, &holdfast.Options{Observer: o.observe})
+						release := foreign(t, engine, "a", time.Hour)
+						waiter := enqueue(t.Context(), c, "a", &holdfast.AcquireOptions{Wait: wait})
+						time.Sleep(time.Second)
+						engine.set(dead("acquire", "refresh"), nil)
+						result := <-waiter
+						wantErr(t, result.err, holdfast.ErrUnavailable)
+						if errors.Is(result.err, holdfast.ErrHeld) {
+							t.Errorf("%v is ErrHeld as well", result.err)
+						}
+						if took := result.at.Sub(o.start); took != wait {
+							t.Errorf("it took %s", took)
+						}
+						if wait >= 15*time.Second && len(o.all()) != 1 {
+							t.Errorf("the Observer heard %v, want the beginning of one outage", o.all())
+						}
+						engine.heal()
+						release()
+					})
+				})
+			}
+		}
+	}
+}
+
+// An outage that ends during the wait is told and does no harm.
+func TestOutageIsTold(t *testing.T) {
+	for way, dead := range deadStores {
+		t.Run(way, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				engine := newFaulty()
+				o := &outages{start: time.Now()}
+				c := newClient(t, engine, &holdfast.Options{Observer: o.observe})
+				release := foreign(t, engine, "a", time.Hour)
+				waiter := enqueue(t.Context(), c, "a", &holdfast.AcquireOptions{Wait: time.Minute})
+				time.Sleep(time.Second)
+				engine.set(dead("acquire", "refresh"), nil)
+				time.Sleep(20 * time.Second)
+				engine.heal()
+				time.Sleep(10 * time.Second)
+				heard := o.all()
+				if len(heard) != 2 || !strings.HasPrefix(heard[0], "outage-began") || !strings.HasPrefix(heard[1], "outage-ended") {
+					t.Errorf("the Observer heard %v, want one outage", heard)
+				}
+				release()
+				granted(t, waiter).lease.Release(t.Context())
+			})
+		})
+	}
+}
+
+// A single failure is no outage.
+func TestBlipIsNoOutage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		engine := newFaulty()
+		o := &outages{start: time.Now()}
+		c := newClient(t, engine, &holdfast.Options{Observer: o.observe})
+		release := foreign(t, engine, "a", time.Hour)
+		waiter := enqueue(t.Context(), c, "a", &holdfast.AcquireOptions{Wait: 20 * time.Second})
+		time.Sleep(time.Second)
+		engine.set(fail(errLink, "refresh"), nil)
+		for n := engine.count("refresh"); engine.count("refresh") == n; {
+			time.Sleep(time.Millisecond)
+		}
+		engine.heal()
+		wantErr(t, (<-waiter).err, holdfast.ErrHeld)
+		if heard := o.all(); len(heard) > 0 {
+			t.Errorf("the Observer heard %v", heard)
+		}
+		release()
+	})
+}
+
+// A Wait bounds both: the wait for the lock, and that for a store which is not
+// there at the start.
+func TestWaitForStore(t *testing.T) {
+	for way, dead := range deadStores {
+		t.Run(way, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				engine := newFaulty()
+				o := &outages{start: time.Now()}
+				c := newClient(t, engine, &holdfast.Options{Observer: o.observe})
+				opts := &holdfast.AcquireOptions{Wait: 20 * time.Second}
+				engine.set(dead("acquire", "acquire-all"), nil)
+				_, err := c.Acquire(t.Context(), "a", opts)
+				wantErr(t, err, holdfast.ErrUnavailable)
+				if took := time.Since(o.start); took != opts.Wait {
+					t.Errorf("gave up after %s, want the Wait of %s", took, opts.Wait)
+				}
+				start := time.Now()
+				_, err = c.AcquireAll(t.Context(), []string{"a", "b"}, opts)
+				wantErr(t, err, holdfast.ErrUnavailable)
+				if took := time.Since(start); took != opts.Wait {
+					t.Errorf("AcquireAll gave up after %s, want the Wait of %s", took, opts.Wait)
+				}
+				time.AfterFunc(12*time.Second, engine.heal)
+				l, err := c.Acquire(t.Context(), "a", opts)
+				if err != nil {
+					t.Fatal(err)
+				}
+				l.Release(t.Context())
+				if heard := o.all(); len(heard) != 4 {
+					t.Errorf("the Observer heard %v, want that three outages began and the last ended", heard)
+				}
+				// Without a bound it would be for ever.
+				engine.set(dead("acquire"), nil)
+				start = time.Now()
+				_, err = c.Acquire(t.Context(), "a", nil)
+				wantErr(t, err, holdfast.ErrUnavailable)
+				if took := time.Since(start); took > 10*time.Second {
+					t.Errorf("without a Wait it gave up after %s, want about the request timeout", took)
+				}
+				engine.heal()
+			})
+		})
+	}
+}
+
+// What is left of the lease in the way counts from the end of the wait.
+func TestHeldErrorIsAged(t *testing.T) {
+	for _, as := range []func(*faulty) driver.Engine{
+		func(f *faulty) driver.Engine { return f },
+		func(f *faulty) driver.Engine { return plain{f} },
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			engine := newFaulty()
+			c := newClient(t, as(engine), nil)
+			release := foreign(t, engine, "a", 30*time.Second)
+			_, err := c.Acquire(t.Context(), "a", &holdfast.AcquireOptions{Wait: 12300 * time.Millisecond})
+			var held *holdfast.HeldError
+			if !errors.As(err, &held) || held.ExpiresIn > 17700*time.Millisecond || held.ExpiresIn < 17690*time.Millisecond {
+				t.Errorf("%v, want held for another 17.7s", err)
+			}
+			release()
+		})
+	}
+}
