@@ -3,6 +3,7 @@ package holdfast_test
 import (
 	"context"
 	"errors"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -16,8 +17,10 @@ import (
 // what was called off.
 type spender struct {
 	*memlock.Engine
-	spend     int
-	spent     []driver.LeaseID
+	spend int
+	spent []driver.LeaseID
+
+	mu        sync.Mutex // guards the rest
 	calledOff map[driver.LeaseID]bool
 }
 
@@ -31,7 +34,9 @@ func (s *spender) Acquire(ctx context.Context, req driver.AcquireRequest) (drive
 
 func (s *spender) Release(ctx context.Context, req driver.ReleaseRequest) error {
 	if req.Cancel {
+		s.mu.Lock()
 		s.calledOff[req.LeaseID] = true
+		s.mu.Unlock()
 	}
 	return s.Engine.Release(ctx, req)
 }
