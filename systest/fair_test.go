@@ -135,8 +135,9 @@ func checkFairness(t *testing.T, processes int, j traffic.Job) (even bool) {
 	if perTurn > 2.5 {
 		t.Errorf("%.2f commands for each acquisition, want at most 2.5", perTurn)
 	}
-	// Each process hears on one subscription, and never gives it up for dead.
-	if n := s.calls(t, "subscribe"); n != processes {
+	// Each process hears on one subscription, and never gives it up for dead. So
+	// does this one, if it held the lock for long until all had lined up.
+	if n := s.calls(t, "subscribe"); n < processes || n > processes+1 {
 		t.Errorf("%d subscriptions were made by %d processes", n, processes)
 	}
 	if most > 3*usual {
