@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/systest/check"
 	"github.com/holdfast-locks/holdfast/systest/report"
 	"github.com/holdfast-locks/holdfast/systest/traffic"
 )
@@ -119,7 +120,7 @@ func checkFairness(t *testing.T, processes int, j traffic.Job) (even bool) {
 	s := newStore(t)
 	defer s.server.Kill()
 	j.Store = s.server.URL
-	pause := watchPauses()
+	pause := check.WatchPauses()
 	all, commands := s.takeTurnsIn(t, processes, j)
 	paused := pause()
 
@@ -179,30 +180,6 @@ func overtaken(all []turns) (usual, most int) {
 	}
 	slices.Sort(between)
 	return between[len(between)/2], between[len(between)-1]
-}
-
-// watchPauses returns a function that says for how long this process did not
-// run at the worst, from now until it is called.
-func watchPauses() (pause func() time.Duration) {
-	const tick = time.Millisecond
-	stop, worst := make(chan struct{}), make(chan time.Duration)
-	go func() { // ends with pause, which each caller calls once
-		longest := time.Duration(0)
-		for {
-			began := time.Now()
-			select {
-			case <-time.After(tick):
-				longest = max(longest, time.Since(began)-tick)
-			case <-stop:
-				worst <- longest
-				return
-			}
-		}
-	}()
-	return func() time.Duration {
-		close(stop)
-		return <-worst
-	}
 }
 
 // takeTurnsIn lets crews do the same job at the same time, and returns what

@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
+	"github.com/holdfast-locks/holdfast/systest/check"
 	"github.com/holdfast-locks/holdfast/systest/net"
 	"github.com/holdfast-locks/holdfast/systest/report"
 	"github.com/holdfast-locks/holdfast/systest/soak"
@@ -83,6 +85,7 @@ const runTTL = 3 * time.Second
 type duel struct {
 	between time.Duration // from the last mark of the one to the first of the other
 	exit    time.Duration // from the last mark of the one to the exit of holdfast
+	paused  time.Duration // for how long the machine did nothing meanwhile, at the worst
 }
 
 // fight cuts off the host of a run, and returns when the rival has run.
@@ -93,6 +96,7 @@ func fight(t *testing.T, n *net.Net, a, b, store *net.Host, url string, cut func
 	first := run(t, a, url, append(append([]string{"run", "--ttl", runTTL.String()}, flags...), "job", "--", os.Args[0], marker, ours)...)
 	eventually(t, "the job works", func() bool { _, _, ok := marks(t, ours); return ok })
 	rival := run(t, b, url, "run", "-v", "--ttl", runTTL.String(), "-w", "60", "job", "--", "sh", "-c", `"$0" marks "$1" & sleep 0.3; kill $!`, os.Args[0], theirs).Await("waiting")
+	pause := check.WatchPauses()
 	cut(n, a, store)
 	if cutsAll := len(flags) == 0 && wantStatus == 79; cutsAll {
 		ended, status := first.Wait(patience)
@@ -102,6 +106,7 @@ func fight(t *testing.T, n *net.Net, a, b, store *net.Host, url string, cut func
 		_, last, _ := marks(t, ours)
 		d.exit = ended.Sub(last)
 	}
+	d.paused = pause()
 	n.Heal() // a port that is blocked is so for both
 	if _, status := rival.Wait(patience); status != 0 {
 		t.Errorf("the rival ends with %d: %s", status, rival.Output())
@@ -122,19 +127,23 @@ func TestCutRuns(t *testing.T) {
 			n := net.New(t)
 			store, a, b := n.Host("store"), n.Host("a"), n.Host("b")
 			url, rounds := redisOn(t, store), soak.Count(1, 20)
-			least, longest := time.Hour, time.Duration(0)
+			least, exits, late := time.Hour, []time.Duration{}, 0
 			for range rounds {
 				d := fight(t, n, a, b, store, url, cut, 79)
-				least, longest = min(least, d.between), max(longest, d.exit)
+				least, exits = min(least, d.between), append(exits, d.exit)
+				// The job, what watches it and holdfast come one after another.
+				if d.exit > exitWithin+3*d.paused {
+					late++
+					t.Errorf("holdfast ended %s after its job, want %s; the machine paused for %s", d.exit, exitWithin, d.paused)
+				}
 			}
+			slices.Sort(exits)
 			if least <= 0 {
 				t.Errorf("the rival began %s before the last mark of the job that was cut off", -least)
 			}
-			if longest > exitWithin {
-				t.Errorf("holdfast ended %s after its job, want %s", longest, exitWithin)
-			}
 			report.Row(t, "the host of holdfast run: "+kind, fmt.Sprintf("status 79; the job has ended before that of the rival begins; holdfast ends within %s of its job", exitWithin),
-				"%d runs, TTL %s: the rival began %s after the last mark at the least; holdfast ended %s after it at the most", rounds, runTTL, least.Round(time.Millisecond), longest.Round(time.Millisecond))
+				"%d runs, TTL %s: the rival began %s after the last mark at the least; holdfast ended %s after it (median; at most %s), %d times late but for pauses of the machine",
+				rounds, runTTL, least.Round(time.Millisecond), exits[rounds/2].Round(time.Millisecond), exits[rounds-1].Round(time.Millisecond), late)
 		})
 	}
 }
