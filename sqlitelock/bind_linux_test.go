@@ -45,16 +45,16 @@ func ownMounts() *syscall.SysProcAttr {
 // container may, and not its directory, is refused; by the first path it finds
 // the lock held. The holder loses nothing.
 func TestBindMountOfTheFile(t *testing.T) {
+	other, err := spawnWith(t, ownMounts(), "rival", "")
+	if err != nil {
+		t.Logf("NOT TRIED: this machine starts no process with mounts of its own (%v): run the test as root, or allow user namespaces", err)
+		return
+	}
 	seen := map[string]int{}
 	for range rounds {
 		e := open(t, filepath.Join(t.TempDir(), "locks.db"))
 		req := drivertest.Request("t", time.Hour)
 		drivertest.Granted(t, e, req)
-		other, err := spawnWith(t, ownMounts(), "rival", "")
-		if err != nil {
-			t.Logf("NOT TRIED: this machine starts no process with mounts of its own (%v): run the test as root, or allow user namespaces", err)
-			return
-		}
 		if answer := other.answer("bind " + e.path); answer != "bound" {
 			t.Logf("NOT TRIED: this machine does not let its own root mount a file (%s): run the test as root", answer)
 			return
@@ -62,8 +62,9 @@ func TestBindMountOfTheFile(t *testing.T) {
 		seen[other.tries(e.path+"2")]++
 		seen[other.tries(e.path)]++
 		extend(t, e, req)
-		other.end()
+		check(t, e.Close())
 	}
+	other.end()
 	t.Logf("the rival: %v", seen)
 	if seen["invalid"] != rounds || seen["held"] != rounds {
 		t.Errorf("the rival: %v, want %d invalid and %d held", seen, rounds, rounds)

@@ -53,7 +53,7 @@ func transactions(t testing.TB, e *Engine, f func()) (most, n int) {
 }
 
 // many is as many waiters, holders or dead places as a name has in a test.
-const many = 1500
+const many = 1000
 
 // rowID is the lease ID of row i of those that crowd makes.
 func rowID(i int) driver.LeaseID { return driver.LeaseID(fmt.Sprintf("%032x", i)) }

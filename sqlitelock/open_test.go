@@ -223,8 +223,8 @@ func TestNewerSchema(t *testing.T) {
 func TestDamagedDatabase(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "locks.db")
 	_ = open(t, path).Close()
-	if files, err := filepath.Glob(path + "-*"); err != nil || len(files) != 1 {
-		t.Errorf("files after Close: %v, %v; want the bell only", files, err)
+	if files, err := filepath.Glob(path + "-*"); err != nil || len(files) != 2 {
+		t.Errorf("files after Close: %v, %v; want the bell and the alarm only", files, err)
 	}
 	content, err := os.ReadFile(path)
 	if err != nil {
