@@ -290,7 +290,7 @@ func (c *cell) check(e event, paused func() time.Duration) (late int) {
 		c.t.Errorf("%s: the rival ends with %d", c.shape, got)
 	}
 	if e.name == "STOP" {
-		c.holder.signal(syscall.SIGCONT)
+		c.signal(syscall.SIGCONT)
 		status = c.status()
 	}
 	gaveUp := status == "79" && c.holder != nil && strings.Contains(read(c.t, c.holder.stderr), "the store does not answer")
@@ -379,9 +379,15 @@ func (r *row) deleteKeys() {
 
 func (r *row) signal(sig syscall.Signal) {
 	for _, c := range r.cells {
-		if err := c.holder.cmd.Process.Signal(sig); err != nil && !errors.Is(err, os.ErrProcessDone) {
-			r.t.Error(err)
-		}
+		c.signal(sig)
+	}
+}
+
+// signal sends a signal to holdfast, which may have given up on a busy machine.
+func (c *cell) signal(sig syscall.Signal) {
+	c.t.Helper()
+	if err := c.holder.cmd.Process.Signal(sig); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		c.t.Error(err)
 	}
 }
 

@@ -48,9 +48,9 @@ func (a *app) runCommand() *cobra.Command {
 		Use:   "run [flags] NAME [--] COMMAND [ARGUMENT...]",
 		Short: "Run a command under a lock",
 		Long: `Run takes the lock NAME, runs COMMAND, and gives the lock back. If the store
-cannot be reached any more, the command and its children are stopped before the
-lock can be anybody else's; if somebody breaks the lock, or deletes it in the
-store, within 5 s, or a third of the TTL if that is sooner.
+cannot be reached any more, the command and all that descends from it are
+stopped before the lock can be anybody else's; if somebody breaks the lock, or
+deletes it in the store, within 5 s, or a third of the TTL if that is sooner.
 
 The exit status is the command's own, or 128 + n if signal n ended it, or
   64  wrong arguments                  79   the lock was lost; the command was stopped

@@ -220,8 +220,9 @@ func TTL(o holdfast.AcquireOptions) time.Duration {
 func (w *watch) lostVerdict() error {
 	cause := context.Cause(w.lease.Context())
 	// The library's deadline for MaxHold is earlier than MaxHold by its margin
-	// for clock drift, and by the time that the acquire took.
-	slack := w.margin() + w.KillAfter + TTL(w.Opts)/20 + 100*time.Millisecond
+	// for clock drift, and by the time that the acquire took: on a busy machine,
+	// or far from the store, that is a good part of the TTL.
+	slack := w.margin() + w.KillAfter + TTL(w.Opts)/6 + 100*time.Millisecond
 	if errors.Is(cause, holdfast.ErrMaxHold) || !w.maxEnd.IsZero() && cause == nil && time.Until(w.maxEnd) < slack {
 		return exit.With(exit.MaxHold, fmt.Errorf("%s %q: --max-hold %s is over; the command was stopped", w.verb, w.Name, w.Opts.MaxHold))
 	}
