@@ -70,7 +70,7 @@ type cell struct {
 	holder    *process // nil if it runs in a terminal
 	term      *terminal
 	rival     *process
-	warden    int // of the job; 0 if that is over already
+	warden    *os.Process // of the job; nil if that is over already
 }
 
 // An event ends jobs. It is one of all cells of a row.
@@ -100,6 +100,7 @@ type row struct {
 	server *testsvc.Server
 	proxy  *faultproxy.Proxy // between the server and those who hold the locks
 	cells  []*cell
+	jobs   *atomic.Int64 // all that were run
 	late   *atomic.Int64 // marks beside a rival that a pause of the machine explains
 }
 
@@ -117,19 +118,19 @@ func TestJobDiesWithItsLock(t *testing.T) {
 		e.name, e.statuses = "KILL of the warden, "+e.name, append(e.statuses, "137")
 		e.hit = func(r *row) {
 			for _, c := range r.cells {
-				if c.warden != 0 {
-					kill(r.t, c.warden)
+				if c.warden != nil {
+					_ = c.warden.Kill() // it may have ended meanwhile
 				}
 			}
 			hit(r)
 		}
 		rows = append(rows, e)
 	}
-	var late atomic.Int64
+	var jobs, late atomic.Int64
 	for _, e := range rows {
 		t.Run(e.name, func(t *testing.T) {
 			t.Parallel()
-			r := &row{t: t, event: e, server: testsvc.Redis(t), late: &late}
+			r := &row{t: t, event: e, server: testsvc.Redis(t), jobs: &jobs, late: &late}
 			r.proxy = faultproxy.New(t, r.server.Addr)
 			for range *cells {
 				r.run()
@@ -138,7 +139,7 @@ func TestJobDiesWithItsLock(t *testing.T) {
 	}
 	t.Cleanup(func() {
 		saw := fmt.Sprintf("%d jobs, in %d shapes, ended by %d events: %d marks beside a rival, 0 processes left",
-			len(rows)*len(shapes)**cells, len(shapes), len(rows), late.Load())
+			jobs.Load(), len(shapes), len(rows), late.Load())
 		if late.Load() > 0 {
 			saw += " (the machine was too busy to kill in time)"
 		}
@@ -177,7 +178,10 @@ func (r *row) run() {
 	for i, c := range r.cells {
 		c.await(shapes[i].processes)
 		if pid := c.findHoldfast(r.server.URL); pid != 0 && strings.Contains(r.event.name, "warden") {
-			c.warden = wardenOf(r.t, pid)
+			// What the system may give its number to later is another process.
+			if warden := wardenOf(r.t, pid); warden != 0 {
+				c.warden, _ = os.FindProcess(warden) // never fails
+			}
 		}
 		c.rival = start(r.t, r.server.URL, "run", "-v", "-w", "60", c.name, "--", "sh", "-c",
 			`echo "$HOLDFAST_FENCING_TOKEN $$" >>`+c.dir+`/marks; sleep 0.2`)
@@ -188,6 +192,7 @@ func (r *row) run() {
 	paused := watchPauses(r.t)
 	r.event.hit(r)
 	for _, c := range r.cells {
+		r.jobs.Add(1)
 		r.late.Add(int64(c.check(r.event, paused)))
 	}
 	r.proxy.Heal()

@@ -70,19 +70,23 @@ func (j *job) walkOrphans(visit func(Process)) {
 }
 
 // tell sends sig once to all who are there. Walks are repeated until two in a
-// row find nobody new: who is forked during one of them is found by the next.
+// row find nobody new who was there when the first began: who is given to
+// another parent during one of them is found by the next.
 // Only then is the signal sent, so that what a process starts when it hears of
 // it, to clean up, is left in peace. The jobs within the job are left to their
 // own supervisors, except for what stops and continues everything.
 func (j *job) tell(sig unix.Signal) error {
 	var there []Process
-	seen := map[identity]bool{}
+	seen, began := map[identity]bool{}, uint64(bootTime()/tick)
 	for round, quiet := 0, 0; round < maxRounds && quiet < 2; round++ {
 		quiet++
 		for _, p := range j.audience(sig) {
 			if !seen[p.identity()] {
-				seen[p.identity()], quiet = true, 0
+				seen[p.identity()] = true
 				there = append(there, p)
+				if p.start <= began {
+					quiet = 0
+				}
 			}
 		}
 	}
@@ -98,6 +102,9 @@ func (j *job) tell(sig unix.Signal) error {
 	}
 	return errors.Join(errs...)
 }
+
+// tick is the unit in which the kernel tells when a process began.
+const tick = 10 * time.Millisecond
 
 // maxRounds bounds the walks for a job that never stops forking. KILL gets it.
 const maxRounds = 16
