@@ -103,6 +103,9 @@ func (s *run) begin() {
 	}
 }
 
+// ahead returns what the tokens of a client lack.
+func (s *run) ahead(i int) uint64 { return uint64(s.hosts[i].ahead.Microseconds()) }
+
 func (s *run) roll(n int) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -154,7 +157,7 @@ func (s *run) turn(i int) {
 	}
 	defer cancel()
 	if s.roll(5) == 0 {
-		opts.MinToken = s.minToken() - uint64(s.hosts[i].ahead.Microseconds())
+		opts.MinToken = s.minToken() - s.ahead(i)
 	}
 	s.mu.Lock()
 	before := s.highest[name]
@@ -166,7 +169,7 @@ func (s *run) turn(i int) {
 		s.mu.Unlock()
 		return
 	}
-	s.took(tenure{lease, i, lease.Token() + uint64(s.hosts[i].ahead.Microseconds())}, before)
+	s.took(tenure{lease, i, lease.Token() + s.ahead(i)}, before)
 	time.Sleep(s.ms(1 + 400*(s.roll(4)/3) + 20*s.roll(2)))
 	ctx, cancel = context.WithTimeout(s.ctx, s.ms(200)+time.Second*time.Duration(s.roll(2)))
 	defer cancel()
@@ -237,7 +240,7 @@ func (s *run) end() {
 				s.violation("in the end client %d does not get %s: %v", i, name, err)
 				continue
 			}
-			s.took(tenure{lease, i, lease.Token() + uint64(s.hosts[i].ahead.Microseconds())}, before)
+			s.took(tenure{lease, i, lease.Token() + s.ahead(i)}, before)
 			if err := lease.Release(s.ctx); err != nil {
 				s.violation("in the end: %v", err)
 			}

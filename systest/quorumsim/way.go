@@ -93,33 +93,16 @@ func (h *host) between(least, most int) time.Duration {
 	return time.Duration(least+h.r.IntN(most-least)) * time.Microsecond
 }
 
-// A way is one host's to one member. The host's clock is ahead of the member's;
-// in virtual time there is one clock, so the tokens are moved instead.
+// A way is one host's to one member.
 type way struct {
 	driver.Member
 	host   *host
 	number int
-	ahead  uint64 // of the host's clock to the member's, in microseconds, as a number that wraps; even
 }
 
 // newWay returns h's way to a member whose own clock is off.
-func newWay(h *host, number int, m driver.Member, off time.Duration) *way {
-	return &way{Member: m, host: h, number: number, ahead: uint64((h.ahead - off).Microseconds()) &^ 1}
-}
-
-// there returns a token of the host as the member counts, and here the reverse.
-func (w *way) there(token uint64) uint64 {
-	if token == 0 {
-		return 0
-	}
-	return token + w.ahead
-}
-
-func (w *way) here(token uint64) uint64 {
-	if token == 0 {
-		return 0
-	}
-	return token - w.ahead
+func newWay(h *host, number int, m driver.Member, off time.Duration) driver.Member {
+	return Skew(&way{Member: m, host: h, number: number}, h.ahead-off)
 }
 
 // over sends a request.
@@ -167,32 +150,24 @@ type reply[T any] struct {
 func fails[T any](err error) reply[T] { return reply[T]{err: err} }
 
 func (w *way) Propose(ctx context.Context, req driver.ProposeRequest) (driver.ProposeReply, error) {
-	req.Token, req.Replaces = w.there(req.Token), w.there(req.Replaces)
 	r := over(ctx, w, proposeOp, func(ctx context.Context) (r reply[driver.ProposeReply]) {
 		r.value, r.err = w.Member.Propose(ctx, req)
 		return r
 	}, fails)
-	v := r.value
-	v.Token, v.Counter, v.Clock = w.here(v.Token), w.here(v.Counter), w.here(v.Clock)
-	return v, r.err
+	return r.value, r.err
 }
 
 func (w *way) Withdraw(ctx context.Context, req driver.WithdrawRequest) (uint64, error) {
-	req.Token = w.there(req.Token)
 	r := over(ctx, w, withdrawOp, func(ctx context.Context) (r reply[uint64]) {
 		r.value, r.err = w.Member.Withdraw(ctx, req)
 		return r
 	}, fails)
-	return w.here(r.value), r.err
+	return r.value, r.err
 }
 
 func (w *way) Renew(ctx context.Context, reqs []driver.RenewRequest) []driver.RenewReply {
-	sent := append([]driver.RenewRequest(nil), reqs...)
-	for i := range sent {
-		sent[i].Token = w.there(sent[i].Token)
-	}
-	replies := over(ctx, w, renewOp, func(ctx context.Context) []driver.RenewReply {
-		return w.Member.Renew(ctx, sent)
+	return over(ctx, w, renewOp, func(ctx context.Context) []driver.RenewReply {
+		return w.Member.Renew(ctx, reqs)
 	}, func(err error) []driver.RenewReply {
 		failed := make([]driver.RenewReply, len(reqs))
 		for i := range failed {
@@ -200,8 +175,4 @@ func (w *way) Renew(ctx context.Context, reqs []driver.RenewRequest) []driver.Re
 		}
 		return failed
 	})
-	for i := range replies {
-		replies[i].Token = w.here(replies[i].Token)
-	}
-	return replies
 }
