@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"sync"
 	"time"
@@ -106,11 +107,17 @@ func check(members []driver.Member, o Options) error {
 		return fmt.Errorf("%w Timeout %s: it must not be negative", driver.ErrInvalid, o.Timeout)
 	}
 	for i, m := range members {
-		if m == nil || slices.Contains(members[:i], m) {
+		if m == nil || slices.ContainsFunc(members[:i], func(other driver.Member) bool { return same(m, other) }) {
 			return fmt.Errorf("%w: member %d is nil or in the quorum twice", driver.ErrInvalid, i+1)
 		}
 	}
 	return nil
+}
+
+// same reports whether two members are one. Those that cannot be compared are
+// values of their own.
+func same(a, b driver.Member) bool {
+	return reflect.ValueOf(a).Comparable() && reflect.ValueOf(b).Comparable() && a == b
 }
 
 // Capabilities implements driver.Engine: of the extras a quorum can only break

@@ -63,8 +63,8 @@ func missing(errs []error, quorum, of int, quarantined time.Duration) error {
 	}
 	switch {
 	case quarantined > 0:
-		return fmt.Errorf("%w: a member that lost its data, or is new, grants nothing for another %s: if nobody uses the quorum yet, Admit ends that at once (holdfast doctor --admit)",
-			ErrNoQuorum, quarantined.Round(time.Millisecond))
+		return fmt.Errorf("%w: in quarantine for another %s, because members are new or have lost their data: if nobody uses the quorum yet, holdfast doctor --admit (Engine.Admit) ends that at once",
+			ErrNoQuorum, quarantined.Round(time.Second))
 	case len(errs) > 0:
 		// The text only: what one member says is not what the quorum says.
 		return fmt.Errorf("%w: %d of %d did not take part, the first because: %s", ErrNoQuorum, len(errs), of, errs[0].Error())

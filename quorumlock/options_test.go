@@ -138,3 +138,24 @@ func TestAdmit(t *testing.T) {
 		}
 	})
 }
+
+// uncomparable is a member that the operator == panics for.
+type uncomparable struct {
+	driver.Member
+	_ []int
+}
+
+// TestNewTakesUncomparableMembers: members may be values of any type.
+func TestNewTakesUncomparableMembers(t *testing.T) {
+	var some []driver.Member
+	for _, m := range stores(t, 3) {
+		some = append(some, uncomparable{Member: m})
+	}
+	e, err := quorumlock.New(some, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := e.Close(); err != nil {
+		t.Error(err)
+	}
+}
