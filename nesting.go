@@ -1,6 +1,10 @@
 package holdfast
 
-import "github.com/holdfast-locks/holdfast/driver"
+import (
+	"reflect"
+
+	"github.com/holdfast-locks/holdfast/driver"
+)
 
 // A heldKey is the key of the innermost *Lease of a context.
 type heldKey struct{}
@@ -16,7 +20,7 @@ type heldKey struct{}
 // Without waiting the latter does no harm.
 func (a *acquisition) checkNesting(wait bool) error {
 	for l := a.outer; l != nil; l = l.outer {
-		if l.name != a.req.Name || l.client.engine != a.client.engine || !l.Valid() {
+		if l.name != a.req.Name || !sameStore(l.client, a.client) || !l.Valid() {
 			continue
 		}
 		if wait || l.Mode() == driver.Exclusive || a.req.Mode == driver.Exclusive {
@@ -24,4 +28,10 @@ func (a *acquisition) checkNesting(wait bool) error {
 		}
 	}
 	return nil
+}
+
+// sameStore reports whether two clients have one engine. An engine that cannot
+// be compared, a struct with a map for example, is its own client's only.
+func sameStore(a, b *Client) bool {
+	return a == b || reflect.ValueOf(a.engine).Comparable() && reflect.ValueOf(b.engine).Comparable() && a.engine == b.engine
 }

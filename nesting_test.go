@@ -167,3 +167,19 @@ func TestNestingUnderDowngraded(t *testing.T) {
 		outer.Release(t.Context())
 	})
 }
+
+// An engine that is a struct with a map in it cannot be compared.
+func TestEngineThatCannotBeCompared(t *testing.T) {
+	type byValue struct {
+		driver.Engine
+		_ map[string]int
+	}
+	engine := byValue{Engine: plain{newFaulty()}}
+	c, other := newClient(t, engine, nil), newClient(t, engine, nil)
+	l := mustAcquire(t, c, "a", nil)
+	defer l.Release(t.Context())
+	_, err := c.TryAcquire(l.Context(), "a", nil)
+	wantErr(t, err, holdfast.ErrDeadlock)
+	_, err = other.TryAcquire(l.Context(), "a", nil)
+	wantErr(t, err, holdfast.ErrHeld)
+}

@@ -89,6 +89,20 @@ func lossMutants() []Mutant {
 			FoundBy: []Finder{{".", "TestHeldErrorIsAged"}},
 		},
 		{
+			Name: "engines-are-compared-as-they-are", Invariant: "", File: "nesting.go",
+			Breaks:  "An engine that Go cannot compare makes a nested acquire panic.",
+			Old:     "return a == b || reflect.ValueOf(a.engine).Comparable() && reflect.ValueOf(b.engine).Comparable() && a.engine == b.engine",
+			New:     "return reflect.ValueOf(a).IsValid() && a.engine == b.engine",
+			FoundBy: []Finder{{".", "TestEngineThatCannotBeCompared"}},
+		},
+		{
+			Name: "lease-prints-its-id", Invariant: "", File: "print.go",
+			Breaks:  "A lease that is printed shows the ID with which anybody can release it.",
+			Old:     "return fmt.Sprintf(\"%s lease of %q, token %d\", l.Mode(), l.name, l.token)",
+			New:     "return fmt.Sprintf(\"%s lease of %q, token %d, %s\", l.Mode(), l.name, l.token, l.id)",
+			FoundBy: []Finder{{".", "TestPrintingGivesNoLeaseID"}},
+		},
+		{
 			Name: "release-forgets-extend", Invariant: "", File: "release.go",
 			Breaks:  "A release is repeated for the TTL only, though Extend has made the lease longer.",
 			Old:     "return l.expiry",
