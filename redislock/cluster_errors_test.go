@@ -3,6 +3,7 @@ package redislock
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"strconv"
 	"strings"
@@ -120,26 +121,33 @@ func TestClusterErrors(t *testing.T) {
 	})
 
 	t.Run("ASK and TRYAGAIN", func(t *testing.T) {
-		const ttl = 3 * time.Second
+		const ttl = time.Second
 		client := clusterClientOf(t, c.URL, ttl)
-		lease, err := client.Acquire(t.Context(), "{asked}held", nil)
-		if err != nil {
-			t.Fatal(err)
+		var leases []*holdfast.Lease // some keys go first, some last
+		for i := range 6 {
+			lease, err := client.Acquire(t.Context(), fmt.Sprint("{asked}held-", i), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			leases = append(leases, lease)
 		}
 		first := drivertest.Request("{asked}free", time.Minute)
 		token := drivertest.Granted(t, e, first)
 		drivertest.Release(t, e, first)
 		m := newMigration(t, c, "{asked}")
 		m.begin()
-		m.move(1)
+		m.move(6) // of 13
 		for what, call := range calls(t.Context(), e, "{asked}free") {
 			if what == "list" {
 				continue // it asks each node for what it has
 			}
 			// Recall and forget have one key, which can be asked for.
-			if err := call(); what == "recall" || what == "forget" {
+			switch err := call(); what {
+			case "recall", "forget":
 				wantIs(t, what, err, nil)
-			} else {
+			case "extend": // needs one key too, for an exclusive lease
+				wantIs(t, what, err, driver.ErrLost)
+			default:
 				wantIs(t, what, err, driver.ErrUnavailable)
 				wantText(t, err, "try again later")
 			}
@@ -159,7 +167,15 @@ func TestClusterErrors(t *testing.T) {
 			}
 			done <- err
 		}()
-		time.Sleep(ttl / 2) // more than one renewal of the lease fails meanwhile
+		time.Sleep(3 * ttl)
+		for i, lease := range leases {
+			if !lease.Valid() {
+				t.Errorf("lease %d in the middle of it: %v", i, context.Cause(lease.Context()))
+			}
+			if i%2 == 0 {
+				wantIs(t, "release in the middle of it", lease.Release(t.Context()), nil)
+			}
+		}
 		select {
 		case err := <-done:
 			t.Errorf("in the middle of it: %v", err)
@@ -170,9 +186,12 @@ func TestClusterErrors(t *testing.T) {
 		if err := <-done; err != nil {
 			t.Errorf("acquire that began in the middle of it: %v", err)
 		}
-		time.Sleep(ttl / 2) // beyond what the lease had left
-		if err := lease.Release(t.Context()); err != nil {
-			t.Errorf("release of a lease that was there all the time: %v", err)
+		for i, lease := range leases {
+			if i%2 == 0 {
+				drivertest.Granted(t, e, drivertest.Request(lease.Name(), time.Minute))
+			} else if err := lease.Release(t.Context()); err != nil {
+				t.Errorf("release of a lease that was there all the time: %v", err)
+			}
 		}
 	})
 

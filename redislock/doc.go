@@ -38,7 +38,7 @@
 //	                                  which the key is PR
 //
 // T puts all keys of a name into the slot of the lock itself: it is the hash
-// tag of PN if that has one, else PN, or a number of the same slot if PN
+// tag of PN if that has one, else PN, or zeros and ones of that slot if PN
 // contains a closing brace that ends no hash tag.
 //
 // An exclusive lease is a plain string: lease ID, token, TTL in milliseconds,

@@ -21,7 +21,9 @@ func refusal(code string) (advice string, sentinel error) {
 		return "the server is loading its data: try again later", driver.ErrUnavailable
 	case "MASTERDOWN":
 		return "the server is a replica without its master: use the master's address", driver.ErrUnavailable
-	case "CLUSTERDOWN", "TRYAGAIN":
+	case "TRYAGAIN":
+		return "try again later", errMoving
+	case "CLUSTERDOWN":
 		return "the cluster does not serve this name for now: try again later", driver.ErrUnavailable
 	case "MOVED", "ASK", "CROSSSLOT":
 		return "the server is a node of a Redis Cluster that does not serve this name: use redis+cluster://, or a cluster client with New; if you do, the nodes disagree for now: try again later", driver.ErrUnavailable

@@ -2,7 +2,7 @@ package redislock
 
 import (
 	"fmt"
-	"strconv"
+	"math/bits"
 	"strings"
 
 	"github.com/holdfast-locks/holdfast/driver"
@@ -142,14 +142,46 @@ func slotTag(key string) string {
 	if !strings.Contains(key, "}") {
 		return key
 	}
-	// Rare: braces that are no hash tag, so that the server hashes the whole
-	// key. A number of the same slot is found in about 16,384 steps.
-	want := slot(key)
-	for n := 0; ; n++ {
-		if tag := strconv.Itoa(n); slot(tag) == want {
-			return tag
+	// Rare: braces that are not a hash tag, so that the server hashes the whole
+	// key.
+	return tagOf(slot(key))
+}
+
+// tagOf returns a text of zeros and ones that is in a slot. The checksum is
+// linear: to turn a zero into a one changes it by bits that depend on nothing
+// but the place. Among 16 places there are 14 whose changes together make every
+// slot.
+func tagOf(slot uint16) string {
+	const slots, places = 14, 16 // bits of a slot, digits of the tag
+	text := []byte(strings.Repeat("0", places))
+	zero := crc16(string(text))
+	var changes, digits [slots]uint16 // by their highest bit, and by which digits
+	reduce := func(bits, used uint16) (rest, by uint16) {
+		for b := slots - 1; b >= 0; b-- {
+			if bits>>b&1 == 0 {
+				continue
+			}
+			if changes[b] == 0 {
+				return bits, used
+			}
+			bits, used = bits^changes[b], used^digits[b]
+		}
+		return 0, used
+	}
+	for i := range places {
+		text[i] = '1'
+		change, used := reduce((crc16(string(text))^zero)%(1<<slots), 1<<i)
+		text[i] = '0'
+		if change != 0 {
+			b := bits.Len16(change) - 1
+			changes[b], digits[b] = change, used
 		}
 	}
+	_, used := reduce((slot^zero)%(1<<slots), 0)
+	for i := range places {
+		text[i] += byte(used >> i & 1)
+	}
+	return string(text)
 }
 
 // hashTag returns what the server hashes instead of the whole key: the text

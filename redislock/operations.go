@@ -93,6 +93,8 @@ func (e *Engine) extend(ctx context.Context, reqs []driver.ExtendRequest, group 
 	}
 	for n, i := range group {
 		switch {
+		case isMoving(err):
+			errs[i] = e.extendAlone(ctx, reqs[i], err)
 		case err != nil:
 			errs[i] = err
 		case isMore(items[n]):
@@ -151,6 +153,8 @@ func (e *Engine) release(ctx context.Context, req driver.ReleaseRequest) error {
 		switch {
 		case err != nil && all.ended:
 			return halfDone("released", err) // INVARIANT I6: a repeat goes on
+		case isMoving(err):
+			return e.releaseAlone(ctx, req, err)
 		case err != nil:
 			return err
 		case !all.more:

@@ -31,6 +31,10 @@ var (
 	acquireAllLua string
 	//go:embed extend.lua
 	extendLua string
+	//go:embed extend_alone.lua
+	extendAloneLua string
+	//go:embed release_alone.lua
+	releaseAloneLua string
 	//go:embed refresh.lua
 	refreshLua string
 	//go:embed release.lua
@@ -66,7 +70,7 @@ var (
 // server answers that it does not know the hash, which it does before it runs
 // anything.
 type scripts struct {
-	acquire, acquireAll, extend, refresh, release, downgrade, complete, recall, inspect, inspectRest *rueidis.Lua
+	acquire, acquireAll, extend, refresh, release, downgrade, complete, recall, inspect, inspectRest, extendAlone, releaseAlone *rueidis.Lua
 
 	breakLeases, breaks *rueidis.Lua
 
@@ -96,10 +100,14 @@ func newScripts(foreign bool) scripts {
 		recall:      load(recallLua),
 		inspect:     load(inspectLua),
 		inspectRest: load(inspectRestLua),
-		deposit:     load(vaultLua, depositLua),
-		redeem:      load(vaultLua, redeemLua),
-		peek:        load(vaultLua, peekLua),
-		revoke:      load(vaultLua, revokeLua),
+
+		extendAlone:  load(valueLua, extendAloneLua),
+		releaseAlone: load(valueLua, releaseAloneLua),
+
+		deposit: load(vaultLua, depositLua),
+		redeem:  load(vaultLua, redeemLua),
+		peek:    load(vaultLua, peekLua),
+		revoke:  load(vaultLua, revokeLua),
 	}
 }
 

@@ -50,6 +50,7 @@ func All() []Mutant {
 		redisQueueMutants(),
 		redisBoundMutants(),
 		unheardMutants(),
+		movingMutants(),
 		sqliteMutants(),
 		sqliteQueueMutants(),
 		sqliteFileMutants(),
