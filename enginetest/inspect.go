@@ -35,6 +35,11 @@ func inspectRequirements() []Requirement {
 		Needs:       canQueue,
 		Run:         inspectReportsQueue,
 	}, {
+		Name:        "InspectShowsFirstPlaces",
+		Explanation: "Inspect of a long queue must describe the first ShownPlaces at least, in order, and say how many there are",
+		Needs:       canQueue,
+		Run:         inspectShowsFirst,
+	}, {
 		Name:        "PlaceKeepsHolder",
 		Explanation: "the holder of a place must be stored by value, whole, and given to the lease that is handed over",
 		Needs:       canQueue,
@@ -152,6 +157,26 @@ func (t *T) queueReported(holder driver.AcquireRequest, reqs []driver.AcquireReq
 	}
 	if since := lock.Queue[2].Since; since < 0 || since > t.slack() {
 		t.Errorf("Since = %s of a new place, want next to nothing", since)
+	}
+}
+
+func inspectShowsFirst(t *T) {
+	const behind = 4
+	t.take("a", t.units(400))
+	var first []driver.LeaseID
+	for i := range driver.ShownPlaces + behind {
+		req := forPlace(ask("a", t.units(40)), t.units(4000))
+		t.placed(req, i+1)
+		first = append(first, req.LeaseID)
+	}
+	lock := t.inspect("a")
+	if len(lock.Queue) < driver.ShownPlaces || lock.QueueLength != driver.ShownPlaces+behind {
+		t.Fatalf("%d places shown of %d, want %d of %d", len(lock.Queue), lock.QueueLength, driver.ShownPlaces, driver.ShownPlaces+behind)
+	}
+	for i, w := range lock.Queue {
+		if w.LeaseID != first[i] {
+			t.Fatalf("place %d is not that of request %d", i+1, i+1)
+		}
 	}
 }
 

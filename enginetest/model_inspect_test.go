@@ -64,6 +64,8 @@ func (s *store) describe(name string, n *entry, now time.Time) driver.Lock {
 		slices.Reverse(lock.Queue)
 	}
 	switch s.fault {
+	case "Inspect shows few places":
+		lock.Queue = lock.Queue[:min(len(lock.Queue), 200)]
 	case "Inspect drops the limit":
 		lock.Limit = 0
 	case "Inspect drops the mode":
