@@ -28,13 +28,6 @@ func commandMutants() []Mutant {
 			FoundBy: []Finder{{command, "TestSignalReachesTheGroup"}},
 		},
 		{
-			Name: "run-tells-nested-jobs-twice", Invariant: "", File: "cmd/holdfast/internal/supervise/job_linux.go",
-			Breaks:  "A job within the job gets a signal from both who supervise it.",
-			Old:     "case nested[p.parent] && sig != unix.SIGSTOP && sig != unix.SIGCONT:",
-			New:     "case nested[p.parent] && false:",
-			FoundBy: []Finder{{command, "TestSignalReachesEachOnce"}},
-		},
-		{
 			Name: "run-ends-its-own-children", Invariant: "", File: "cmd/holdfast/internal/supervise/tree.go",
 			Breaks:  "The job is what descends from holdfast, and so are children that it had before.",
 			Old:     "t.job = newJob(t.warden.pid, t.pgid, earlier, c.Mark)",
