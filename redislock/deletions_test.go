@@ -49,14 +49,14 @@ func TestOwnRenewalsAreNotTold(t *testing.T) {
 	shared.Mode = driver.Shared
 	drivertest.Granted(t, e, mine)
 	drivertest.Granted(t, e, shared)
-	for range 20 {
+	for i := range 20 {
 		for _, req := range []driver.AcquireRequest{mine, shared} {
 			if err := extend(t, e, req, time.Hour); err != nil {
 				t.Fatal(err)
 			}
 		}
 		tracking(t, server, "2") // both have been read
-		beside := drivertest.Request("shared", time.Minute)
+		beside := drivertest.Request("shared", time.Duration(i+2)*time.Hour) // the key lasts longer with each
 		beside.Mode = driver.Shared
 		drivertest.Granted(t, other, beside)
 		drivertest.Release(t, other, beside)
