@@ -55,7 +55,7 @@ func TestOwnRenewalsAreNotTold(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		tracking(t, server, "2") // both have been read
+		tracking(t, server, "2")                                             // both have been read
 		beside := drivertest.Request("shared", time.Duration(i+2)*time.Hour) // the key lasts longer with each
 		beside.Mode = driver.Shared
 		drivertest.Granted(t, other, beside)
