@@ -15,7 +15,7 @@ func lineMutants() []Mutant {
 			Breaks:  "A connection that owes an answer is given up although the server answers nobody.",
 			Old:     "switch answers := !l.isHurried() && b.answers(l); {",
 			New:     "switch answers := true; {",
-			FoundBy: []Finder{{"redislock", "TestHungServerKeepsItsConnections"}},
+			FoundBy: []Finder{{"redislock", "TestHungServerKeepsItsConnections"}}, Hang: true,
 		},
 		{
 			Name: "redis-release-stays-unknown", File: "redislock/again.go",
