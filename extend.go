@@ -106,19 +106,19 @@ func (c *Client) sendRenewals(ctx context.Context, sent instant, batch []renewal
 			lost = append(lost, i)
 			continue
 		}
-		errs[i], reports[i] = batch[i].done(sent, err)
+		reports[i], errs[i] = batch[i].done(sent, err)
 	}
 	q := inquiry{client: c} // it takes its time, for which the others do not wait
 	for _, i := range lost {
-		errs[i], reports[i] = batch[i].done(sent, q.cause(ctx, batch[i].lease))
+		reports[i], errs[i] = batch[i].done(sent, q.cause(ctx, batch[i].lease))
 	}
 	return errs, reports
 }
 
 // done notes the answer to a renewal that was sent no earlier than at sent.
-// It returns nil if the lease lasts, or why it does not, and what is to be told
-// of it.
-func (r renewal) done(sent instant, err error) (error, report) {
+// It returns what is to be told of it, and nil if the lease lasts, or why it
+// does not.
+func (r renewal) done(sent instant, err error) (report, error) {
 	l, now := r.lease, r.lease.client.now()
 	l.mu.Lock()
 	l.landLocked()
@@ -140,16 +140,16 @@ func (r renewal) done(sent instant, err error) (error, report) {
 	switch {
 	case live && err == nil:
 		l.client.keeper.update(l)
-		return nil, report{l, event}
+		return report{l, event}, nil
 	case live && isLost(err):
 		told := l.drop(err)
-		return l.lostError(), told
+		return told, l.lostError()
 	case live:
 		l.client.keeper.update(l)
 		event.Kind = RenewFailed
-		return err, report{l, event}
+		return report{l, event}, err
 	}
 	// Too late, whatever the answer: loss is final. INVARIANT I3.
 	told := l.drop(l.expiredCause())
-	return l.lostError(), told
+	return told, l.lostError()
 }

@@ -199,7 +199,7 @@ func TestSilenceIsLookedForEverywhere(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, conn := range map[string]net.Conn{"asked": asked, "idle": idle} {
-		_ = conn.(*line).Conn.SetReadDeadline(time.Now().Add(drivertest.Patience))
+		_ = conn.SetReadDeadline(time.Now().Add(drivertest.Patience))
 		if _, err := conn.Read(make([]byte, 1)); err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
 			t.Errorf("%s: %v", name, err)
 		}

@@ -109,7 +109,7 @@ func broken(stmt *sql.Stmt, name, bootID string, now instant) (known []driver.Br
 		if row.Ago >= driver.BreakMemory {
 			continue
 		}
-		row.Broken.Holder, row.Ago = describe(row.holder), max(row.Ago, 0)
+		row.Holder, row.Ago = describe(row.holder), max(row.Ago, 0)
 		known = append(known, row.Broken)
 	}
 	return known, err

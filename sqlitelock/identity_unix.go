@@ -11,7 +11,7 @@ import (
 const noFollow = syscall.O_NOFOLLOW | syscall.O_NONBLOCK
 
 // links returns how many names a file has.
-func links(info fs.FileInfo) uint64 { return uint64(info.Sys().(*syscall.Stat_t).Nlink) }
+func links(info fs.FileInfo) uint64 { return uint64(info.Sys().(*syscall.Stat_t).Nlink) } //nolint:unconvert // 16 bits on some systems
 
 // ownerOf returns the ID of the user whom a file belongs to.
 func ownerOf(info fs.FileInfo) int { return int(info.Sys().(*syscall.Stat_t).Uid) }

@@ -73,7 +73,7 @@ func (v *view) due() bool { return v.queued() && v.fits(v.head) }
 
 // settled reports whether there is nothing to purge and nobody to serve.
 func (v *view) settled() bool {
-	return !v.stale && !v.due() && !(v.queued() && v.headOnce && v.recorded)
+	return !v.stale && !v.due() && (!v.queued() || !v.headOnce || !v.recorded)
 }
 
 // add counts a lease that was granted to n.

@@ -25,10 +25,10 @@ func ifBreaker(run func(*T)) func(*T) {
 	}
 }
 
-// mustBreak breaks the lease with a token, which must end so many leases.
-func (t *T) mustBreak(name string, token uint64, want int) {
+// mustBreak breaks the lease of a with a token, which must end so many leases.
+func (t *T) mustBreak(token uint64, want int) {
 	t.Helper()
-	req := driver.BreakRequest{ID: driver.NewLeaseID(), Name: name, Token: token, Author: "ada", Reason: "stuck"}
+	req := driver.BreakRequest{ID: driver.NewLeaseID(), Name: "a", Token: token, Author: "ada", Reason: "stuck"}
 	broken, err := t.Member.(driver.Breaker).Break(t.Context(), req)
 	if err != nil || len(broken) != want {
 		t.Fatalf("Break = %+v, %v; want %d leases", broken, err, want)
@@ -37,7 +37,7 @@ func (t *T) mustBreak(name string, token uint64, want int) {
 
 func breakStopsRepair(t *T) {
 	req := t.take("a", t.units(40))
-	t.mustBreak("a", req.Token, 1)
+	t.mustBreak(req.Token, 1)
 	t.free("a")
 	t.lost("repair of a broken lease", t.renew(t.repair(req)).Err)
 	t.vote("the proposal, late", req, driver.VoteRefused)
@@ -49,7 +49,7 @@ func breakStopsRepair(t *T) {
 // breakOfMissing: the others have the lease, and this member never had it.
 func breakOfMissing(t *T) {
 	missing := t.ask("a", t.units(40))
-	t.mustBreak("a", missing.Token, 0)
+	t.mustBreak(missing.Token, 0)
 	t.lost("repair of a lease that was broken elsewhere", t.renew(t.repair(missing)).Err)
 	next := missing
 	next.Token += 2
@@ -58,7 +58,7 @@ func breakOfMissing(t *T) {
 
 func breakFarAhead(t *T) {
 	req := t.take("a", t.units(40))
-	t.mustBreak("a", req.Token+uint64((3*driver.MaxTokenLead).Microseconds()), 0)
+	t.mustBreak(req.Token+uint64((3*driver.MaxTokenLead).Microseconds()), 0)
 	if last := t.inspect("a").LastToken; last != req.Token {
 		t.Errorf("counter %d after a break with a token that no lease can have, want %d", last, req.Token)
 	}
@@ -71,7 +71,7 @@ func breakTells(t *T) {
 	defer stop()
 	req := t.take("a", t.units(40))
 	time.Sleep(t.units(2) + driver.LossStart)
-	t.mustBreak("a", req.Token, 1)
+	t.mustBreak(req.Token, 1)
 	select {
 	case l := <-losses:
 		if l.LeaseID != req.LeaseID || l.Name != "a" || !errors.Is(l.Err, driver.ErrBroken) {

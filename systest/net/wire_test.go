@@ -165,7 +165,7 @@ func TestDelay(t *testing.T) {
 		}
 		time.Sleep(time.Second)
 		synctest.Wait()
-		if fmt.Sprint(e[1].after) != "[40ms 50ms 60ms]" || fmt.Sprint(e[1].marks) != "[0 1 2]" {
+		if !slices.Equal(e[1].after, []time.Duration{40 * time.Millisecond, 50 * time.Millisecond, 60 * time.Millisecond}) || !slices.Equal(e[1].marks, []byte{0, 1, 2}) {
 			t.Errorf("arrived after %v, in the order %v", e[1].after, e[1].marks)
 		}
 		// Those of one instant keep their order. Jitter is between nothing and all.
@@ -174,7 +174,7 @@ func TestDelay(t *testing.T) {
 		}
 		time.Sleep(time.Second)
 		synctest.Wait()
-		if fmt.Sprint(e[0].marks) != "[0 1 2 3 4]" {
+		if !slices.Equal(e[0].marks, []byte{0, 1, 2, 3, 4}) {
 			t.Errorf("in the order %v", e[0].marks)
 		}
 		l.Delay(10*time.Millisecond, 20*time.Millisecond)
@@ -218,7 +218,7 @@ func TestMTU(t *testing.T) {
 	for _, data := range []int{960, 961} {
 		w.Send(e[0].Host, segment(e[0].Host, e[1].Host, 1, 2, ack, byte(data-960), data))
 	}
-	if fmt.Sprint(e[1].marks) != "[0]" {
+	if !slices.Equal(e[1].marks, []byte{0}) {
 		t.Errorf("of packets of 1000 and 1001 bytes these arrived: %v", e[1].marks)
 	}
 }
