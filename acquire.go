@@ -17,9 +17,9 @@ import (
 // Options.RequestTimeout.
 //
 // Without a lease it returns a *HeldError (ErrHeld) when Wait is over, or
-// ErrUnavailable if the store does not answer by then; ctx's
-// error when ctx has ended, ErrDeadlock at once when ctx holds the lock
-// already, or another error of this package. In each case nothing stays
+// ErrUnavailable if the store does not answer by then; ctx's error when ctx has
+// ended, ErrDeadlock at once when ctx holds the lock already, or another error
+// of this package. In each case nothing stays
 // behind: a request whose outcome is unknown is called off in the background,
 // and Close waits for that.
 //
@@ -112,13 +112,14 @@ func (c *Client) newAcquisition(ctx context.Context, name string, opts *AcquireO
 func (a *acquisition) run(ctx context.Context, wait bool) (*Lease, error) {
 	a.client.started() // Close ends us, and waits for what we clean up
 	defer a.client.finished()
+	asked := ctx
 	if wait && a.opts.Wait > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeoutCause(ctx, a.opts.Wait, errWaitOver)
 		defer cancel()
 		a.bound = a.opts.Wait
 	}
-	lease, err := a.attempts(ctx, wait)
+	lease, err := a.attempts(asked, ctx, wait)
 	if err == nil && a.client.isClosed() {
 		_ = lease.Release(ctx) // goes on in the background where it fails
 		err = ErrClosed
@@ -140,18 +141,22 @@ func (a *acquisition) tellAcquired(l *Lease) {
 	a.client.opts.Observer(Event{Kind: Acquired, Name: l.name, LeaseID: l.id, Token: l.token, Took: time.Since(a.began)})
 }
 
-func (a *acquisition) attempts(ctx context.Context, wait bool) (*Lease, error) {
+// attempts makes the first attempt under asked, so that it has the request
+// timeout however short the wait is, and all others under ctx, which ends with
+// the wait.
+func (a *acquisition) attempts(asked, ctx context.Context, wait bool) (*Lease, error) {
 	w := waiter{acquisition: a, waits: wait}
 	if wait {
 		w.ask()
 		defer w.stop()
 	}
 	for {
-		lease, err := w.attempt(ctx)
+		lease, err := w.attempt(asked)
+		asked = ctx
 		switch {
 		case lease != nil:
 			return lease, nil
-		case ctx.Err() != nil:
+		case ctx.Err() != nil && !permanent(err):
 			return nil, a.ended(ctx)
 		case errors.Is(err, ErrHeld):
 			if !wait {

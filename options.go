@@ -57,7 +57,9 @@ type AcquireOptions struct {
 	TTL time.Duration
 
 	// Wait bounds how long Acquire waits for the lock; it then returns a
-	// *HeldError. Zero: until the context ends. TryAcquire ignores it.
+	// *HeldError. However short it is, the first request may take
+	// Options.RequestTimeout. Zero: until the context ends. TryAcquire ignores
+	// it.
 	Wait time.Duration
 
 	// KeepAlive says who extends the lease: the client in the background

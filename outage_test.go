@@ -194,3 +194,27 @@ func TestHeldErrorIsAged(t *testing.T) {
 		})
 	}
 }
+
+// However short the wait, one request has the time to be answered.
+func TestShortWaitHasOneAttempt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		engine := newFaulty()
+		c := newClient(t, engine, &holdfast.Options{RequestTimeout: 5 * time.Second})
+		engine.set(delay(50*time.Millisecond), nil)
+		opts := &holdfast.AcquireOptions{Wait: time.Microsecond}
+		lease, err := c.Acquire(t.Context(), "free", opts)
+		wantErr(t, err, nil)
+		_, err = c.Acquire(t.Context(), "free", opts)
+		wantErr(t, err, holdfast.ErrHeld)
+		wantErr(t, lease.Release(t.Context()), nil)
+
+		// Nor does it last longer than that.
+		engine.set(hang("acquire"), nil)
+		began := time.Now()
+		_, err = c.Acquire(t.Context(), "free", opts)
+		wantErr(t, err, holdfast.ErrUnavailable)
+		if took := time.Since(began); took != 5*time.Second {
+			t.Errorf("a silent store was waited for %s", took)
+		}
+	})
+}

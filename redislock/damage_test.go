@@ -299,8 +299,9 @@ func TestNoRecordIsLeft(t *testing.T) {
 	waiter := queued(t, e, drivertest.Request("t", time.Minute), time.Minute, 1)
 	do(t, admin, "SET t mine")
 	stillWaits(t, e, waiter, 1)
-	if n := number(t, admin, "HLEN", companionKeys("t")[kindDetail]); n != 2 {
-		t.Errorf("without the group: %d fields are left, want 2", n)
+	// The place, the clock, and what is noted of the other client.
+	if n := number(t, admin, "HLEN", companionKeys("t")[kindDetail]); n != 5 {
+		t.Errorf("without the group: %d fields are left, want 5", n)
 	}
 }
 

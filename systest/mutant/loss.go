@@ -75,6 +75,13 @@ func lossMutants() []Mutant {
 			FoundBy: []Finder{{".", "TestOutageIsTold"}},
 		},
 		{
+			Name: "short-wait-has-no-attempt", File: "acquire.go",
+			Breaks:  "A wait that is shorter than a request takes ends without an answer, even if the name is free.",
+			Old:     "lease, err := w.attempt(asked)",
+			New:     "lease, err := w.attempt(ctx)",
+			FoundBy: []Finder{{".", "TestShortWaitHasOneAttempt"}},
+		},
+		{
 			Name: "wait-needs-a-store", Invariant: "", File: "outage.go",
 			Breaks:  "A wait ends early if the store is not there when it begins.",
 			Old:     "if wait && (a.inTheWay != nil || a.bound > 0) {",

@@ -17,7 +17,8 @@ import (
 const openPause = 500 * time.Millisecond
 
 // open opens the store. With --wait it waits for a store that is not there, and
-// takes off a.wait what that took: one limit bounds both waits.
+// takes off a.wait what that took: one limit bounds both waits. The first
+// attempt has its own time, however short the wait is.
 func (a *app) open(ctx context.Context, url string) (driver.Engine, error) {
 	if a.wait == 0 {
 		return store.Open(ctx, url)
@@ -25,14 +26,15 @@ func (a *app) open(ctx context.Context, url string) (driver.Engine, error) {
 	began := time.Now()
 	waiting, cancel := context.WithTimeout(ctx, a.wait)
 	defer cancel()
-	for {
-		engine, err := store.Open(waiting, url)
+	for attempt := ctx; ; attempt = waiting {
+		engine, err := store.Open(attempt, url)
 		if err == nil {
 			a.storeIsBack(time.Since(began))
 			a.wait = max(a.wait-time.Since(began), time.Millisecond)
 			return engine, nil
 		}
-		if !errors.Is(err, driver.ErrUnavailable) && waiting.Err() == nil || ctx.Err() != nil {
+		cutShort := errors.Is(err, context.DeadlineExceeded) && waiting.Err() != nil
+		if !errors.Is(err, driver.ErrUnavailable) && !cutShort || ctx.Err() != nil {
 			return nil, err
 		}
 		a.storeIsAway(err)
