@@ -203,7 +203,9 @@ func TestShortWaitHasOneAttempt(t *testing.T) {
 		engine.set(delay(50*time.Millisecond), nil)
 		opts := &holdfast.AcquireOptions{Wait: time.Microsecond}
 		lease, err := c.Acquire(t.Context(), "free", opts)
-		wantErr(t, err, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
 		_, err = c.Acquire(t.Context(), "free", opts)
 		wantErr(t, err, holdfast.ErrHeld)
 		wantErr(t, lease.Release(t.Context()), nil)
