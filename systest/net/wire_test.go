@@ -255,7 +255,7 @@ func TestQueueIsBounded(t *testing.T) {
 		w, e := newEnds(2)
 		w.Link(e[0].Host, e[1].Host).Delay(time.Second, 0)
 		for range longestQueue + 10 {
-			reaches(w, e[0], e[1], 1, 2, ack)
+			w.Send(e[0].Host, segment(e[0].Host, e[1].Host, 1, 2, ack, 0, 1))
 		}
 		time.Sleep(2 * time.Second)
 		synctest.Wait()
