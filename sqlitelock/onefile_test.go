@@ -76,9 +76,6 @@ func (c *child) answer(command string) string {
 	}
 }
 
-// rounds is how often each case is tried.
-const rounds = 20
-
 // TestOneFileOneLock: whatever somebody does to the files of a database that is
 // in use, no other process gets a lock that is held, and the holder is told of
 // it by its next renewal. INVARIANT I1.

@@ -77,12 +77,12 @@ func TestProtocol(t *testing.T) {
 	}, {
 		name:  "two clients that come back, an empty restart, an early expiry",
 		p:     protocol{clients: 2, tokens: 3, expiries: 1, restarts: 1, returns: 2},
-		light: protocol{clients: 2, tokens: 2, expiries: 1, restarts: 1, returns: 1},
+		light: protocol{clients: 2, tokens: 2, restarts: 1, returns: 1},
 		least: 100_000,
 	}, {
 		name:  "three clients, one comes back, no expiry",
 		p:     protocol{clients: 3, tokens: 3, returns: 1},
-		light: protocol{clients: 3, tokens: 2, returns: 1},
+		light: protocol{clients: 2, tokens: 3, returns: 1},
 		least: 100_000,
 	}}
 	for _, test := range tests {
