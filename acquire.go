@@ -16,6 +16,9 @@ import (
 // Wait a store that fails from the start ends it after about
 // Options.RequestTimeout.
 //
+// Where the store keeps no queue, it lets others go first for up to 250 ms if
+// this client has released the lock just before, and they want it, or may.
+//
 // Without a lease it returns a *HeldError (ErrHeld) when Wait is over, or
 // ErrUnavailable if the store does not answer by then; ctx's error when ctx has
 // ended, ErrDeadlock at once when ctx holds the lock already, or another error
@@ -149,6 +152,9 @@ func (a *acquisition) attempts(asked, ctx context.Context, wait bool) (*Lease, e
 	if wait {
 		w.ask()
 		defer w.stop()
+		if err := w.sleep(ctx, w.courtesy(ctx)); err != nil {
+			return nil, a.ended(ctx)
+		}
 	}
 	for {
 		lease, err := w.attempt(asked)
@@ -200,6 +206,9 @@ func (w *waiter) attempt(ctx context.Context) (*Lease, error) {
 		w.blocked(&reply.InTheWay)
 		if reply.Place > 0 {
 			w.queued = sent
+		}
+		if w.waits {
+			w.client.turns.refused(w.req.Name)
 		}
 		if w.suits != nil {
 			if err := w.suits(reply.Holder); err != nil {

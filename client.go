@@ -20,6 +20,7 @@ type Client struct {
 	bootClock func() time.Duration
 	keeper    keeper
 	usher     usher
+	turns     *turns        // nil if the engine has a queue
 	closing   chan struct{} // closed by Close: waiting ends
 	deafen    func()        // no more messages about losses
 
@@ -49,6 +50,9 @@ func New(engine driver.Engine, opts *Options) (*Client, error) {
 	}
 	c.keeper.init(c)
 	c.usher.init(c)
+	if c.usher.queuer == nil {
+		c.turns = newTurns()
+	}
 	c.deafen = c.hear()
 	return c, nil
 }

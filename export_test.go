@@ -7,3 +7,15 @@ func SetBootClock(c *Client, clock func() time.Duration) {
 	c.bootClock = clock
 	c.keeper.watchSuspensions()
 }
+
+// RecentTurns returns how many names the client remembers for fair turns.
+func RecentTurns(c *Client) (n int) {
+	c.turns.mu.Lock()
+	defer c.turns.mu.Unlock()
+	for _, t := range c.turns.recent {
+		if t.name != "" {
+			n++
+		}
+	}
+	return n
+}

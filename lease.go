@@ -23,6 +23,7 @@ type Lease struct {
 	began  instant        // before the granting request was sent
 	outer  *Lease         // lease of the context that acquired this one, or nil
 	cancel bool           // an old acquire request of this ID may still be under way
+	streak streak         // without a queue: see turns
 
 	ctx context.Context // ends with the lease
 	end context.CancelCauseFunc
@@ -63,7 +64,7 @@ const (
 func (c *Client) newLease(a *acquisition, g grant) (l, ahead *Lease) {
 	l = &Lease{
 		client: c, name: a.req.Name, id: a.req.LeaseID, token: g.token, acked: g.acked, holder: a.req.Holder,
-		opts: a.opts, began: g.began, outer: a.outer, cancel: a.uncertain,
+		opts: a.opts, began: g.began, outer: a.outer, cancel: a.uncertain, streak: c.turns.granted(a.req.Name),
 		mode: a.opts.Mode, deadline: g.deadline, brief: g.brief,
 		progress: g.began.mono, confirmed: g.began.mono,
 		longest: a.longest(), expiry: time.Now().Add(a.longest()),

@@ -37,6 +37,8 @@ func (l *Lease) Release(ctx context.Context) error {
 	}
 	if err := l.release(ctx); err != nil {
 		l.result = opError("release", l.name, err)
+	} else {
+		l.client.turns.released(l)
 	}
 	close(l.released)
 	return l.result

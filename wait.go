@@ -119,6 +119,20 @@ func (w *waiter) pollPause() time.Duration {
 	return pause
 }
 
+// courtesy returns how long to leave the lock to others before the first
+// attempt, where there is no queue: half of the time that is left at most.
+// Do-once work is not wanted twice.
+func (w *waiter) courtesy(ctx context.Context) time.Duration {
+	if w.req.Once {
+		return 0
+	}
+	d := w.client.turns.pause(w.req.Name)
+	if end, ok := ctx.Deadline(); ok && d > 0 {
+		d = min(d, time.Until(end)/2)
+	}
+	return d
+}
+
 // await waits in the queue, where the usher renews the place.
 func (w *waiter) await(ctx context.Context) (*Lease, error) {
 	usher := &w.client.usher

@@ -307,6 +307,7 @@ func TestPollingWithoutQueue(t *testing.T) {
 		l = granted(t, waiting).lease
 		l.Release(t.Context())
 
+		time.Sleep(time.Second) // others have had their chance
 		foreign(t, engine, "a", 100*time.Millisecond)
 		start = time.Now()
 		l = granted(t, enqueue(t.Context(), c, "a", nil)).lease

@@ -44,6 +44,7 @@ func All() []Mutant {
 		leaseMutants(),
 		lossMutants(),
 		waiterMutants(),
+		turnsMutants(),
 		workMutants(),
 		memlockMutants(),
 		redisLeaseMutants(),
