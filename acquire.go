@@ -140,6 +140,15 @@ func (a *acquisition) tellRefused(err error) {
 	a.client.opts.Observer(Event{Kind: Refused, Name: a.req.Name, LeaseID: a.req.LeaseID, Took: time.Since(a.began), Err: err})
 }
 
+// tellWaiting tells, once, that somebody is in the way, even if the wait is over
+// already.
+func (w *waiter) tellWaiting() {
+	if !w.told {
+		w.told = true
+		w.client.opts.Observer(Event{Kind: Waiting, Name: w.req.Name, LeaseID: w.req.LeaseID, Err: w.heldError(0)})
+	}
+}
+
 func (a *acquisition) tellAcquired(l *Lease) {
 	a.client.opts.Observer(Event{Kind: Acquired, Name: l.name, LeaseID: l.id, Token: l.token, Took: time.Since(a.began)})
 }
@@ -159,6 +168,9 @@ func (a *acquisition) attempts(asked, ctx context.Context, wait bool) (*Lease, e
 	for {
 		lease, err := w.attempt(asked)
 		asked = ctx
+		if wait && errors.Is(err, ErrHeld) {
+			w.tellWaiting()
+		}
 		switch {
 		case lease != nil:
 			return lease, nil

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -199,7 +200,12 @@ func TestHeldErrorIsAged(t *testing.T) {
 func TestShortWaitHasOneAttempt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		engine := newFaulty()
-		c := newClient(t, engine, &holdfast.Options{RequestTimeout: 5 * time.Second})
+		var waited atomic.Int64
+		c := newClient(t, engine, &holdfast.Options{RequestTimeout: 5 * time.Second, Observer: func(e holdfast.Event) {
+			if e.Kind == holdfast.Waiting {
+				waited.Add(1)
+			}
+		}})
 		engine.set(delay(50*time.Millisecond), nil)
 		opts := &holdfast.AcquireOptions{Wait: time.Microsecond}
 		lease, err := c.Acquire(t.Context(), "free", opts)
@@ -208,6 +214,9 @@ func TestShortWaitHasOneAttempt(t *testing.T) {
 		}
 		_, err = c.Acquire(t.Context(), "free", opts)
 		wantErr(t, err, holdfast.ErrHeld)
+		if waited.Load() != 1 {
+			t.Errorf("the Observer was told %d times that somebody waits", waited.Load())
+		}
 		wantErr(t, lease.Release(t.Context()), nil)
 
 		// Nor does it last longer than that.

@@ -61,10 +61,6 @@ func (w *waiter) pause(ctx context.Context) (*Lease, error) {
 		return nil, w.sleep(ctx, w.failing.next(backoffLast))
 	}
 	w.failing = backoff{}
-	if !w.told {
-		w.told = true
-		w.client.opts.Observer(Event{Kind: Waiting, Name: w.req.Name, LeaseID: w.req.LeaseID, Err: w.heldError(0)})
-	}
 	if w.inTheWay.Place == 0 {
 		return nil, w.sleep(ctx, w.pollPause())
 	}
