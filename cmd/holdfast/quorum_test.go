@@ -194,6 +194,11 @@ func TestDoctorGroups(t *testing.T) {
 	t.Parallel()
 	g := testsvc.Sentinel(t, "--appendonly", "yes")
 	status, stdout, stderr := run(t, g.URL, "doctor")
+	if status != 1 || strings.Count(stdout, "\nwarn  replicas ") != 1 || !strings.Contains(stdout, "min-replicas-to-write 1") {
+		t.Errorf("a master that may go on without replicas: status %d\n%s%s", status, stdout, stderr)
+	}
+	redis(t, g.Master(), "CONFIG", "SET", "min-replicas-to-write", "1")
+	status, stdout, stderr = run(t, g.URL, "doctor")
 	if status != 0 || strings.Count(stdout, "\nok  replicas ") != 1 || strings.Count(stdout, "ok  server ") != 3 ||
 		!strings.Contains(stdout, "3 of 3 name the master") {
 		t.Errorf("sentinel: status %d\n%s%s", status, stdout, stderr)
