@@ -78,16 +78,28 @@ func startShell(t *testing.T, store, script string) *process {
 // parentOf returns the parent of a process.
 func parentOf(t *testing.T, pid int) int {
 	t.Helper()
+	parent, err := strconv.Atoi(stat(t, pid)[1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return parent
+}
+
+// stateOf returns what a process does, as in proc(5).
+func stateOf(t *testing.T, pid int) string {
+	t.Helper()
+	return stat(t, pid)[0]
+}
+
+// stat returns what the kernel says of a process, from its state on.
+func stat(t *testing.T, pid int) []string {
+	t.Helper()
 	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
 		t.Fatal(err)
 	}
 	_, rest, _ := strings.Cut(string(data), ") ")
-	parent, err := strconv.Atoi(strings.Fields(rest)[1])
-	if err != nil {
-		t.Fatal(err)
-	}
-	return parent
+	return strings.Fields(rest)
 }
 
 // TestSignalReachesEachOnce sends TERM to holdfast. Everybody of the job gets
@@ -218,19 +230,23 @@ func TestKilledCommandLeavesNothing(t *testing.T) {
 
 // TestContinuedRightAfterTheWarden continues holdfast as soon as the warden has
 // killed its job. The status must say that the lock was lost, and so must a
-// message.
+// message: it sees at once that the command has ended and that nobody is left.
 func TestContinuedRightAfterTheWarden(t *testing.T) {
 	t.Parallel()
-	for range 3 {
-		p := start(t, sqlite(t), "run", "--ttl", "600ms", "job", "--", "sh", "-c", "echo $$ >$0; exec sleep 60", filepath.Join(t.TempDir(), "pid"))
-		pid := pidIn(t, p.cmd.Args[len(p.cmd.Args)-1])
-		p.signal(syscall.SIGSTOP)
-		eventually(t, "the warden has killed the command", func() bool { return !alive(t, pid) })
-		p.signal(syscall.SIGCONT)
-		p.want(79)
-		if text := read(t, p.stderr); !strings.Contains(text, `run "job": `) {
-			t.Errorf("it says %q", text)
-		}
+	for i := range 8 {
+		t.Run(strconv.Itoa(i), func(t *testing.T) {
+			t.Parallel()
+			file := filepath.Join(t.TempDir(), "pid")
+			p := start(t, sqlite(t), "run", "--ttl", "600ms", "job", "--", "sh", "-c", "echo $$ >$0; exec sleep 60", file)
+			pid := pidIn(t, file)
+			p.signal(syscall.SIGSTOP)
+			eventually(t, "the warden has killed the command", func() bool { return !alive(t, pid) })
+			p.signal(syscall.SIGCONT)
+			p.want(79)
+			if text := read(t, p.stderr); !strings.Contains(text, `run "job": `) {
+				t.Errorf("it says %q", text)
+			}
+		})
 	}
 }
 
@@ -270,6 +286,28 @@ func TestStoppedWardenIsContinued(t *testing.T) {
 	}
 	h.finish()
 	h.want(0)
+}
+
+// TestWaitingWardenIsReplaced: what happens to the warden of a run that has no
+// lock yet is no reason not to run the command.
+func TestWaitingWardenIsReplaced(t *testing.T) {
+	t.Parallel()
+	for what, sig := range map[string]syscall.Signal{"killed": syscall.SIGKILL, "stopped": syscall.SIGSTOP} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			store := sqlite(t)
+			h := hold(t, store, "job")
+			p := enqueue(t, 1, store, "job", "job", "--", "sh", "-c", "exit 5")
+			warden := wardenOf(t, p.cmd.Process.Pid)
+			if err := syscall.Kill(warden, sig); err != nil {
+				t.Fatal(err)
+			}
+			eventually(t, "the signal has reached the warden", func() bool { return strings.ContainsAny(stateOf(t, warden), "ZT") })
+			h.finish()
+			h.want(0)
+			p.want(5)
+		})
+	}
 }
 
 // TestSignalToTheParent: the command's parent is the warden, and whoever sends

@@ -51,9 +51,30 @@ func commandMutants() []Mutant {
 		{
 			Name: "warden-wastes-the-margin", Invariant: "I3", File: "cmd/holdfast/internal/runner/watch.go",
 			Breaks:  "A warden whose holdfast is stopped uses half of the time that there is to kill the job.",
-			Old:     "w.lease.Deadline().Add(-w.margin())",
-			New:     "w.lease.Deadline().Add(-w.margin() / 2)",
+			Old:     "lease.Deadline().Add(-Margin(j.Opts))",
+			New:     "lease.Deadline().Add(-Margin(j.Opts) / 2)",
 			FoundBy: []Finder{{"cmd/holdfast/internal/runner", "TestWardenHasTheWholeMargin"}},
+		},
+		{
+			Name: "run-overlooks-what-ended-while-it-was-stopped", Invariant: "I4", File: "cmd/holdfast/internal/runner/watch.go",
+			Breaks:  "A holdfast that is continued when its warden has killed the job does not look why the command has ended.",
+			Old:     "if w.exited != nil { // both",
+			New:     "if false { // both",
+			FoundBy: []Finder{{command, "TestContinuedRightAfterTheWarden"}},
+		},
+		{
+			Name: "warden-learns-late-when-to-kill", Invariant: "I3", File: "cmd/holdfast/internal/supervise/warden.go",
+			Breaks:  "If holdfast is stopped in the instant in which its command starts, nobody ends the job.",
+			Old:     "if !c.KillAt.IsZero() {",
+			New:     "if false {",
+			FoundBy: []Finder{{"cmd/holdfast/internal/supervise", "TestKillAtNeedsNoMoreOrders"}},
+		},
+		{
+			Name: "run-needs-its-first-warden", Invariant: "", File: "cmd/holdfast/internal/supervise/tree.go",
+			Breaks:  "A run whose warden was killed while it waited for the lock does not run its command.",
+			Old:     "if s.err == nil && s.warden.hasEnded() {",
+			New:     "if s.err != nil && s.warden.hasEnded() {",
+			FoundBy: []Finder{{command, "TestWaitingWardenIsReplaced"}},
 		},
 		{
 			Name: "warden-sleeps-with-the-machine", Invariant: "I8", File: "cmd/holdfast/internal/supervise/guard.go",

@@ -26,8 +26,9 @@ func (a *app) breakCommand() *cobra.Command {
 and opens a name that --min-hold keeps closed. The first of the queue has the
 lock at once. A holder that can be reached is told at once who broke the lock, and
 why: holdfast run then stops its command, with status 79. One that cannot finds
-out with its next renewal, within a third of its TTL. Until its command has
-stopped two may be at work; only a resource that checks fencing tokens is safe.
+out with its next renewal, within 5 s, or a third of its TTL if that is sooner.
+Until its command has stopped two may be at work; only a resource that checks
+fencing tokens is safe.
 
 Author and reason are kept with the name for 24 hours: holdfast show prints them.
 

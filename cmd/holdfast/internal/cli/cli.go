@@ -19,7 +19,6 @@ import (
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/exit"
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/outbox"
-	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/runner"
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/store"
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/supervise"
 	"github.com/holdfast-locks/holdfast/driver"
@@ -28,6 +27,9 @@ import (
 // closeTimeout bounds how long the program waits at its end for requests that
 // have to be called off.
 const closeTimeout = 3 * time.Second
+
+// awayTimeout is the same where the store does not answer.
+const awayTimeout = 100 * time.Millisecond
 
 // An app is one run of the program.
 type app struct {
@@ -43,6 +45,9 @@ type app struct {
 
 // Main runs the program and returns its exit status.
 func Main(args []string, getenv func(string) string, stdout, stderr io.Writer) int {
+	if len(args) == 3 && args[0] == supervise.WardenCommand {
+		return warden(args[1], args[2])
+	}
 	a := &app{getenv: getenv, stdout: stdout, messages: outbox.New(stderr)}
 	defer a.messages.Close()
 	root := a.rootCommand()
@@ -93,28 +98,21 @@ Stores (--store, or HOLDFAST_STORE in the environment):
 	root.Version = currentVersion().String()
 	root.SetVersionTemplate("{{.Version}}\n")
 	root.PersistentFlags().StringVar(&a.storeURL, "store", "", "`URL` of the store (default: $HOLDFAST_STORE, or a file of yours)")
-	root.AddCommand(wardenCommand(), a.runCommand(), a.onceCommand(), a.tokenCommand(), a.checkCommand(), a.showCommand(), a.listCommand(),
+	root.AddCommand(a.runCommand(), a.onceCommand(), a.tokenCommand(), a.checkCommand(), a.showCommand(), a.listCommand(),
 		a.breakCommand(), a.versionCommand(), a.doctorCommand())
 	return root
 }
 
-// wardenCommand is what run starts its command with. Its arguments are the
-// numbers of two pipes.
-func wardenCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:    supervise.WardenCommand,
-		Hidden: true,
-		Args:   cobra.ExactArgs(2),
-		RunE: func(_ *cobra.Command, args []string) error {
-			orders, err1 := strconv.Atoi(args[0])
-			reports, err2 := strconv.Atoi(args[1])
-			if err := errors.Join(err1, err2); err != nil {
-				return usage("%s: %w", supervise.WardenCommand, err)
-			}
-			supervise.Warden(orders, reports)
-			return nil
-		},
+// warden is what run starts its command with. The arguments are the numbers of
+// two pipes. It has no use for flags and help, which take their time.
+func warden(orders, reports string) int {
+	o, err1 := strconv.Atoi(orders)
+	r, err2 := strconv.Atoi(reports)
+	if err1 != nil || err2 != nil {
+		return exit.Usage
 	}
+	supervise.Warden(o, r)
+	return exit.OK
 }
 
 // usage returns an error for wrong arguments.
@@ -140,7 +138,7 @@ func (a *app) withClient(ctx context.Context, observer holdfast.Observer, f func
 	err = f(client, url)
 	limit := closeLimit(err)
 	if a.away.Load() { // nothing can be called off now
-		limit = min(limit, runner.LateClose)
+		limit = min(limit, awayTimeout)
 	}
 	closeWithin(context.WithoutCancel(ctx), limit, client, engine)
 	return err
@@ -149,7 +147,7 @@ func (a *app) withClient(ctx context.Context, observer holdfast.Observer, f func
 // closeWithin closes a client and its engine. After the limit it leaves that to
 // the end of the program; what is left in the store ends with its TTL.
 func closeWithin(ctx context.Context, limit time.Duration, client *holdfast.Client, engine driver.Engine) {
-	if limit == 0 {
+	if limit <= 0 {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, limit)
@@ -166,16 +164,18 @@ func closeWithin(ctx context.Context, limit time.Duration, client *holdfast.Clie
 	}
 }
 
-// closeLimit is for how long the client may be closed after err; 0 if it must
-// not be, because that gives back what it holds.
+// closeLimit is for how long the client may be closed after err; 0 or less if it
+// must not be: that would give back what it holds, or there is no time.
 func closeLimit(err error) time.Duration {
 	var e *exit.Error
 	switch {
 	case !errors.As(err, &e):
 	case e.KeepLock:
 		return 0
+	case !e.EndBy.IsZero():
+		return time.Until(e.EndBy)
 	case e.Status == exit.Lost:
-		return runner.LateClose
+		return awayTimeout
 	case e.Status > exit.Signal(0): // whoever sent it is waiting
 		return time.Second
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/exit"
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/runner"
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/store"
+	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/supervise"
 	"github.com/holdfast-locks/holdfast/driver"
 )
 
@@ -113,6 +114,8 @@ func (a *app) run(cmd *cobra.Command, f *runFlags, args []string) error {
 		}
 	}
 	a.quiet, a.wait = f.quiet, job.Opts.Wait
+	job.Start = supervise.Prepare(nil) // it starts while the store is opened and the lock acquired
+	defer job.Start.Close()
 	err = a.withClient(cmd.Context(), a.observer(f, job.Status), func(c *holdfast.Client, url string) error {
 		job.Opts.Wait = a.wait
 		job.Client, job.Store = c, store.Public(url)

@@ -4,6 +4,7 @@ package exit
 
 import (
 	"errors"
+	"time"
 
 	"github.com/holdfast-locks/holdfast"
 )
@@ -37,6 +38,10 @@ type Error struct {
 	// KeepLock says that the lock must not be given back, because there is
 	// still somebody at work under it.
 	KeepLock bool
+
+	// EndBy is when the program should have ended, whatever there is to clean
+	// up in the store; zero if there is no hurry.
+	EndBy time.Time
 }
 
 func (e *Error) Error() string {

@@ -57,11 +57,12 @@ func list(processes []supervise.Process) string {
 	return strings.Join(names, ", ")
 }
 
-// After a loss the program ends no later than 300 ms after the job: most likely
-// the store is out of reach, and the lock is somebody else's or free soon anyhow.
 const (
-	lateRelease = 100 * time.Millisecond // for the release
-	LateClose   = 100 * time.Millisecond // for what the client has to clean up
+	// lateEnd is how long all may take, release and clean-up, after a job that
+	// was lost: most likely the store is out of reach, and the lock is somebody
+	// else's or free soon anyhow. It leaves a busy machine as much again of the
+	// 300 ms that are promised.
+	lateEnd = 150 * time.Millisecond
 
 	// maxHoldRelease bounds the release after --max-hold: the store is well, but
 	// the lease is about to end by itself.
@@ -79,7 +80,7 @@ func (w *watch) end(ctx context.Context) error {
 	}
 	if w.verdict != nil {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, w.releaseLimit())
+		ctx, cancel = context.WithDeadline(ctx, endBy(w.verdict))
 		defer cancel()
 	}
 	lost := w.release(ctx, w.lease)
@@ -96,13 +97,20 @@ func (w *watch) end(ctx context.Context) error {
 	return &exit.Error{Status: status}
 }
 
-// releaseLimit is how long a release may take after the job had to be stopped.
-func (w *watch) releaseLimit() time.Duration {
+// endBy returns when a release must be over after the job had to be stopped, and
+// sets that as the end of the whole program after a loss. It is called once, when
+// the job is gone.
+func endBy(verdict error) time.Time {
 	var e *exit.Error
-	if errors.As(w.verdict, &e) && e.Status == exit.MaxHold {
-		return maxHoldRelease
+	isOwn := errors.As(verdict, &e)
+	if isOwn && e.Status == exit.MaxHold {
+		return time.Now().Add(maxHoldRelease)
 	}
-	return lateRelease
+	by := time.Now().Add(lateEnd)
+	if isOwn {
+		e.EndBy = by
+	}
+	return by
 }
 
 // notEnded says which processes could not be killed, if there are any. The lock

@@ -96,7 +96,7 @@ func (o *once) await(ctx context.Context) (result holdfast.OnceResult, ended sys
 		case err := <-o.stuck:
 			return result, 0, err
 		case verdict = <-o.stopped:
-			late = time.After(lateRelease)
+			late = time.After(time.Until(endBy(verdict)))
 		case <-late:
 			return result, ended, verdict
 		case <-done:
@@ -171,9 +171,7 @@ func (o *once) run(lease *holdfast.Lease) (verdict, err error) {
 	if err != nil {
 		return nil, err
 	}
-	tree, err := supervise.Start(supervise.Command{
-		Path: o.Path, Args: o.Args, Env: environment(os.Environ(), o.Job, lease), Mark: mark(lease), Signals: o.signals, Stdout: stdout,
-	})
+	tree, err := supervise.Prepare(stdout).Run(o.command(lease, o.signals, stdout))
 	_ = stdout.Close() // of a pipe, and the command has its own
 	if err != nil {
 		output.end()

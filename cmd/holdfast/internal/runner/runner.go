@@ -36,8 +36,9 @@ type Job struct {
 	Opts   holdfast.AcquireOptions
 	Store  string // URL without credentials, for the command's environment
 
-	Path      string   // the command's file; see LookPath
-	Args      []string // the command and its arguments
+	Start     *supervise.Start // starts the command; not of a OnceJob
+	Path      string           // the command's file; see LookPath
+	Args      []string         // the command and its arguments
 	OnLost    OnLost
 	KillAfter time.Duration // between TERM and KILL
 	Busy      int           // status if somebody else has the lock
@@ -62,9 +63,7 @@ func Run(ctx context.Context, j Job) error {
 	}
 	acquired := time.Now()
 	j.Status.acquired(lease)
-	tree, err := supervise.Start(supervise.Command{
-		Path: j.Path, Args: j.Args, Env: environment(os.Environ(), j, lease), Mark: mark(lease), Signals: signals,
-	})
+	tree, err := j.Start.Run(j.command(lease, signals, nil))
 	if err != nil {
 		j.release(ctx, lease)
 		return exit.With(execStatus(err), fmt.Errorf("run %s: %w", j.Args[0], err))
@@ -73,6 +72,17 @@ func Run(ctx context.Context, j Job) error {
 	w.loop()
 	tree.Close()
 	return w.end(ctx)
+}
+
+// command is what is run under lease.
+func (j Job) command(lease *holdfast.Lease, signals chan<- os.Signal, stdout *os.File) supervise.Command {
+	c := supervise.Command{
+		Path: j.Path, Args: j.Args, Env: environment(os.Environ(), j, lease), Mark: mark(lease), Stdout: stdout, Signals: signals,
+	}
+	if j.OnLost != Ignore {
+		c.KillAt = j.killBy(lease)
+	}
+	return c
 }
 
 // acquire takes the lock. A signal that asks to end ends the wait.

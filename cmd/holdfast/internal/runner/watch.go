@@ -61,6 +61,9 @@ func (w *watch) loop() {
 	for w.refused == nil {
 		select {
 		case <-w.tree.Gone():
+			if w.exited != nil { // both came while this process was stopped
+				w.commandEnded()
+			}
 			return
 		case <-w.exited:
 			w.exited = nil
@@ -153,7 +156,7 @@ func (w *watch) tick() {
 	}
 	if left := w.left() - lead; left > 0 {
 		if w.OnLost != Ignore {
-			w.tree.Until(w.killBy())
+			w.tree.Until(w.killBy(w.lease))
 		}
 		// Often enough for the warden to know of each renewal in good time.
 		w.timer.Reset(min(left, TTL(w.Opts)/4, lookEvery))
@@ -198,7 +201,7 @@ func (w *watch) margin() time.Duration { return Margin(w.Opts) }
 
 // killBy is when the warden kills the job if this process has not moved that
 // instant: as early as this process would.
-func (w *watch) killBy() time.Time { return w.lease.Deadline().Add(-w.margin()) }
+func (j Job) killBy(lease *holdfast.Lease) time.Time { return lease.Deadline().Add(-Margin(j.Opts)) }
 
 // Margin is the part of the TTL that is left when the job must be gone.
 func Margin(o holdfast.AcquireOptions) time.Duration {

@@ -19,7 +19,7 @@ func TestWardenHasTheWholeMargin(t *testing.T) {
 		t.Fatal(err)
 	}
 	w := &watch{Job: Job{Opts: opts}, lease: lease}
-	if got, want := lease.Deadline().Sub(w.killBy()), 500*time.Millisecond; got != want {
+	if got, want := lease.Deadline().Sub(w.killBy(lease)), 500*time.Millisecond; got != want {
 		t.Errorf("%s are left to kill the job, want %s", got, want)
 	}
 }

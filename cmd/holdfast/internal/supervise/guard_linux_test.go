@@ -2,6 +2,7 @@ package supervise
 
 import (
 	"bufio"
+	"fmt"
 	"os"
 	"os/exec"
 	"syscall"
@@ -129,5 +130,40 @@ func TestEncodeCommand(t *testing.T) {
 	}
 	if line, _ := r.ReadString('\n'); line != "until 5\n" {
 		t.Errorf("the next order is %q", line)
+	}
+}
+
+// TestKillAtNeedsNoMoreOrders: a supervisor may be stopped as soon as it has
+// sent the command. What it has sent by then must be enough to end the job.
+func TestKillAtNeedsNoMoreOrders(t *testing.T) {
+	ordersEnd, orders, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	reports, reportsEnd, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _, _, _, _ = ordersEnd.Close(), orders.Close(), reports.Close(), reportsEnd.Close() }()
+	if _, err := reportsEnd.WriteString("started 7\n"); err != nil {
+		t.Fatal(err)
+	}
+	w := &warden{orders: orders, reports: bufio.NewReader(reports)}
+	at := time.Now().Add(20 * time.Second)
+	if pgid, err := w.run(Command{Path: "/bin/x", Args: []string{"x"}, KillAt: at}); pgid != 7 || err != nil {
+		t.Fatalf("it runs as %d (%v)", pgid, err)
+	}
+	_ = orders.Close() // nothing more will come
+	r := bufio.NewReader(ordersEnd)
+	if _, err := decodeCommand(r); err != nil {
+		t.Fatal(err)
+	}
+	line, _ := r.ReadString('\n')
+	var limit time.Duration
+	if _, err := fmt.Sscanf(line, "until %d\n", &limit); err != nil {
+		t.Fatalf("%q: %v", line, err)
+	}
+	if left := limit - bootTime(); left < 10*time.Second || left > 20*time.Second {
+		t.Errorf("the job is killed in %s, want 20 s", left)
 	}
 }

@@ -10,13 +10,14 @@
 // else is. On other systems the job is the command's process group.
 //
 // A process can supervise one job at a time, and must not start other children
-// meanwhile: Start makes it the reaper of all its children.
+// meanwhile: Run makes it the reaper of all its children.
 package supervise
 
 import (
 	"errors"
 	"os"
 	"os/signal"
+	"slices"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -38,6 +39,10 @@ type Command struct {
 	Mark string
 
 	Stdout *os.File // nil: this process's
+
+	// KillAt is what Tree.Until is told later, for a process that is stopped in
+	// the instant in which the command starts; zero: no end.
+	KillAt time.Time
 
 	// Signals gets SIGTSTP, from when the command is started, and what the
 	// command sends to its parent; see Tree.Suspend.
@@ -67,29 +72,57 @@ type ending struct {
 	cut       bool // the warden had begun to kill the job
 }
 
-// Start runs the command. The whole job is killed when this process ends before
-// Close, however that comes about. If this process is in the foreground of the
-// terminal on its standard input, the command's group takes over the foreground.
+// A Start is a warden that waits for its command. It takes some milliseconds to
+// be there, in which the caller can do other things. It must be run or closed.
+type Start struct {
+	warden *warden
+	err    error // there is no warden
+}
+
+// Prepare starts a warden for a command with standard output stdout; nil: this
+// process's.
+func Prepare(stdout *os.File) *Start {
+	s := &Start{}
+	s.warden, s.err = startWarden(stdout)
+	return s
+}
+
+// Close ends a warden that has run nothing. It does nothing otherwise.
+func (s *Start) Close() {
+	if s.err == nil {
+		_ = s.warden.orders.Close()
+	}
+}
+
+// Run runs the command. The whole job is killed when this process ends before
+// Tree.Close, however that comes about. If this process is in the foreground of
+// the terminal on its standard input, the command's group takes over the
+// foreground.
 //
 // The error is that of fork or exec; nothing runs then.
-func Start(c Command) (*Tree, error) {
+func (s *Start) Run(c Command) (*Tree, error) {
+	if s.err == nil && s.warden.hasEnded() { // somebody has killed it meanwhile
+		s.Close()
+		*s = *Prepare(c.Stdout)
+	}
+	if s.err != nil {
+		return nil, s.err
+	}
 	t := &Tree{
 		signals: c.Signals,
 		tty:     findTerminal(),
+		warden:  s.warden,
 		exited:  make(chan struct{}),
 		gone:    make(chan struct{}),
 		stopped: make(chan struct{}, 1),
 	}
 	adoptOrphans() // should the warden die, they come to this process
-	earlier := children()
+	earlier := slices.DeleteFunc(children(), func(p Process) bool { return p.PID == t.warden.pid })
 	t.catchStop() // Ctrl-Z from the command's first instant on
-	var err error
-	if t.warden, err = startWarden(c); err != nil {
-		return nil, err
-	}
 	r := &reaper{warden: t.warden.pid, wardenDead: make(chan struct{}), childless: make(chan struct{})}
 	go r.reap() // ends with the last child, or with this process
-	if t.pgid, err = t.warden.started(); err != nil {
+	var err error
+	if t.pgid, err = t.warden.run(c); err != nil {
 		t.warden.dismiss()
 		return nil, err
 	}

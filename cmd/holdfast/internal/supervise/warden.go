@@ -53,11 +53,11 @@ type report struct {
 	n    int
 }
 
-// startWarden starts a warden, and gives it the command to run. It leads a
-// group of its own, so that what is meant for our group or for the command's
+// startWarden starts a warden for a command with standard output stdout. It
+// leads a group of its own, so that what is meant for our group or for the command's
 // does not reach it, but stays in our session: were it elsewhere, the command's
 // group would be an orphaned one, which cannot be stopped from the keyboard.
-func startWarden(c Command) (*warden, error) {
+func startWarden(stdout *os.File) (*warden, error) {
 	ordersEnd, orders, err := os.Pipe()
 	if err != nil {
 		return nil, err
@@ -69,10 +69,7 @@ func startWarden(c Command) (*warden, error) {
 	}
 	defer reportsEnd.Close()
 	w := &warden{orders: orders, reports: bufio.NewReader(reports)}
-	if err = w.fork(c, int(ordersEnd.Fd()), int(reportsEnd.Fd())); err == nil {
-		_, err = io.WriteString(orders, c.encode())
-	}
-	if err != nil {
+	if err = w.fork(stdout, int(ordersEnd.Fd()), int(reportsEnd.Fd())); err != nil {
 		return nil, errors.Join(fmt.Errorf("start the warden: %w", err), orders.Close(), reports.Close())
 	}
 	return w, nil
@@ -80,7 +77,7 @@ func startWarden(c Command) (*warden, error) {
 
 // fork starts the process. Its ends of the pipes keep their numbers, which
 // nothing that this process has inherited for the command can have.
-func (w *warden) fork(c Command, orders, reports int) error {
+func (w *warden) fork(stdout *os.File, orders, reports int) error {
 	self, err := executable()
 	if err != nil {
 		return err
@@ -90,16 +87,16 @@ func (w *warden) fork(c Command, orders, reports int) error {
 			return err
 		}
 	}
-	stdout := uintptr(unix.Stdout)
-	if c.Stdout != nil {
-		stdout = c.Stdout.Fd()
+	output := uintptr(unix.Stdout)
+	if stdout != nil {
+		output = stdout.Fd()
 	}
 	w.pid, err = syscall.ForkExec(self, []string{"holdfast", WardenCommand, strconv.Itoa(orders), strconv.Itoa(reports)}, &syscall.ProcAttr{
 		Env:   os.Environ(),
-		Files: []uintptr{0, stdout, 2},
+		Files: []uintptr{0, output, 2},
 		Sys:   &syscall.SysProcAttr{Setpgid: true},
 	})
-	runtime.KeepAlive(c.Stdout)
+	runtime.KeepAlive(stdout)
 	return err
 }
 
@@ -152,10 +149,24 @@ func (w *warden) report() (r report, err error) {
 	return r, err
 }
 
-// started waits for the command, and returns its process ID, or why it did not
+// hasEnded reports whether the warden has ended, before anybody reaps it.
+func (w *warden) hasEnded() bool {
+	pid, err := unix.Wait4(w.pid, nil, unix.WNOHANG, nil)
+	return pid != 0 || err != nil
+}
+
+// run has the command started, and returns its process ID, or why it did not
 // start.
-func (w *warden) started() (pgid int, err error) {
-	r, err := w.report()
+func (w *warden) run(c Command) (pgid int, err error) {
+	text := c.encode()
+	if !c.KillAt.IsZero() {
+		text += untilOrder(c.KillAt)
+	}
+	_, err = io.WriteString(w.orders, text)
+	var r report
+	if err == nil {
+		r, err = w.report()
+	}
 	switch {
 	case err != nil:
 		return 0, fmt.Errorf("the warden has ended: %w", err)
@@ -167,18 +178,21 @@ func (w *warden) started() (pgid int, err error) {
 
 // order writes one line. A warden that is stuck is no reason to wait: this
 // process does the same work as long as it runs.
-func (w *warden) order(format string, arguments ...any) {
+func (w *warden) order(line string) {
 	_ = w.orders.SetWriteDeadline(time.Now().Add(orderTimeout))
-	_, _ = fmt.Fprintf(w.orders, format+"\n", arguments...)
+	_, _ = io.WriteString(w.orders, line)
 }
 
 // until tells the warden to kill the job at an instant.
-func (w *warden) until(at time.Time) {
-	w.order("until %d", int64(bootTime()+time.Until(at)))
+func (w *warden) until(at time.Time) { w.order(untilOrder(at)) }
+
+// untilOrder is the order to kill the job at an instant.
+func untilOrder(at time.Time) string {
+	return fmt.Sprintf("until %d\n", int64(bootTime()+time.Until(at)))
 }
 
 // dismiss ends the warden. What is left of the job lives on.
 func (w *warden) dismiss() {
-	w.order("dismissed")
+	w.order("dismissed\n")
 	_ = w.orders.Close()
 }
