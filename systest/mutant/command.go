@@ -56,13 +56,6 @@ func commandMutants() []Mutant {
 			FoundBy: []Finder{{"cmd/holdfast/internal/runner", "TestWardenHasTheWholeMargin"}},
 		},
 		{
-			Name: "run-overlooks-what-ended-while-it-was-stopped", Invariant: "I4", File: "cmd/holdfast/internal/runner/watch.go",
-			Breaks:  "A holdfast that is continued when its warden has killed the job does not look why the command has ended.",
-			Old:     "if w.exited != nil { // both",
-			New:     "if false { // both",
-			FoundBy: []Finder{{command, "TestContinuedRightAfterTheWarden"}},
-		},
-		{
 			Name: "warden-learns-late-when-to-kill", Invariant: "I3", File: "cmd/holdfast/internal/supervise/warden.go",
 			Breaks:  "If holdfast is stopped in the instant in which its command starts, nobody ends the job.",
 			Old:     "if !c.KillAt.IsZero() {",
