@@ -69,13 +69,3 @@ func (s *store) clock(t testing.TB) time.Time {
 	}
 	return time.Unix(now[0], now[1]*1000)
 }
-
-// acquireWith takes a lock, and waits for it as long as it takes.
-func acquireWith(t *testing.T, client *holdfast.Client, name string, opts *holdfast.AcquireOptions) *holdfast.Lease {
-	t.Helper()
-	lease, err := client.Acquire(t.Context(), name, opts)
-	if err != nil {
-		t.Fatalf("acquire %q: %v", name, err)
-	}
-	return lease
-}

@@ -222,3 +222,13 @@ func eventually(t *testing.T, what string, ok func() bool) {
 		t.Fatalf("not within %s: %s", patience, what)
 	}
 }
+
+// acquireWith takes a lock, and waits for it as long as it takes.
+func acquireWith(t *testing.T, client *holdfast.Client, name string, opts *holdfast.AcquireOptions) *holdfast.Lease {
+	t.Helper()
+	lease, err := client.Acquire(t.Context(), name, opts)
+	if err != nil {
+		t.Fatalf("acquire %q: %v", name, err)
+	}
+	return lease
+}
