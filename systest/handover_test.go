@@ -8,6 +8,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/systest/report"
+	"github.com/holdfast-locks/holdfast/systest/soak"
 )
 
 // A release hands the lock over in one message to the store and one from it:
@@ -18,7 +19,7 @@ func TestHandOverIsTwoMessages(t *testing.T) {
 	s := newStore(t)
 	l := s.link(t)
 	client := l.client(t, nil)
-	took := make([]time.Duration, rounds)
+	took, there := make([]time.Duration, rounds), make([]time.Duration, rounds)
 	for i := range took {
 		name := fmt.Sprintf("hand-over/%d", i%3)
 		held, err := client.Acquire(t.Context(), name, nil)
@@ -36,6 +37,11 @@ func TestHandOverIsTwoMessages(t *testing.T) {
 		s.awaitQueue(t, name, 1)
 		l.Latency(each)
 		began := time.Now()
+		if _, _, err := l.engine.Recall(t.Context(), name); err != nil {
+			t.Fatal(err)
+		}
+		there[i] = time.Since(began)
+		began = time.Now()
 		go func() { _ = held.Release(t.Context()) }() // the answer is not waited for
 		lease := <-acquired
 		took[i] = time.Since(began)
@@ -48,14 +54,21 @@ func TestHandOverIsTwoMessages(t *testing.T) {
 		}
 	}
 	slices.Sort(took)
-	median := took[rounds/2]
+	slices.Sort(there)
+	median, roundTrip := took[rounds/2], there[rounds/2]
 	report.Row(t, "5 ms of latency in each direction", "a hand-over takes 13 ms at most (median)",
-		"%d hand-overs: median %s, least %s, most %s", rounds, median, took[0], took[rounds-1])
+		"%d hand-overs: median %s, least %s, most %s; a request takes %s", rounds, median, took[0], took[rounds-1], roundTrip)
 	if took[0] < 2*each {
 		t.Errorf("a hand-over took %s: the network was not in between", took[0])
 	}
-	if bound := 13 * time.Millisecond; median > bound {
-		t.Errorf("median %s, want at most %s", median, bound)
+	// A busy machine takes its time for either. The next cheapest way would take
+	// two round trips.
+	bound := roundTrip * 3 / 2
+	if soak.Long() {
+		bound = 13 * time.Millisecond
+	}
+	if median > bound {
+		t.Errorf("median %s, want at most %s; a request takes %s", median, bound, roundTrip)
 	}
 }
 
