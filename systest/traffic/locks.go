@@ -187,7 +187,7 @@ func (l *locker) acquire(ctx context.Context, name string, id driver.LeaseID) ch
 		case driver.Granted:
 			o.Token, o.Deadline = reply.Token, o.Call+trusted(o.TTL)
 		case driver.Held:
-			o.Outcome = lease.Held
+			o.Outcome, o.LeftFree = lease.Held, reply.Foreign
 		case driver.Cancelled:
 			o.Outcome = lease.Cancelled
 		}

@@ -149,7 +149,7 @@ func (m Model) step(s state, o step) (state, bool) {
 func (m Model) acquire(s state, o step, mine bool) (state, bool) {
 	switch o.Outcome {
 	case Held:
-		return s, s.owner != "" && !mine
+		return s, s.owner != "" && !mine || o.LeftFree
 	case Cancelled:
 		return s, true // prepare has looked for who called it off
 	}

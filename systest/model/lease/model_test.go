@@ -28,7 +28,12 @@ func got(id string, call, ret int64, token uint64) Op {
 	return o
 }
 
-func held(id string, call, ret int64) Op     { return op(Acquire, id, call, ret, Held) }
+func held(id string, call, ret int64) Op { return op(Acquire, id, call, ret, Held) }
+func leftFree(id string, call, ret int64) Op {
+	o := held(id, call, ret)
+	o.LeftFree = true
+	return o
+}
 func unknown(id string, call, ret int64) Op  { return op(Acquire, id, call, ret, Unknown) }
 func extended(id string, call, ret int64) Op { return op(Extend, id, call, ret, Done) }
 func noExtend(id string, call, ret int64) Op { return op(Extend, id, call, ret, Lost) }
@@ -72,6 +77,12 @@ func TestHistories(t *testing.T) {
 		"one after the other": {true, true, []Op{
 			got("a", 0, 1, 5), held("b", 2, 3), extended("a", 4, 5), released("a", 6, 7), got("b", 8, 9, 6), seen("b", 10, 11, 6),
 			released("b", 12, 13), seenFree(14, 15),
+		}},
+		"left free for others": {true, true, []Op{
+			got("a", 0, 1, 5), released("a", 2, 3), leftFree("b", 4, 5), got("c", 6, 7, 6),
+		}},
+		"refused, and nobody has it": {false, false, []Op{
+			got("a", 0, 1, 5), released("a", 2, 3), held("b", 4, 5), got("c", 6, 7, 6),
 		}},
 		"concurrent requests in any order": {true, true, []Op{
 			got("b", 0, 10, 6), held("c", 0, 10), got("a", 0, 10, 5), released("a", 0, 10), released("b", 9, 20),

@@ -53,6 +53,10 @@ type Op struct {
 	// Deadline is until when the client trusts the lease, of an Acquire or
 	// Extend that is Done.
 	Deadline int64
+
+	// LeftFree says of an Acquire that is Held that nobody of ours need have the
+	// name: it is left free for clients of other libraries for a moment.
+	LeftFree bool
 }
 
 func (o Op) String() string {
