@@ -129,11 +129,9 @@ func TestTerminal(t *testing.T) {
 	t.Run("interrupt", func(t *testing.T) {
 		t.Parallel()
 		// The command alone is interrupted, and once: were the shell in the
-		// foreground as well, it would end. The command begins before it is in
-		// the foreground, which the 8th field of its status tells.
+		// foreground as well, it would end.
 		term := startTerminal(t, sqlite(t), `
 			holdfast run job -- sh -c 'trap "echo int; exit 9" INT
-				until read -r a b c d e f g foreground rest </proc/$$/stat && [ $foreground = $$ ]; do sleep 0.02; done
 				echo ready; while :; do sleep 0.02; done'; echo "status $?"
 			read line; echo "shell got $line"`)
 		term.await("ready")
@@ -144,6 +142,40 @@ func TestTerminal(t *testing.T) {
 		}
 		term.press("two\n")
 		term.await("shell got two")
+	})
+	t.Run("from the first instant", func(t *testing.T) {
+		t.Parallel()
+		// Were a command put into the foreground after its start, it could be
+		// stopped for its first use of the terminal. The foreground is the 8th
+		// field of its status, its own group the 5th.
+		const runs = 40
+		term := startTerminal(t, sqlite(t), fmt.Sprintf(`
+			for i in $(seq %d); do holdfast run job -- cut -d " " -f 5,8 /proc/self/stat; done; echo over`, runs))
+		term.await("over")
+		lines := strings.Split(strings.TrimSpace(term.text()), "\r\n")
+		for _, line := range lines[:len(lines)-1] {
+			if group, foreground, _ := strings.Cut(line, " "); group != foreground {
+				t.Errorf("group %s begins while %s is in the foreground", group, foreground)
+			}
+		}
+		if len(lines) != runs+1 {
+			t.Errorf("%d lines, want %d: %q", len(lines), runs+1, lines)
+		}
+	})
+	t.Run("no program", func(t *testing.T) {
+		t.Parallel()
+		// A command that cannot be started leaves the terminal to the shell.
+		file := filepath.Join(t.TempDir(), "no program")
+		write(t, file, "\x7fELF")
+		if err := os.Chmod(file, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		term := startTerminal(t, sqlite(t), fmt.Sprintf(`
+			holdfast run job -- '%s'; echo "status $?"
+			read line; echo "shell got $line"`, file))
+		term.await("status 126")
+		term.press("one\n")
+		term.await("shell got one")
 	})
 	t.Run("not on stdin", func(t *testing.T) {
 		t.Parallel()

@@ -63,6 +63,20 @@ func commandMutants() []Mutant {
 			FoundBy: []Finder{{"cmd/holdfast/internal/supervise", "TestKillAtNeedsNoMoreOrders"}},
 		},
 		{
+			Name: "warden-keeps-the-terminal-back", Invariant: "", File: "cmd/holdfast/internal/supervise/guard.go",
+			Breaks:  "The command is not in the foreground of its terminal.",
+			Old:     "sys.Foreground, sys.Ctty = foreground, unix.Stdin",
+			New:     "sys.Foreground, sys.Ctty = foreground && false, unix.Stdin",
+			FoundBy: []Finder{{command, "TestTerminal"}},
+		},
+		{
+			Name: "run-loses-the-terminal-to-nobody", Invariant: "", File: "cmd/holdfast/internal/supervise/tree.go",
+			Breaks:  "A command that cannot be started takes the terminal away from the shell.",
+			Old:     "if foreground { // the group",
+			New:     "if false && foreground { // the group",
+			FoundBy: []Finder{{command, "TestTerminal"}},
+		},
+		{
 			Name: "run-needs-its-first-warden", Invariant: "", File: "cmd/holdfast/internal/supervise/tree.go",
 			Breaks:  "A run whose warden was killed while it waited for the lock does not run its command.",
 			Old:     "if s.err == nil && s.warden.hasEnded() {",

@@ -54,13 +54,18 @@ func Warden(orders, reports int) {
 
 // start runs the command.
 func (g *guard) start() error {
-	c, err := decodeCommand(g.orders)
+	c, foreground, err := decodeCommand(g.orders)
 	if err != nil {
 		return err
 	}
 	adoptOrphans()
+	sys := sysProcAttr()
+	// The command must be in the foreground from its first instant on. Were it
+	// put there a little later, its first use of the terminal might stop it, as
+	// if somebody had pressed Ctrl-Z.
+	sys.Foreground, sys.Ctty = foreground, unix.Stdin
 	g.pgid, err = syscall.ForkExec(c.Path, c.Args, &syscall.ProcAttr{
-		Env: c.Env, Files: []uintptr{0, 1, 2}, Sys: sysProcAttr(),
+		Env: c.Env, Files: []uintptr{0, 1, 2}, Sys: sys,
 	})
 	if err != nil {
 		var number syscall.Errno

@@ -120,12 +120,12 @@ func TestEncodeCommand(t *testing.T) {
 		t.Fatal(err)
 	}
 	go func() { // ends when everything is read
-		_, _ = write.WriteString(c.encode() + "until 5\n")
+		_, _ = write.WriteString(c.encode(true) + "until 5\n")
 		_ = write.Close()
 	}()
 	r := bufio.NewReader(read)
-	got, err := decodeCommand(r)
-	if err != nil || got.Path != c.Path || len(got.Args) != 3 || got.Args[2] != c.Args[2] || len(got.Env) != 2 || got.Env[1] != c.Env[1] {
+	got, foreground, err := decodeCommand(r)
+	if err != nil || !foreground || got.Path != c.Path || len(got.Args) != 3 || got.Args[2] != c.Args[2] || len(got.Env) != 2 || got.Env[1] != c.Env[1] {
 		t.Errorf("%+v is read as %+v (%v)", c, got, err)
 	}
 	if line, _ := r.ReadString('\n'); line != "until 5\n" {
@@ -150,12 +150,12 @@ func TestKillAtNeedsNoMoreOrders(t *testing.T) {
 	}
 	w := &warden{orders: orders, reports: bufio.NewReader(reports)}
 	at := time.Now().Add(20 * time.Second)
-	if pgid, err := w.run(Command{Path: "/bin/x", Args: []string{"x"}, KillAt: at}); pgid != 7 || err != nil {
+	if pgid, err := w.run(Command{Path: "/bin/x", Args: []string{"x"}, KillAt: at}, false); pgid != 7 || err != nil {
 		t.Fatalf("it runs as %d (%v)", pgid, err)
 	}
 	_ = orders.Close() // nothing more will come
 	r := bufio.NewReader(ordersEnd)
-	if _, err := decodeCommand(r); err != nil {
+	if _, _, err := decodeCommand(r); err != nil {
 		t.Fatal(err)
 	}
 	line, _ := r.ReadString('\n')

@@ -22,25 +22,37 @@ func (t terminal) foreground(pgid int) bool {
 	return err == nil && fg == pgid
 }
 
-// give puts pgid into the foreground if this process is there: one that runs
-// in the background takes the terminal from nobody.
-func (t terminal) give(pgid int) {
+// mayGive reports whether this process is in the foreground, and so may give
+// that to the command: one that runs in the background takes the terminal from
+// nobody.
+//
+// From then on this process is in the background. It must be able to write
+// messages and to take the terminal back without being stopped for it; a
+// supervisor that is stopped supervises nothing. The command is the warden's
+// child and does not inherit this.
+func (t terminal) mayGive() bool {
 	if !t.there || !t.foreground(unix.Getpgrp()) {
-		return
+		return false
 	}
-	unix.IoctlSetPointerInt(unix.Stdin, unix.TIOCSPGRP, pgid)
-	// From now on this process is in the background. It must be able to write
-	// messages and to take the terminal back without being stopped for it; a
-	// supervisor that is stopped supervises nothing. The command was started
-	// before and does not inherit this.
 	signal.Ignore(unix.SIGTTOU)
-	// The command may have been stopped for reading before it had the right.
-	unix.Kill(-pgid, unix.SIGCONT)
+	return true
+}
+
+// give puts pgid into the foreground if this process is there.
+func (t terminal) give(pgid int) {
+	if t.mayGive() {
+		unix.IoctlSetPointerInt(unix.Stdin, unix.TIOCSPGRP, pgid)
+	}
 }
 
 // takeBack returns the foreground from pgid to this process's group.
 func (t terminal) takeBack(pgid int) {
 	if t.there && t.foreground(pgid) {
-		unix.IoctlSetPointerInt(unix.Stdin, unix.TIOCSPGRP, unix.Getpgrp())
+		t.take()
 	}
+}
+
+// take puts this process's group into the foreground.
+func (t terminal) take() {
+	unix.IoctlSetPointerInt(unix.Stdin, unix.TIOCSPGRP, unix.Getpgrp())
 }

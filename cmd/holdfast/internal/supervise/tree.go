@@ -122,12 +122,15 @@ func (s *Start) Run(c Command) (*Tree, error) {
 	r := &reaper{warden: t.warden.pid, wardenDead: make(chan struct{}), childless: make(chan struct{})}
 	go r.reap() // ends with the last child, or with this process
 	var err error
-	if t.pgid, err = t.warden.run(c); err != nil {
+	foreground := t.tty.mayGive()
+	if t.pgid, err = t.warden.run(c, foreground); err != nil {
+		if foreground { // the group that was to be there may have been given it
+			t.tty.take()
+		}
 		t.warden.dismiss()
 		return nil, err
 	}
 	t.job = newJob(t.warden.pid, t.pgid, earlier, c.Mark)
-	t.tty.give(t.pgid)
 	go t.follow(r) // ends when the job is gone; Gone tells
 	return t, nil
 }

@@ -108,36 +108,37 @@ func executable() (string, error) {
 	return os.Executable()
 }
 
-// encode returns c as the warden reads it: its length and the number of its
-// arguments on a line, then its strings, each with a zero byte behind it.
-func (c Command) encode() string {
+// encode returns c as the warden reads it: its length, the number of its
+// arguments and whether it goes to the foreground on a line, then its strings,
+// each with a zero byte behind it.
+func (c Command) encode(foreground bool) string {
 	var b strings.Builder
 	for _, s := range append(append([]string{c.Path}, c.Args...), c.Env...) {
 		b.WriteString(s)
 		b.WriteByte(0)
 	}
-	return fmt.Sprintf("%d %d\n%s", b.Len(), len(c.Args), b.String())
+	return fmt.Sprintf("%d %d %t\n%s", b.Len(), len(c.Args), foreground, b.String())
 }
 
 // decodeCommand reads what encode has written.
-func decodeCommand(r *bufio.Reader) (Command, error) {
+func decodeCommand(r *bufio.Reader) (c Command, foreground bool, err error) {
 	line, err := r.ReadString('\n')
 	if err != nil {
-		return Command{}, err
+		return c, false, err
 	}
 	var length, arguments int
-	if _, err := fmt.Sscanf(line, "%d %d\n", &length, &arguments); err != nil {
-		return Command{}, err
+	if _, err := fmt.Sscanf(line, "%d %d %t\n", &length, &arguments, &foreground); err != nil {
+		return c, false, err
 	}
 	data := make([]byte, length)
 	if _, err := io.ReadFull(r, data); err != nil {
-		return Command{}, err
+		return c, false, err
 	}
 	all := strings.Split(strings.TrimSuffix(string(data), "\x00"), "\x00")
 	if len(all) < 1+arguments {
-		return Command{}, io.ErrUnexpectedEOF
+		return c, false, io.ErrUnexpectedEOF
 	}
-	return Command{Path: all[0], Args: all[1 : 1+arguments], Env: all[1+arguments:]}, nil
+	return Command{Path: all[0], Args: all[1 : 1+arguments], Env: all[1+arguments:]}, foreground, nil
 }
 
 // report returns the next report, or an error when the warden has ended.
@@ -155,10 +156,10 @@ func (w *warden) hasEnded() bool {
 	return pid != 0 || err != nil
 }
 
-// run has the command started, and returns its process ID, or why it did not
-// start.
-func (w *warden) run(c Command) (pgid int, err error) {
-	text := c.encode()
+// run has the command started, in the foreground if that is said, and returns
+// its process ID, or why it did not start.
+func (w *warden) run(c Command, foreground bool) (pgid int, err error) {
+	text := c.encode(foreground)
 	if !c.KillAt.IsZero() {
 		text += untilOrder(c.KillAt)
 	}
