@@ -23,7 +23,7 @@ import (
 // ErrUnavailable if the store does not answer by then; ctx's error when ctx has
 // ended, ErrDeadlock at once when ctx holds the lock already, or another error
 // of this package. In each case nothing stays
-// behind: a request whose outcome is unknown is called off in the background,
+// behind: a request whose outcome is unknown is cancelled in the background,
 // and Close waits for that.
 //
 // The lease's life is separate from ctx: it lasts, kept alive in the
@@ -64,19 +64,19 @@ type acquisition struct {
 	outer  *Lease          // innermost lease of the caller's context, or nil
 	began  time.Time
 
-	uncertain bool             // a request of the present lease ID may have been carried out unseen
-	inTheWay  *driver.InTheWay // the store's last answer of Held, or nil
-	blockedAt time.Time        // when it came
-	bound     time.Duration    // of the wait; 0 if there is none
-	queued    instant          // before the last request that was answered with a place was sent
-	record    []byte           // with errRecorded
+	uncertain bool            // a request of the present lease ID may have been carried out unseen
+	blocker   *driver.Blocker // the store's last answer of Held, or nil
+	blockedAt time.Time       // when it came
+	bound     time.Duration   // of the wait; 0 if there is none
+	queued    instant         // before the last request that was answered with a place was sent
+	record    []byte          // with errRecorded
 
-	// suits, unless nil, refuses a holder that there is no sense in waiting for.
-	suits        func(Holder) error
-	failures     int       // requests without a useful answer since the last useful one
-	failingSince time.Time // when the first of them was sent
-	failure      error     // why the last of them failed, if that is known
-	outage       bool      // the Observer knows that the store does not answer
+	// worthWaitingFor, if set, says why waiting for this holder is pointless.
+	worthWaitingFor func(Holder) error
+	failures        int       // requests without a useful answer since the last useful one
+	failingSince    time.Time // when the first of them was sent
+	failure         error     // why the last of them failed, if that is known
+	outage          bool      // the Observer knows that the store does not answer
 }
 
 // newAcquisition checks the arguments. It sends nothing.
@@ -215,15 +215,15 @@ func (w *waiter) attempt(ctx context.Context) (*Lease, error) {
 		return w.granted(sent, reply)
 	case driver.Held:
 		w.answered()
-		w.blocked(&reply.InTheWay)
+		w.blocked(&reply.Blocker)
 		if reply.Place > 0 {
 			w.queued = sent
 		}
 		if w.waits {
 			w.client.turns.refused(w.req.Name)
 		}
-		if w.suits != nil {
-			if err := w.suits(reply.Holder); err != nil {
+		if w.worthWaitingFor != nil {
+			if err := w.worthWaitingFor(reply.Holder); err != nil {
 				return nil, err
 			}
 		}
@@ -236,7 +236,7 @@ func (w *waiter) attempt(ctx context.Context) (*Lease, error) {
 		w.countFailure(sent.mono)
 		return nil, fmt.Errorf("%w: it grants neither of two lease IDs", ErrUnavailable)
 	}
-	return nil, fmt.Errorf("%w: the request was called off", ErrLost)
+	return nil, fmt.Errorf("%w: the request was cancelled", ErrLost)
 }
 
 // send sends the request once. INVARIANT I3: the clock starts before the first
@@ -266,7 +266,7 @@ func (a *acquisition) longest() time.Duration { return max(a.req.TTL, a.req.Wait
 // granted makes the lease, unless the answer came too late to be of use.
 func (w *waiter) granted(sent instant, reply driver.AcquireReply) (*Lease, error) {
 	if reply.Acked < w.req.Replicas {
-		w.uncertain = true // it was granted, and is to be called off
+		w.uncertain = true // it was granted, and is to be cancelled
 		return nil, fmt.Errorf("%w: %d of %d replicas have acknowledged the lease", ErrNotReplicated, reply.Acked, w.req.Replicas)
 	}
 	now := w.client.now()
@@ -298,7 +298,7 @@ func (a *acquisition) failed(sent time.Time, ctx context.Context, err error) err
 // unseen nor a place.
 func (a *acquisition) abandon() {
 	if a.uncertain || !a.queued.mono.IsZero() {
-		a.callOff()
+		a.cancelRequest()
 		a.uncertain, a.queued = false, instant{}
 	}
 }

@@ -135,7 +135,7 @@ func (u *unheard) Acquire(ctx context.Context, req driver.AcquireRequest) (drive
 
 // INVARIANT I5: whatever the instant at which the context ends, nothing stays:
 // before the store has the request, and when it has granted it.
-func TestUnheardGrantIsCalledOff(t *testing.T) {
+func TestUnheardGrantIsCancelled(t *testing.T) {
 	for _, wait := range []bool{true, false} {
 		t.Run(fmt.Sprintf("wait %t", wait), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

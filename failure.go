@@ -31,7 +31,7 @@ func (c *Client) requestContext(ctx context.Context) (context.Context, context.C
 }
 
 // harmless classifies the failure of a request that reads, or whose effect
-// will be called off: a context's end stays what it is, and everything else
+// will be cancelled: a context's end stays what it is, and everything else
 // that is not certain is ErrUnavailable. ctx is the request's own context.
 func harmless(ctx context.Context, err error) error {
 	switch {

@@ -132,7 +132,7 @@ type tap struct {
 	driver.Watch
 	engine *faulty
 	id     driver.LeaseID
-	c      chan driver.News
+	c      chan driver.Notice
 	stop   sync.Once
 }
 
@@ -142,13 +142,13 @@ func (f *faulty) Watch(id driver.LeaseID) driver.Watch {
 	f.watching++
 	w := &tap{Watch: f.Engine.Watch(id), engine: f, id: id}
 	if f.deaf {
-		w.c = make(chan driver.News, 1)
+		w.c = make(chan driver.Notice, 1)
 		f.taps[id] = w
 	}
 	return w
 }
 
-func (w *tap) C() <-chan driver.News {
+func (w *tap) C() <-chan driver.Notice {
 	if w.c != nil {
 		return w.c
 	}
@@ -166,7 +166,7 @@ func (w *tap) Stop() {
 }
 
 // tell sends news to those who watch; the unread gives way.
-func (f *faulty) tell(news driver.News) {
+func (f *faulty) tell(notice driver.Notice) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, w := range f.taps {
@@ -174,7 +174,7 @@ func (f *faulty) tell(news driver.News) {
 		case <-w.c:
 		default:
 		}
-		w.c <- news
+		w.c <- notice
 	}
 }
 
@@ -182,7 +182,7 @@ func (f *faulty) Downgrade(ctx context.Context, req driver.DowngradeRequest) err
 	return f.do(ctx, "downgrade", func() error { return f.Engine.Downgrade(ctx, req) })
 }
 
-func (f *faulty) AcquireAll(ctx context.Context, reqs []driver.AcquireRequest) (reply driver.GatherReply, err error) {
+func (f *faulty) AcquireAll(ctx context.Context, reqs []driver.AcquireRequest) (reply driver.AllReply, err error) {
 	err = f.do(ctx, "acquire-all", func() (err error) {
 		reply, err = f.Engine.AcquireAll(ctx, reqs)
 		return err

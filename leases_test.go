@@ -14,7 +14,7 @@ import (
 
 // The leases are one thing: it is as good as the worst of them.
 func TestLeasesAreOneThing(t *testing.T) {
-	eachGatherer(t, func(t *testing.T, engine *faulty, as driver.Engine) {
+	eachAllAcquirer(t, func(t *testing.T, engine *faulty, as driver.Engine) {
 		c := newClient(t, as, nil)
 		key := "key of the caller"
 		ctx, cancel := context.WithCancel(context.WithValue(t.Context(), &key, 7))
@@ -95,7 +95,7 @@ func TestReleaseEndsContextOfLeases(t *testing.T) {
 // What the caller wants of the keep-alive holds from the hand-out on: each
 // lease then has its whole TTL. Until then the client keeps all alive.
 func TestAcquireAllHandsOut(t *testing.T) {
-	eachGatherer(t, func(t *testing.T, engine *faulty, as driver.Engine) {
+	eachAllAcquirer(t, func(t *testing.T, engine *faulty, as driver.Engine) {
 		c := newClient(t, as, nil)
 		acquire := func(opts holdfast.AcquireOptions, busy time.Duration) *holdfast.Leases {
 			if busy > 0 {
@@ -155,10 +155,10 @@ func TestAcquireAllHandsOut(t *testing.T) {
 	})
 }
 
-// Close ends a gathering as it ends a waiter, and waits for what it gives back.
+// Close ends an AcquireAll as it ends a waiter, and waits for what it gives back.
 func TestCloseEndsAcquireAll(t *testing.T) {
 	for _, lost := range []bool{false, true} {
-		eachGatherer(t, func(t *testing.T, engine *faulty, as driver.Engine) {
+		eachAllAcquirer(t, func(t *testing.T, engine *faulty, as driver.Engine) {
 			c, err := holdfast.New(as, nil)
 			if err != nil {
 				t.Fatal(err)

@@ -112,7 +112,7 @@ func TestNestingUnderLeasesThatAreOver(t *testing.T) {
 
 // The names of AcquireAll are nested in one another, and in the caller's.
 func TestNestingOfAcquireAll(t *testing.T) {
-	eachGatherer(t, func(t *testing.T, engine *faulty, as driver.Engine) {
+	eachAllAcquirer(t, func(t *testing.T, engine *faulty, as driver.Engine) {
 		c := newClient(t, as, nil)
 		outer := mustAcquire(t, c, "b", nil)
 		requests := len(engine.calls)

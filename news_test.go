@@ -14,7 +14,7 @@ import (
 // INVARIANT I7: messages only speed waiting up. Without them the hand-over is
 // found by the next refresh or, by the first of the queue, when the lease in
 // the way runs out.
-func TestLostNewsIsFoundByRefresh(t *testing.T) {
+func TestLostNoticeIsFoundByRefresh(t *testing.T) {
 	tests := map[string]struct{ ttl, released, least, most time.Duration }{
 		"released":        {time.Hour, 10 * time.Second, 10 * time.Second, 10*time.Second + 5*time.Second/3},
 		"released at 1 s": {time.Hour, time.Second, time.Second, 5 * time.Second / 3},
@@ -109,9 +109,9 @@ func TestLostRepliesWhileQueued(t *testing.T) {
 	}
 }
 
-// News of an older grant, which a message that comes late or twice may be, is
+// Notice of an older grant, which a message that comes late or twice may be, is
 // never taken for a grant of the present place.
-func TestStaleNewsIsNotBelieved(t *testing.T) {
+func TestStaleNoticeIsNotBelieved(t *testing.T) {
 	// The reply to the first request is lost: the lease it leads to is handed
 	// over and runs out unseen before the request is repeated.
 	t.Run("after a lost reply", func(t *testing.T) {
@@ -135,7 +135,7 @@ func TestStaleNewsIsNotBelieved(t *testing.T) {
 			time.Sleep(2 * time.Second)
 			next := foreign(t, engine, "a", time.Hour)
 			time.Sleep(3 * time.Second) // the request is repeated
-			engine.tell(driver.News{Token: old.Holders[0].Token})
+			engine.tell(driver.Notice{Token: old.Holders[0].Token})
 			time.Sleep(time.Second)
 			stillWaits(t, waiting)
 			next()
@@ -178,8 +178,8 @@ func TestStaleNewsIsNotBelieved(t *testing.T) {
 	})
 }
 
-// A grant whose reply came too late is called off at once, not left to run out.
-func TestLateGrantIsCalledOff(t *testing.T) {
+// A grant whose reply came too late is cancelled at once, not left to run out.
+func TestLateGrantIsCancelled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		engine := newFaulty()
 		c := newClient(t, engine, nil)
@@ -198,9 +198,9 @@ func TestLateGrantIsCalledOff(t *testing.T) {
 	})
 }
 
-// News to look, such as that the lease in the way will end sooner, is followed
+// Notice to look, such as that the lease in the way will end sooner, is followed
 // at once.
-func TestNewsToLookIsFollowed(t *testing.T) {
+func TestNoticeToLookIsFollowed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		engine := newFaulty()
 		c := newClient(t, engine, nil)
@@ -219,9 +219,9 @@ func TestNewsToLookIsFollowed(t *testing.T) {
 	})
 }
 
-// News ends the pause after an attempt that got no answer: it may be of the
+// Notice ends the pause after an attempt that got no answer: it may be of the
 // place that the attempt got.
-func TestNewsEndsBackoff(t *testing.T) {
+func TestNoticeEndsBackoff(t *testing.T) {
 	for _, after := range []time.Duration{0, 3 * time.Millisecond, 300 * time.Millisecond} {
 		t.Run(after.String(), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -37,7 +37,7 @@ const (
 	RenewFailed                    // a renewal failed or was not answered; it is retried until the deadline
 	Lost                           // the lease is over without a release
 	Released                       // the holder gave the lease back
-	CleanupFailed                  // an abandoned request could not be called off; its lease, if any, ends with its TTL
+	CleanupFailed                  // an abandoned request could not be cancelled; its lease, if any, ends with its TTL
 	OutageBegan                    // the store does not answer an Acquire that waits, which goes on waiting
 	OutageEnded                    // it answers again
 )

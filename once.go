@@ -133,7 +133,7 @@ func (c *Client) newOnce(ctx context.Context, key string, o OnceOptions) (*acqui
 	}
 	a.req.Once = true
 	a.req.Holder.Fingerprint = o.Fingerprint
-	a.suits = func(h Holder) error { return compareFingerprints(h.Fingerprint, o.Fingerprint) }
+	a.worthWaitingFor = func(h Holder) error { return compareFingerprints(h.Fingerprint, o.Fingerprint) }
 	return a, a.checkNesting(true)
 }
 

@@ -42,7 +42,7 @@ func (w *waiter) answered() {
 }
 
 // blocked notes what the store says is in the way.
-func (a *acquisition) blocked(by *driver.InTheWay) { a.inTheWay, a.blockedAt = by, time.Now() }
+func (a *acquisition) blocked(by *driver.Blocker) { a.blocker, a.blockedAt = by, time.Now() }
 
 // mayRetry decides whether a failed request is repeated. A caller who waits
 // rides out an outage of the store, whether it began before the wait or later;
@@ -50,7 +50,7 @@ func (a *acquisition) blocked(by *driver.InTheWay) { a.inTheWay, a.blockedAt = b
 // gives up after the request timeout; one who does not want to wait repeats only
 // what may have been carried out unseen.
 func (a *acquisition) mayRetry(err error, wait bool) bool {
-	if wait && (a.inTheWay != nil || a.bound > 0) {
+	if wait && (a.blocker != nil || a.bound > 0) {
 		return true
 	}
 	if !wait && !a.uncertain && errors.Is(err, ErrUnavailable) {
@@ -69,7 +69,7 @@ func (a *acquisition) ended(ctx context.Context) error {
 		return contextError(ctx)
 	}
 	silent := a.failures > 0 && time.Since(a.failingSince) >= min(outageShortest, a.bound/2)
-	if a.inTheWay == nil || silent {
+	if a.blocker == nil || silent {
 		return a.silentError()
 	}
 	return a.heldError(time.Since(a.began))
@@ -80,17 +80,17 @@ func (a *acquisition) silentError() error {
 	if err == nil {
 		err = fmt.Errorf("%w: no answer", ErrUnavailable)
 	}
-	if a.inTheWay == nil {
+	if a.blocker == nil {
 		return fmt.Errorf("%w (waited %s)", err, round(time.Since(a.began)))
 	}
-	return fmt.Errorf("%w (for the last %s; before that held by %s)", err, round(time.Since(a.failingSince)), a.inTheWay.Holder)
+	return fmt.Errorf("%w (for the last %s; before that held by %s)", err, round(time.Since(a.failingSince)), a.blocker.Holder)
 }
 
 // heldError says who is in the way, and how much of what the store said is left.
 func (a *acquisition) heldError(waited time.Duration) error {
-	left := a.inTheWay.ExpiresIn
+	left := a.blocker.ExpiresIn
 	if left != driver.Never {
 		left = max(0, left-time.Since(a.blockedAt))
 	}
-	return &HeldError{Holder: a.inTheWay.Holder, ExpiresIn: left, Waited: waited}
+	return &HeldError{Holder: a.blocker.Holder, ExpiresIn: left, Waited: waited}
 }

@@ -55,6 +55,6 @@ func (l *Lease) heldAt(now instant) bool {
 func (w *waiter) overtaken(ahead *Lease) error {
 	w.startOver() // the store may still hold the lock for us
 	w.answered()
-	w.blocked(&driver.InTheWay{Holder: ahead.holder, ExpiresIn: ahead.Remaining()})
+	w.blocked(&driver.Blocker{Holder: ahead.holder, ExpiresIn: ahead.Remaining()})
 	return w.heldError(0)
 }

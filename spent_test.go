@@ -14,14 +14,14 @@ import (
 )
 
 // A spender answers that so many lease IDs are spent, and remembers them, and
-// what was called off.
+// what was cancelled.
 type spender struct {
 	*memlock.Engine
 	spend int
 	spent []driver.LeaseID
 
 	mu        sync.Mutex // guards the rest
-	calledOff map[driver.LeaseID]bool
+	cancelled map[driver.LeaseID]bool
 }
 
 func (s *spender) Acquire(ctx context.Context, req driver.AcquireRequest) (driver.AcquireReply, error) {
@@ -35,14 +35,14 @@ func (s *spender) Acquire(ctx context.Context, req driver.AcquireRequest) (drive
 func (s *spender) Release(ctx context.Context, req driver.ReleaseRequest) error {
 	if req.Cancel {
 		s.mu.Lock()
-		s.calledOff[req.LeaseID] = true
+		s.cancelled[req.LeaseID] = true
 		s.mu.Unlock()
 	}
 	return s.Engine.Release(ctx, req)
 }
 
 // TestSpentLeaseIDIsReplaced: where the engine says that the lease ID is spent,
-// the client calls it off and asks at once under another; but it does not ask
+// the client cancels it and asks at once under another; but it does not ask
 // for ever.
 func TestSpentLeaseIDIsReplaced(t *testing.T) {
 	for _, test := range []struct {
@@ -58,7 +58,7 @@ func TestSpentLeaseIDIsReplaced(t *testing.T) {
 		{1 << 20, false, holdfast.ErrUnavailable, 7 * time.Second},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			engine := &spender{Engine: memlock.New(), spend: test.spend, calledOff: map[driver.LeaseID]bool{}}
+			engine := &spender{Engine: memlock.New(), spend: test.spend, cancelled: map[driver.LeaseID]bool{}}
 			c, err := holdfast.New(engine, nil)
 			if err != nil {
 				t.Fatal(err)
@@ -75,8 +75,8 @@ func TestSpentLeaseIDIsReplaced(t *testing.T) {
 			synctest.Wait()
 			seen := map[driver.LeaseID]bool{}
 			for _, id := range engine.spent {
-				if seen[id] || !engine.calledOff[id] {
-					t.Errorf("lease ID %s: asked for again %t, called off %t", id, seen[id], engine.calledOff[id])
+				if seen[id] || !engine.cancelled[id] {
+					t.Errorf("lease ID %s: asked for again %t, cancelled %t", id, seen[id], engine.cancelled[id])
 				}
 				seen[id] = true
 			}

@@ -80,13 +80,13 @@ func (u *usher) init(c *Client) {
 	u.timer.Stop()
 }
 
-// join takes charge of a place that the store has given, and said inTheWay of.
-func (u *usher) join(req driver.RefreshRequest, inTheWay driver.InTheWay) *place {
+// join takes charge of a place that the store has given, and said blocker of.
+func (u *usher) join(req driver.RefreshRequest, blocker driver.Blocker) *place {
 	now := time.Now()
 	p := &place{req: req, sent: now, answers: make(chan refresh, 1)}
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	u.putLocked(p, now.Add(u.nextLookLocked(p, inTheWay)))
+	u.putLocked(p, now.Add(u.nextLookLocked(p, blocker)))
 	return p
 }
 
@@ -96,7 +96,7 @@ func (u *usher) leave(p *place) {
 	defer u.mu.Unlock()
 	u.table.remove(p)
 	p.index = -1
-	u.foreignLocked(p, driver.InTheWay{})
+	u.foreignLocked(p, driver.Blocker{})
 }
 
 // unanswered returns when the first refresh was sent that has no answer; zero if
@@ -197,7 +197,7 @@ func (u *usher) answerLocked(p *place, r refresh) {
 	p.open = time.Time{}
 	pause := p.req.WaiterTTL / refreshRetry
 	if r.reply.Err == nil {
-		pause = u.nextLookLocked(p, r.reply.InTheWay)
+		pause = u.nextLookLocked(p, r.reply.Blocker)
 	}
 	u.putLocked(p, time.Now().Add(pause))
 	select {
@@ -211,7 +211,7 @@ func (u *usher) answerLocked(p *place, r refresh) {
 // TTL or, for the first of the queue, until the lease in the way ends by itself
 // or a foreign client may have given it back. Those behind need not look then,
 // but would notice by their refresh.
-func (u *usher) nextLookLocked(p *place, w driver.InTheWay) time.Duration {
+func (u *usher) nextLookLocked(p *place, w driver.Blocker) time.Duration {
 	usual := p.req.WaiterTTL/refreshPart - rand.N(p.req.WaiterTTL/refreshJitter)
 	pause := usual
 	if w.Place == 1 && w.ExpiresIn != driver.Never {
@@ -226,7 +226,7 @@ func (u *usher) nextLookLocked(p *place, w driver.InTheWay) time.Duration {
 }
 
 // foreignLocked notes whether a foreign client is in the way of p.
-func (u *usher) foreignLocked(p *place, w driver.InTheWay) {
+func (u *usher) foreignLocked(p *place, w driver.Blocker) {
 	was := p.foreign
 	ends := time.Now().Add(w.ExpiresIn)
 	switch {

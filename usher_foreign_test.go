@@ -48,7 +48,7 @@ func TestHeadLooksForForeignClients(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				began := time.Now()
 				engine := &occupied{
-					scripted: &scripted{faulty: newFaulty(), held: driver.InTheWay{Place: tt.place, Foreign: true, ExpiresIn: tt.left(began)}},
+					scripted: &scripted{faulty: newFaulty(), held: driver.Blocker{Place: tt.place, Foreign: true, ExpiresIn: tt.left(began)}},
 					left:     func() time.Duration { return tt.left(began) },
 				}
 				c := newClient(t, engine, nil)

@@ -90,7 +90,7 @@ func TestNothingRunsAfterwards(t *testing.T) {
 // A scripted engine answers every request for a place as it is told.
 type scripted struct {
 	*faulty
-	held    driver.InTheWay
+	held    driver.Blocker
 	acquire error // instead, from the second request on
 	refresh error // instead
 }
@@ -99,14 +99,14 @@ func (s *scripted) Acquire(ctx context.Context, req driver.AcquireRequest) (driv
 	if s.do(ctx, "acquire", func() error { return nil }); s.acquire != nil && s.count("acquire") > 1 {
 		return driver.AcquireReply{}, s.acquire
 	}
-	return driver.AcquireReply{Outcome: driver.Held, InTheWay: s.held}, nil
+	return driver.AcquireReply{Outcome: driver.Held, Blocker: s.held}, nil
 }
 
 func (s *scripted) Refresh(ctx context.Context, reqs []driver.RefreshRequest) []driver.RefreshReply {
 	s.do(ctx, "refresh", func() error { return nil })
 	replies := make([]driver.RefreshReply, len(reqs))
 	for i := range replies {
-		replies[i] = driver.RefreshReply{AcquireReply: driver.AcquireReply{Outcome: driver.Held, InTheWay: s.held}, Err: s.refresh}
+		replies[i] = driver.RefreshReply{AcquireReply: driver.AcquireReply{Outcome: driver.Held, Blocker: s.held}, Err: s.refresh}
 	}
 	return replies
 }
@@ -119,27 +119,27 @@ func TestWaiterNeverSpins(t *testing.T) {
 		scripted
 		quiet int // requests in 5 s without news, at most
 	}{
-		"held":                   {scripted{held: driver.InTheWay{Place: 1, ExpiresIn: time.Hour}}, 5},
-		"held, no time left":     {scripted{held: driver.InTheWay{Place: 1}}, 430},
-		"held, behind others":    {scripted{held: driver.InTheWay{Place: 5}}, 5},
-		"held without an end":    {scripted{held: driver.InTheWay{Place: 1, ExpiresIn: driver.Never}}, 5},
-		"held without a place":   {scripted{held: driver.InTheWay{}}, 480},
-		"place lost":             {scripted{held: driver.InTheWay{Place: 5}, refresh: driver.ErrLost}, 9},
-		"place lost, at once":    {scripted{held: driver.InTheWay{Place: 1}, refresh: driver.ErrLost}, 860},
-		"place lost, no answers": {scripted{held: driver.InTheWay{Place: 1}, refresh: driver.ErrLost, acquire: errLink}, 30},
-		"refresh unavailable":    {scripted{held: driver.InTheWay{Place: 1, ExpiresIn: time.Hour}, refresh: driver.ErrUnavailable}, 12},
-		"refresh unanswered":     {scripted{held: driver.InTheWay{Place: 1, ExpiresIn: time.Hour}, refresh: errLink}, 12},
+		"held":                   {scripted{held: driver.Blocker{Place: 1, ExpiresIn: time.Hour}}, 5},
+		"held, no time left":     {scripted{held: driver.Blocker{Place: 1}}, 430},
+		"held, behind others":    {scripted{held: driver.Blocker{Place: 5}}, 5},
+		"held without an end":    {scripted{held: driver.Blocker{Place: 1, ExpiresIn: driver.Never}}, 5},
+		"held without a place":   {scripted{held: driver.Blocker{}}, 480},
+		"place lost":             {scripted{held: driver.Blocker{Place: 5}, refresh: driver.ErrLost}, 9},
+		"place lost, at once":    {scripted{held: driver.Blocker{Place: 1}, refresh: driver.ErrLost}, 860},
+		"place lost, no answers": {scripted{held: driver.Blocker{Place: 1}, refresh: driver.ErrLost, acquire: errLink}, 30},
+		"refresh unavailable":    {scripted{held: driver.Blocker{Place: 1, ExpiresIn: time.Hour}, refresh: driver.ErrUnavailable}, 12},
+		"refresh unanswered":     {scripted{held: driver.Blocker{Place: 1, ExpiresIn: time.Hour}, refresh: errLink}, 12},
 	}
 	kinds := map[string]struct {
-		opts  holdfast.AcquireOptions
-		news  *driver.News
-		quiet int // times as many requests
+		opts   holdfast.AcquireOptions
+		notice *driver.Notice
+		quiet  int // times as many requests
 	}{
 		"no news":                   {quiet: 1},
 		"no news, short TTL":        {quiet: 10, opts: holdfast.AcquireOptions{TTL: holdfast.MinTTL}},
-		"look":                      {news: &driver.News{}},
-		"look, short TTL":           {news: &driver.News{}, opts: holdfast.AcquireOptions{TTL: holdfast.MinTTL}},
-		"hand-over with lock delay": {news: &driver.News{Token: 7}, opts: holdfast.AcquireOptions{LockDelay: time.Second}},
+		"look":                      {notice: &driver.Notice{}},
+		"look, short TTL":           {notice: &driver.Notice{}, opts: holdfast.AcquireOptions{TTL: holdfast.MinTTL}},
+		"hand-over with lock delay": {notice: &driver.Notice{Token: 7}, opts: holdfast.AcquireOptions{LockDelay: time.Second}},
 	}
 	for name, answer := range answers {
 		for kind, k := range kinds {
@@ -153,8 +153,8 @@ func TestWaiterNeverSpins(t *testing.T) {
 					defer cancel()
 					waiting := enqueue(ctx, c, "a", &k.opts)
 					for ctx.Err() == nil {
-						if k.news != nil {
-							engine.tell(*k.news)
+						if k.notice != nil {
+							engine.tell(*k.notice)
 						}
 						time.Sleep(2 * time.Millisecond)
 					}

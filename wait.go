@@ -61,7 +61,7 @@ func (w *waiter) pause(ctx context.Context) (*Lease, error) {
 		return nil, w.sleep(ctx, w.failing.next(backoffLast))
 	}
 	w.failing = backoff{}
-	if w.inTheWay.Place == 0 {
+	if w.blocker.Place == 0 {
 		return nil, w.sleep(ctx, w.pollPause())
 	}
 	lease, err := w.await(ctx)
@@ -81,9 +81,9 @@ func (w *waiter) sleep(ctx context.Context, d time.Duration) error {
 	if d <= 0 {
 		return nil
 	}
-	var news <-chan driver.News
+	var notice <-chan driver.Notice
 	if w.watch != nil {
-		news = w.watch.C()
+		notice = w.watch.C()
 	}
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -91,12 +91,12 @@ func (w *waiter) sleep(ctx context.Context, d time.Duration) error {
 		select {
 		case <-timer.C:
 			return nil
-		case <-news:
+		case <-notice:
 			left := w.tooSoon()
 			if left <= 0 {
 				return nil
 			}
-			news = nil
+			notice = nil
 			timer.Reset(left)
 		case <-w.client.closing:
 			return nil
@@ -109,7 +109,7 @@ func (w *waiter) sleep(ctx context.Context, d time.Duration) error {
 // pollPause returns how long to sleep where there is no queue.
 func (w *waiter) pollPause() time.Duration {
 	pause := w.polling.next(pollLongest)
-	if left := w.inTheWay.ExpiresIn; left != driver.Never {
+	if left := w.blocker.ExpiresIn; left != driver.Never {
 		pause = min(pause, max(left, 0)+expirySlack+rand.N(expiryJitter))
 	}
 	return pause
@@ -132,15 +132,15 @@ func (w *waiter) courtesy(ctx context.Context) time.Duration {
 // await waits in the queue, where the usher renews the place.
 func (w *waiter) await(ctx context.Context) (*Lease, error) {
 	usher := &w.client.usher
-	p := usher.join(driver.RefreshRequest{Name: w.req.Name, LeaseID: w.req.LeaseID, WaiterTTL: w.req.WaiterTTL}, *w.inTheWay)
+	p := usher.join(driver.RefreshRequest{Name: w.req.Name, LeaseID: w.req.LeaseID, WaiterTTL: w.req.WaiterTTL}, *w.blocker)
 	defer usher.leave(p)
 	for {
 		select {
-		case news := <-w.watch.C():
+		case notice := <-w.watch.C():
 			// After a lost reply this may be news of an earlier place of the
 			// same lease ID: then only the store can tell.
-			if news.Token != 0 && !w.uncertain {
-				return w.handedOver(news.Token), nil
+			if notice.Token != 0 && !w.uncertain {
+				return w.handedOver(notice.Token), nil
 			}
 			usher.hurry(p)
 		case r := <-p.answers:
@@ -150,7 +150,7 @@ func (w *waiter) await(ctx context.Context) (*Lease, error) {
 			case r.reply.Err == nil:
 				w.queued = r.sent
 				w.answered()
-				w.blocked(&r.reply.InTheWay)
+				w.blocked(&r.reply.Blocker)
 			case permanent(r.reply.Err):
 				w.startOver() // the next attempt asks for another place, or says why not
 				return nil, nil
@@ -215,7 +215,7 @@ func (w *waiter) found(token uint64) *Lease {
 // of the other, and nothing that is still to be undone of the one undoes the
 // other.
 func (w *waiter) startOver() {
-	w.callOff()
+	w.cancelRequest()
 	w.req.LeaseID, w.uncertain, w.queued = driver.NewLeaseID(), false, instant{}
 	if w.watch != nil {
 		w.ask()

@@ -29,7 +29,7 @@ type Engine interface {
 	//
 	// An engine that cannot grant this lease ID any more, though it could grant
 	// another, may answer Spent. It must not while a lease of this ID may be
-	// live. The caller calls the ID off and asks again under a new one.
+	// live. The caller cancels the ID and asks again under a new one.
 	//
 	// Once Acquire has returned, nothing that the engine still does about it may
 	// end or shorten a lease that a repeat is granted later.
@@ -135,17 +135,17 @@ const (
 
 // An AcquireReply is the store's answer to an AcquireRequest.
 type AcquireReply struct {
-	Outcome  Outcome
-	Token    uint64 // if Granted: the fencing token, 1 to MaxToken
-	Acked    int    // if Granted, and Replicas were asked for: how many acknowledged
-	Record   []byte // if Recorded
-	InTheWay        // if Held
+	Outcome Outcome
+	Token   uint64 // if Granted: the fencing token, 1 to MaxToken
+	Acked   int    // if Granted, and Replicas were asked for: how many acknowledged
+	Record  []byte // if Recorded
+	Blocker        // if Held
 }
 
-// InTheWay describes the lease that keeps a request from being granted: of
+// Blocker describes the lease that keeps a request from being granted: of
 // several, the one that ends first. It must not carry that lease's token or
 // ID (INVARIANT I4).
-type InTheWay struct {
+type Blocker struct {
 	Holder    Holder        // zero if a client that is not holdfast holds the lock
 	ExpiresIn time.Duration // until the lease ends unless extended; Never if it has no end
 	Place     int           // 1 for the head of the queue; 0 if not queued
@@ -178,7 +178,7 @@ type ExtendRequest struct {
 	TTL     time.Duration // 10 ms to 30 days
 }
 
-// A ReleaseRequest asks to end one lease, or to call off an acquire.
+// A ReleaseRequest asks to end one lease, or to cancel an acquire.
 type ReleaseRequest struct {
 	Name    string
 	LeaseID LeaseID
@@ -189,7 +189,7 @@ type ReleaseRequest struct {
 	// shared lease of exclusive requests, a permit of those who find no other.
 	// A repeat must not lengthen it. One longer than Capabilities.MaxTTL must
 	// count as that. No message announces its end: waiters
-	// learn it from InTheWay.ExpiresIn.
+	// learn it from Blocker.ExpiresIn.
 	KeepFor time.Duration
 
 	// Cancel says that an AcquireRequest of this lease ID may still be under

@@ -147,7 +147,7 @@ type ProposeReply struct {
 	// lock. Nobody but the sender may see it (INVARIANT I4).
 	Rival LeaseID
 
-	InTheWay                // if VoteHeld
+	Blocker                 // if VoteHeld
 	Remaining time.Duration // if VoteQuarantined: how long for
 }
 

@@ -68,16 +68,16 @@ type RefreshReply struct {
 // A Watch is one waiter's interest in the news of its lease ID.
 type Watch interface {
 	// C delivers news. Messages only speed waiting up: they may come late,
-	// twice, or never, and whoever waits must also set a timer. News that is
+	// twice, or never, and whoever waits must also set a timer. Notice that is
 	// not received is replaced by later news, but a grant only by a grant. C
 	// is never closed.
-	C() <-chan News
+	C() <-chan Notice
 	// Stop ends the watch. A second Stop does nothing.
 	Stop()
 }
 
-// News is one message to one waiter.
-type News struct {
+// Notice is one message to one waiter.
+type Notice struct {
 	// Token of the lease that was handed over, whose TTL runs out with the
 	// place. 0 says that it is time to look, with Refresh: messages may have
 	// been lost, the lock's holder has changed its end, or, after Complete,
@@ -101,22 +101,22 @@ type DowngradeRequest struct {
 	LeaseID LeaseID
 }
 
-// A Gatherer is an engine that can take several locks in one step.
-type Gatherer interface {
+// A AllAcquirer is an engine that can take several locks in one step.
+type AllAcquirer interface {
 	// AcquireAll makes one attempt to take all locks: it must record all the
 	// leases, as Acquire would each, or none. The names are guaranteed to
 	// differ, Queue and Once not to be set, and the number to be 1 to
 	// MaxBatch. An engine that cannot treat these names in one step must
 	// answer ErrUnsupported, and the store is unchanged.
-	AcquireAll(ctx context.Context, reqs []AcquireRequest) (GatherReply, error)
+	AcquireAll(ctx context.Context, reqs []AcquireRequest) (AllReply, error)
 }
 
-// A GatherReply is the answer to AcquireAll.
-type GatherReply struct {
-	Outcome  Outcome  // Granted, or what stopped the first request that could not be granted
-	Tokens   []uint64 // if Granted, in the order of the requests
-	Refused  int      // otherwise: the index of that request
-	InTheWay          // if Held
+// A AllReply is the answer to AcquireAll.
+type AllReply struct {
+	Outcome Outcome  // Granted, or what stopped the first request that could not be granted
+	Tokens  []uint64 // if Granted, in the order of the requests
+	Refused int      // otherwise: the index of that request
+	Blocker          // if Held
 }
 
 // A Recorder is an engine that can keep a record beside a lock: what came of

@@ -110,8 +110,8 @@ func unsupported(t *T, change func(*driver.AcquireRequest)) {
 	t.free("free")
 	t.live(l)
 	all := askTagged(t.units(8), "one", "two")
-	if change(&all[1]); canGather(t) && !all[1].Queue {
-		if _, err := t.Engine.(driver.Gatherer).AcquireAll(t.Context(), all); !errors.Is(err, driver.ErrUnsupported) {
+	if change(&all[1]); canAcquireAll(t) && !all[1].Queue {
+		if _, err := t.Engine.(driver.AllAcquirer).AcquireAll(t.Context(), all); !errors.Is(err, driver.ErrUnsupported) {
 			t.Errorf("AcquireAll: error %v, want ErrUnsupported", err)
 		}
 		t.nothingOf(all)

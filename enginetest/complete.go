@@ -171,7 +171,7 @@ func completeOfLost(t *T) {
 	released := t.take("b", t.units(40))
 	t.mustRelease(released)
 	cancelled := t.take("c", t.units(40))
-	t.callOff(cancelled.AcquireRequest)
+	t.mustCancel(cancelled.AcquireRequest)
 	kept := t.take("d", t.units(40))
 	t.mustKeep(kept, t.units(40))
 	l := t.take("e", t.units(40))
@@ -274,8 +274,8 @@ func completeTells(t *T) {
 	other := forPlace(ask("a", t.units(40)), t.units(40))
 	onceWatch, otherWatch := t.watchPlace(once, 1), t.watchPlace(other, 2)
 	t.mustComplete(l, "result", t.units(40))
-	if news, ok := told(onceWatch, t.units(8)); !ok || news.Token != 0 {
-		t.Errorf("news of token %d (any: %t) for a place that Complete gave up, want 0", news.Token, ok)
+	if notice, ok := told(onceWatch, t.units(8)); !ok || notice.Token != 0 {
+		t.Errorf("news of token %d (any: %t) for a place that Complete gave up, want 0", notice.Token, ok)
 	}
 	t.mustTell(otherWatch, other)
 }

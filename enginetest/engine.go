@@ -100,7 +100,7 @@ func optionalCalls(t *T) (all []call) {
 			return e.Downgrade(ctx, driver.DowngradeRequest{Name: l.Name, LeaseID: l.LeaseID})
 		}})
 	}
-	if e, ok := t.Engine.(driver.Gatherer); ok {
+	if e, ok := t.Engine.(driver.AllAcquirer); ok {
 		all = append(all, call{"AcquireAll", func(ctx context.Context, t *T, _ lease) error {
 			_, err := e.AcquireAll(ctx, askTagged(t.units(40), "one", "two"))
 			return err

@@ -136,7 +136,7 @@ func Requirements() []Requirement {
 		refreshRequirements(),
 		watchRequirements(),
 		downgradeRequirements(),
-		gatherRequirements(),
+		acquireAllRequirements(),
 		completeRequirements(),
 		onceRequirements(),
 		vaultRequirements(),

@@ -90,9 +90,9 @@ func handsOverAtCancel(t *T) {
 	holder := t.take("a", t.units(40))
 	first := t.queue("a", 1)
 	second := t.queue("a", 2)
-	t.callOff(holder.AcquireRequest)
+	t.mustCancel(holder.AcquireRequest)
 	t.handed(first)
-	t.callOff(first)
+	t.mustCancel(first)
 	t.handed(second)
 }
 
@@ -127,7 +127,7 @@ func handsOverWhenPlaceEnds(t *T) {
 		readers[name] = forPlace(askShared(name, t.units(40)), t.units(40))
 		t.placed(readers[name], 2)
 		if name == "is released" {
-			t.callOff(writer)
+			t.mustCancel(writer)
 			t.handed(readers[name])
 		}
 	}

@@ -75,7 +75,7 @@ func (e *engine) pause(d time.Duration) {
 // decided answers a request whose answer does not depend on what is in the
 // way.
 func (e *engine) decided(n *entry, req driver.AcquireRequest, now time.Time) (reply driver.AcquireReply, decided bool) {
-	if now.Before(e.tombstones[req.LeaseID]) && (e.fault != "AcquireAll ignores cancels" || !e.gathering) {
+	if now.Before(e.tombstones[req.LeaseID]) && (e.fault != "AcquireAll ignores cancels" || !e.allAtOnce) {
 		return driver.AcquireReply{Outcome: driver.Cancelled}, true
 	}
 	if l := e.find(n, req.LeaseID, "Acquire"); l != nil && e.fault != "repeat is refused" {
@@ -130,8 +130,8 @@ func kind(req driver.AcquireRequest) int {
 // mustWait reports whether somebody else has a place.
 func (e *engine) mustWait(n *entry, req driver.AcquireRequest) bool {
 	switch {
-	case e.fault == "unqueued requests barge" && !req.Queue && !e.gathering,
-		e.fault == "AcquireAll barges" && e.gathering,
+	case e.fault == "unqueued requests barge" && !req.Queue && !e.allAtOnce,
+		e.fault == "AcquireAll barges" && e.allAtOnce,
 		e.fault == "queued requests barge" && req.Queue,
 		e.fault == "readers overtake writers" && req.Mode == driver.Shared,
 		e.fault == "expiry is left to the next comer" && len(n.leases) == 0:
@@ -258,7 +258,7 @@ func (e *engine) refuse(n *entry, req driver.AcquireRequest, now time.Time) driv
 	if e.fault == "refusal lengthens the lease in the way" && req.TTL > 10*time.Second && !req.Queue && len(n.leases) > 0 {
 		n.leases[0].expiry = now.Add(req.TTL)
 	}
-	reply := e.inTheWay(n, now)
+	reply := e.blocker(n, now)
 	if req.Queue || e.fault == "place without asking" {
 		reply.Place = e.enqueue(n, req, now)
 	}
@@ -271,8 +271,8 @@ func (e *engine) refuse(n *entry, req driver.AcquireRequest, now time.Time) driv
 	return reply
 }
 
-// inTheWay describes the lease that ends first.
-func (e *engine) inTheWay(n *entry, now time.Time) driver.AcquireReply {
+// blocker describes the lease that ends first.
+func (e *engine) blocker(n *entry, now time.Time) driver.AcquireReply {
 	reply := driver.AcquireReply{Outcome: driver.Held}
 	if len(n.leases) == 0 {
 		return reply

@@ -74,7 +74,7 @@ func (e *engine) extend(req driver.ExtendRequest, now time.Time) error {
 		l.token = n.last
 	case "Extend wakes the waiters":
 		for _, p := range n.queue {
-			e.tell(p.req.LeaseID, driver.News{})
+			e.tell(p.req.LeaseID, driver.Notice{})
 		}
 	}
 	return nil

@@ -53,7 +53,7 @@ func (e *engine) handOver(n *entry, p *place, now time.Time) {
 	if e.fault == "hand-over repeats the last token" {
 		l.token, n.last = last, last
 	}
-	e.tell(p.req.LeaseID, driver.News{Token: l.token})
+	e.tell(p.req.LeaseID, driver.Notice{Token: l.token})
 }
 
 // leave gives up the place of id.
@@ -148,7 +148,7 @@ func (e *engine) refresh(req driver.RefreshRequest, now time.Time) (reply driver
 		e.fault == "Refresh shortens places" {
 		p.until = until
 	}
-	reply = e.inTheWay(n, now)
+	reply = e.blocker(n, now)
 	reply.Place = i + 1
 	switch e.fault {
 	case "Refresh does not say the place":
@@ -170,7 +170,7 @@ func (e *engine) refreshLost(n *entry, req driver.RefreshRequest, now time.Time)
 	case e.fault == "Refresh creates a lease" && len(n.leases) == 0:
 		e.grant(n, again, now, now.Add(req.WaiterTTL))
 	case e.fault == "Refresh answers Held if lost":
-		return e.inTheWay(n, now), nil
+		return e.blocker(n, now), nil
 	}
 	return driver.AcquireReply{}, driver.ErrLost
 }
@@ -179,23 +179,23 @@ func (e *engine) refreshLost(n *entry, req driver.RefreshRequest, now time.Time)
 type watch struct {
 	engine *engine
 	id     driver.LeaseID
-	c      chan driver.News
+	c      chan driver.Notice
 	deaf   bool // until its request was answered, for a fault
 }
 
 func (e *engine) Watch(id driver.LeaseID) driver.Watch {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	w := &watch{engine: e, id: id, c: make(chan driver.News, 1), deaf: e.fault == "watch begins with the answer"}
+	w := &watch{engine: e, id: id, c: make(chan driver.Notice, 1), deaf: e.fault == "watch begins with the answer"}
 	if e.fault == "news piles up" {
-		w.c = make(chan driver.News, 100)
+		w.c = make(chan driver.Notice, 100)
 	}
 	e.watches[w] = true
 	return w
 }
 
 // tell sends news to the watches of id; e.mu is guaranteed to be held.
-func (e *engine) tell(id driver.LeaseID, news driver.News) {
+func (e *engine) tell(id driver.LeaseID, notice driver.Notice) {
 	if e.chatty {
 		e.told++
 		for _, d := range []time.Duration{300 * time.Millisecond, 400 * time.Millisecond} {
@@ -203,21 +203,21 @@ func (e *engine) tell(id driver.LeaseID, news driver.News) {
 			time.AfterFunc(d, func() {
 				e.mu.Lock()
 				defer e.mu.Unlock()
-				e.deliver(id, driver.News{})
-				e.deliver(id, news)
+				e.deliver(id, driver.Notice{})
+				e.deliver(id, notice)
 			})
 		}
 		return
 	}
 	switch {
-	case e.fault == "news is lost", e.fault == "news of a place that is gone is lost" && news.Token == 0:
+	case e.fault == "news is lost", e.fault == "news of a place that is gone is lost" && notice.Token == 0:
 		return
 	case e.fault == "news of a grant says to look":
-		news.Token = 0
-	case e.fault == "news has the token before" && news.Token != 0:
-		news.Token--
+		notice.Token = 0
+	case e.fault == "news has the token before" && notice.Token != 0:
+		notice.Token--
 	}
-	e.deliver(id, news)
+	e.deliver(id, notice)
 	if e.fault == "news goes to the first of several" {
 		for w := range e.watches {
 			w.deaf = true
@@ -225,26 +225,26 @@ func (e *engine) tell(id driver.LeaseID, news driver.News) {
 	}
 }
 
-func (e *engine) deliver(id driver.LeaseID, news driver.News) {
+func (e *engine) deliver(id driver.LeaseID, notice driver.Notice) {
 	for w := range e.watches {
 		if w.id != id || w.deaf || e.fault == "news stays in the engine" && w.engine != e {
 			continue
 		}
-		news := news
+		notice := notice
 		if len(w.c) == cap(w.c) {
 			old := <-w.c
 			switch {
 			case e.fault == "old news is kept":
-				news = old
-			case news.Token == 0 && e.fault != "call to look replaces a grant":
-				news = old
+				notice = old
+			case notice.Token == 0 && e.fault != "call to look replaces a grant":
+				notice = old
 			}
 		}
-		w.c <- news
+		w.c <- notice
 	}
 }
 
-func (w *watch) C() <-chan driver.News { return w.c }
+func (w *watch) C() <-chan driver.Notice { return w.c }
 
 func (w *watch) Stop() {
 	w.engine.mu.Lock()

@@ -92,7 +92,7 @@ func (e *engine) giveUp(n *entry) {
 	}
 	n.queue = slices.DeleteFunc(n.queue, func(p *place) bool {
 		if p.req.Once || e.fault == "Complete gives up every place" {
-			e.tell(p.req.LeaseID, driver.News{})
+			e.tell(p.req.LeaseID, driver.Notice{})
 			return true
 		}
 		return false

@@ -31,7 +31,7 @@ type store struct {
 	deposits   map[string]*deposit
 	listeners  []*listener
 	told       int  // how many messages were sent, if chatty
-	gathering  bool // AcquireAll is under way, for its faults
+	allAtOnce  bool // AcquireAll is under way, for its faults
 }
 
 // An entry is what the store has under one name.

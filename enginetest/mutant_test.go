@@ -168,7 +168,7 @@ var mutants = slices.Concat(
 	acquireMutants,
 	leaseMutants,
 	queueMutants,
-	gatherMutants,
+	acquireAllMutants,
 	recordMutants,
 	vaultMutants,
 	pruneMutants,

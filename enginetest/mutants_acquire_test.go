@@ -1,10 +1,10 @@
 package enginetest_test
 
 var acquireMutants = []mutant{
-	{fault: "AcquireAll barges", want: []string{"GatherDoesNotBarge"}},
-	{fault: "AcquireAll ignores cancels", want: []string{"GatherObeysCancel"}},
+	{fault: "AcquireAll barges", want: []string{"AcquireAllDoesNotBarge"}},
+	{fault: "AcquireAll ignores cancels", want: []string{"AcquireAllObeysCancel"}},
 	{fault: "check and record are two steps", want: []string{
-		"GatherTakesAllOrNoneUnderContention", "GrantsOnceAcrossEngines", "GrantsOnceUnderContention",
+		"AcquireAllTakesAllOrNoneUnderContention", "GrantsOnceAcrossEngines", "GrantsOnceUnderContention",
 		"SemaphoreGrantsLimitUnderContention", "WatchMissesNoGrant",
 	}},
 	{fault: "clean-up ends the lease of a repeat", want: []string{"RepeatOutlivesCleanUp"}},
@@ -15,12 +15,12 @@ var acquireMutants = []mutant{
 	}},
 	{fault: "exclusive beside shared", want: []string{
 		"BreakByTokenLeavesOthers", "DowngradeDoesNotPassExclusive", "DowngradeHandsOver", "DowngradeLetsSharedIn",
-		"GatherDoesNotBarge", "HandsOverToSharedTogether", "HandsOverWhenPlaceEnds", "KeepForOfSharedLetsSharedIn",
+		"AcquireAllDoesNotBarge", "HandsOverToSharedTogether", "HandsOverWhenPlaceEnds", "KeepForOfSharedLetsSharedIn",
 		"ModeEndsWithLease", "QueueServesExclusiveAfterReaders", "RefusalNamesFirstToEnd",
 		"SharedDoesNotOvertakeExclusive", "SharedKeepsExclusiveOut", "SharedLeaseEndsAlone",
 	}},
 	{fault: "expires a tenth early", want: []string{
-		"DowngradeKeepsLease", "GatherTakesAllOrNone", "HandedOverLeaseEndsWithPlace", "InspectReportsLease",
+		"DowngradeKeepsLease", "AcquireAllTakesAllOrNone", "HandedOverLeaseEndsWithPlace", "InspectReportsLease",
 		"LeaseLastsItsTTL", "RefreshSaysWhoAndHowLong", "RefusalNamesFirstToEnd", "RefusalSaysHowLong",
 	}},
 	{fault: "grant keeps a place", want: []string{"QueuedRequestIsGrantedFreeName"}},
@@ -36,21 +36,21 @@ var acquireMutants = []mutant{
 		"KeepForHoldsQueue", "KeepForObeysCancel", "KeepForOfPermitsKeepsThem", "KeepForOfSharedLetsSharedIn",
 	}},
 	{fault: "kinds are not compared", want: []string{
-		"GatherErrorChangesNothing", "SemaphoreChecksKind", "SemaphoreChecksKindOfQueue",
+		"AcquireAllErrorChangesNothing", "SemaphoreChecksKind", "SemaphoreChecksKindOfQueue",
 	}},
 	{fault: "latest grant is listed first", want: []string{
 		"BreakAnswersWithRecord", "KeepForOfPermitsKeepsThem", "SemaphoreCountsPermits",
 		"SharedLeasesAreCompatible",
 	}},
 	{fault: "lift is forgotten", want: []string{
-		"GatherTakesAll", "GatherTokensGrow", "MinTokenLiftsToken", "TokensGrowOverComplete",
+		"AcquireAllTakesAll", "AcquireAllTokensGrow", "MinTokenLiftsToken", "TokensGrowOverComplete",
 		"TokensGrowOverExpiry", "TokensGrowOverHandOver", "TokensGrowOverKeepFor",
 	}},
 	{fault: "limits are not compared", want: []string{"SemaphoreChecksKind", "SemaphoreChecksKindOfQueue"}},
 	{fault: "MinToken is bounded where a lease is granted", want: []string{"QueueRefusesMinTokenTooFarAhead"}},
-	{fault: "MinToken is ignored", want: []string{"GatherTokensGrow", "MinTokenLiftsToken", "TokensGrowOverHandOver"}},
+	{fault: "MinToken is ignored", want: []string{"AcquireAllTokensGrow", "MinTokenLiftsToken", "TokensGrowOverHandOver"}},
 	{fault: "MinToken is not bounded", want: []string{
-		"ErrorsLeaveOutName", "GatherErrorChangesNothing", "MinTokenTooFarAheadIsInvalid",
+		"ErrorsLeaveOutName", "AcquireAllErrorChangesNothing", "MinTokenTooFarAheadIsInvalid",
 		"QueueRefusesMinTokenTooFarAhead",
 	}},
 	{fault: "mode of the first lease stays", want: []string{
@@ -64,14 +64,14 @@ var acquireMutants = []mutant{
 		"QueueServesExclusiveAfterReaders", "RefusalNamesFirstToEnd", "SharedKeepsExclusiveOut",
 		"SharedLeaseEndsAlone", "SharedLeasesAreCompatible", "TokensGrowAcrossModes", "WatchTellsAllReaders",
 	}},
-	{fault: "place without asking", want: []string{"GatherTakesAllOrNone", "QueueKeepsPlace", "RefusesHeldName"}},
+	{fault: "place without asking", want: []string{"AcquireAllTakesAllOrNone", "QueueKeepsPlace", "RefusesHeldName"}},
 	{fault: "queued requests barge", want: []string{
 		"HandsOverWhenPlaceEnds", "QueueServesExclusiveAfterReaders", "SemaphoreServesLargeRequest",
 		"SharedDoesNotOvertakeExclusive",
 	}},
 	{fault: "reader shortens the others", want: []string{"RefusalNamesFirstToEnd", "SharedLeaseEndsAlone"}},
 	{fault: "readers overtake writers", want: []string{
-		"DowngradeDoesNotPassExclusive", "GatherDoesNotBarge", "HandsOverWhenPlaceEnds",
+		"DowngradeDoesNotPassExclusive", "AcquireAllDoesNotBarge", "HandsOverWhenPlaceEnds",
 		"QueueServesExclusiveAfterReaders", "SharedDoesNotOvertakeExclusive",
 	}},
 	{fault: "record binds everybody", want: []string{
@@ -84,35 +84,35 @@ var acquireMutants = []mutant{
 	{fault: "record is told only if free", want: []string{"CompleteHandsOver", "OnceIsAnsweredRecorded"}},
 	{fault: "Recorded gives a place", want: []string{"CompleteHandsOver", "OnceIsAnsweredRecorded"}},
 	{fault: "refusal drops the holder", want: []string{
-		"GatherTakesAllOrNone", "RefreshSaysWhoAndHowLong", "RefusalNamesFirstToEnd", "RefusalSaysWho",
+		"AcquireAllTakesAllOrNone", "RefreshSaysWhoAndHowLong", "RefusalNamesFirstToEnd", "RefusalSaysWho",
 	}},
 	{fault: "refusal drops the labels", want: []string{
-		"GatherTakesAllOrNone", "RefreshSaysWhoAndHowLong", "RefusalSaysWho",
+		"AcquireAllTakesAllOrNone", "RefreshSaysWhoAndHowLong", "RefusalSaysWho",
 	}},
-	{fault: "refusal lengthens the lease in the way", want: []string{"GatherTakesAllOrNone", "RefusesHeldName"}},
+	{fault: "refusal lengthens the lease in the way", want: []string{"AcquireAllTakesAllOrNone", "RefusesHeldName"}},
 	{fault: "refusal names the first lease", want: []string{"RefusalNamesFirstToEnd"}},
 	{fault: "refusal names the last to end", want: []string{"RefusalNamesFirstToEnd"}},
 	{fault: "refusal says the whole TTL", want: []string{"KeepForHoldsQueue", "RefusalSaysHowLong"}},
 	{fault: "refusal says what is left in seconds", want: []string{
-		"GatherTakesAllOrNone", "RefreshSaysWhoAndHowLong", "RefusalNamesFirstToEnd", "RefusalSaysHowLong",
+		"AcquireAllTakesAllOrNone", "RefreshSaysWhoAndHowLong", "RefusalNamesFirstToEnd", "RefusalSaysHowLong",
 	}},
 	{fault: "refusal shows the token", want: []string{
 		"RefreshAnswersEachInOrder", "RefreshSaysWhoAndHowLong", "RefusalHidesToken",
 	}},
 	{fault: "repeat changes the token", want: []string{
-		"DowngradeKeepsLease", "GatherRepeatIsGrantedAgain", "HandedOverLeaseIsLengthened", "HandsOverAtRelease",
+		"DowngradeKeepsLease", "AcquireAllRepeatIsGrantedAgain", "HandedOverLeaseIsLengthened", "HandsOverAtRelease",
 		"OnceIsGrantedWithoutRecord", "RepeatIsGrantedAgain", "SemaphoreGrantsLimit", "SharedLeasesAreCompatible",
 	}},
 	{fault: "repeat does not lengthen", want: []string{
-		"GatherRepeatIsGrantedAgain", "HandedOverLeaseIsLengthened", "HandsOverAtExpiry", "RepeatLengthens",
+		"AcquireAllRepeatIsGrantedAgain", "HandedOverLeaseIsLengthened", "HandsOverAtExpiry", "RepeatLengthens",
 	}},
 	{fault: "repeat is refused", want: []string{
-		"DowngradeKeepsLease", "DowngradeTwiceIsOnce", "GatherDoesNotBarge", "GatherRepeatIsGrantedAgain",
+		"DowngradeKeepsLease", "DowngradeTwiceIsOnce", "AcquireAllDoesNotBarge", "AcquireAllRepeatIsGrantedAgain",
 		"HandedOverLeaseIsLengthened", "HandsOverAtExpiry", "HandsOverAtRelease", "ListsQueuedNames",
 		"OnceIsGrantedWithoutRecord", "RepeatIsGrantedAgain", "RepeatLengthens", "RepeatNeverShortens",
 		"RepeatOutlivesCleanUp", "SemaphoreChecksKindOfQueue", "SemaphoreGrantsLimit", "SharedLeasesAreCompatible",
 	}},
-	{fault: "repeat shortens", want: []string{"GatherRepeatIsGrantedAgain", "RepeatNeverShortens"}},
+	{fault: "repeat shortens", want: []string{"AcquireAllRepeatIsGrantedAgain", "RepeatNeverShortens"}},
 	{fault: "repeat undoes Downgrade", want: []string{"DowngradeTwiceIsOnce"}},
 	{fault: "semaphore has one permit too many", want: []string{
 		"BreakGivesPermitsBack", "KeepForOfPermitsKeepsThem", "SemaphoreCountsPermits", "SemaphoreGrantsLimit",
@@ -129,12 +129,12 @@ var acquireMutants = []mutant{
 	}},
 	{fault: "token is a counter", want: []string{"QueueRefusesMinTokenTooFarAhead", "TokenFollowsClock"}},
 	{fault: "token is beyond MaxToken", want: []string{
-		"GatherTakesAll", "GatherTokensGrow", "GrantsFreeName", "MinTokenLiftsToken", "TokensGrowOverComplete",
+		"AcquireAllTakesAll", "AcquireAllTokensGrow", "GrantsFreeName", "MinTokenLiftsToken", "TokensGrowOverComplete",
 		"TokensGrowOverExpiry", "TokensGrowOverHandOver", "TokensGrowOverKeepFor",
 	}},
 	{fault: "tokens are all alike", want: []string{
 		"BreakByTokenLeavesOthers", "BreakGivesPermitsBack", "BreakHandsOver", "BreakOfStaleLeavesSuccessor",
-		"BreakTwiceIsOnce", "CompleteHandsOver", "ForgetLeavesLease", "GatherTokensGrow", "HandsOverAtRelease",
+		"BreakTwiceIsOnce", "CompleteHandsOver", "ForgetLeavesLease", "AcquireAllTokensGrow", "HandsOverAtRelease",
 		"HandsOverToSharedTogether", "KeepForHoldsQueue", "MinTokenLiftsToken", "QueueRefusesMinTokenTooFarAhead",
 		"RepeatAfterExpiryIsNewGrant", "SemaphoreGrantsLimit", "SharedLeasesAreCompatible", "TokenFollowsClock",
 		"TokensGrowAcrossEngines", "TokensGrowAcrossModes", "TokensGrowOverBreak", "TokensGrowOverComplete",

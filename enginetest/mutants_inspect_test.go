@@ -5,7 +5,7 @@ var inspectMutants = []mutant{
 		"InspectReportsQueue", "RefreshAnswersEachInOrder", "RefreshNeverShortens",
 	}},
 	{fault: "Inspect drops the holder", want: []string{
-		"DowngradeKeepsLease", "GatherTakesAll", "HolderIsCopied", "InspectReportsHolder", "PlaceKeepsHolder",
+		"DowngradeKeepsLease", "AcquireAllTakesAll", "HolderIsCopied", "InspectReportsHolder", "PlaceKeepsHolder",
 	}},
 	{fault: "Inspect drops the holder of a place", want: []string{"InspectReportsQueue", "PlaceKeepsHolder"}},
 	{fault: "Inspect drops the length of the queue", want: []string{
@@ -15,20 +15,20 @@ var inspectMutants = []mutant{
 		"QueueServesExclusiveAfterReaders", "QueueServesInOrder", "SemaphorePermitsComeBackOneByOne",
 		"SemaphoreServesInOrder", "SemaphoreServesLargeRequest", "SharedDoesNotOvertakeExclusive",
 	}},
-	{fault: "Inspect drops the limit", want: []string{"GatherTakesAll", "SemaphoreCountsPermits"}},
+	{fault: "Inspect drops the limit", want: []string{"AcquireAllTakesAll", "SemaphoreCountsPermits"}},
 	{fault: "Inspect drops the mode", want: []string{
-		"DowngradeLetsSharedIn", "GatherTakesAll", "KeepForOfSharedLetsSharedIn", "SemaphoreCountsPermits",
+		"DowngradeLetsSharedIn", "AcquireAllTakesAll", "KeepForOfSharedLetsSharedIn", "SemaphoreCountsPermits",
 		"SharedLeasesAreCompatible",
 	}},
 	{fault: "Inspect drops the mode of a place", want: []string{"InspectReportsQueue"}},
 	{fault: "Inspect drops the permits", want: []string{
-		"GatherTakesAll", "KeepForOfPermitsKeepsThem", "SemaphoreCountsPermits",
+		"AcquireAllTakesAll", "KeepForOfPermitsKeepsThem", "SemaphoreCountsPermits",
 	}},
 	{fault: "Inspect drops the token", want: []string{
-		"BreakHandsOver", "CompleteHandsOver", "CompleteTellsWatches", "DowngradeKeepsLease", "GatherTakesAll",
-		"GatherTakesMaxBatch", "HandsOverAtRelease", "HandsOverToSharedTogether", "InspectReportsLease",
+		"BreakHandsOver", "CompleteHandsOver", "CompleteTellsWatches", "DowngradeKeepsLease", "AcquireAllTakesAll",
+		"AcquireAllTakesMaxBatch", "HandsOverAtRelease", "HandsOverToSharedTogether", "InspectReportsLease",
 		"KeepForHoldsQueue", "RefreshAnswersEachInOrder", "TokenKeptByExtend", "TokensGrowOverHandOver",
-		"WatchKeepsGrant", "WatchKeepsLatestNews", "WatchStops", "WatchTellsAllReaders", "WatchTellsGrant",
+		"WatchKeepsGrant", "WatchKeepsLatestNotice", "WatchStops", "WatchTellsAllReaders", "WatchTellsGrant",
 		"WatchTellsGrantAcrossEngines", "WatchTellsGrantAtExpiry",
 	}},
 	{fault: "Inspect forgets the token of a free name", want: []string{"InspectRemembersToken"}},

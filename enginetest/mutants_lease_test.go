@@ -7,7 +7,7 @@ var leaseMutants = []mutant{
 	{fault: "cancel ends whatever is there", want: []string{
 		"CancelLeavesOthers", "CompleteTellsWatches", "KeepForObeysCancel", "ListsQueuedNames",
 		"RefreshNeverCreates", "ReleaseLeavesQueue", "SemaphoreLimitMayChangeWhenUnused", "WatchKeepsGrant",
-		"WatchKeepsLatestNews", "WatchStops", "WatchTellsAllReaders", "WatchTellsGrant",
+		"WatchKeepsLatestNotice", "WatchStops", "WatchTellsAllReaders", "WatchTellsGrant",
 		"WatchTellsGrantAcrossEngines", "WatchTellsGrantAtExpiry",
 	}},
 	{fault: "cancel hands over to nobody", want: []string{
@@ -34,10 +34,10 @@ var leaseMutants = []mutant{
 	{fault: "Downgrade wakes nobody", want: []string{"DowngradeHandsOver", "WatchTellsAllReaders"}},
 	{fault: "errors carry the name", want: []string{"ErrorsLeaveOutName"}},
 	{fault: "Extend changes the token", want: []string{
-		"GatherRepeatIsGrantedAgain", "HandedOverLeaseIsLengthened", "RepeatIsGrantedAgain", "TokenKeptByExtend",
+		"AcquireAllRepeatIsGrantedAgain", "HandedOverLeaseIsLengthened", "RepeatIsGrantedAgain", "TokenKeptByExtend",
 	}},
 	{fault: "Extend does nothing", want: []string{
-		"ExtendAnswersEachInOrder", "ExtendLengthens", "ExtendTakesMaxBatch", "GatherRepeatIsGrantedAgain",
+		"ExtendAnswersEachInOrder", "ExtendLengthens", "ExtendTakesMaxBatch", "AcquireAllRepeatIsGrantedAgain",
 		"HandedOverLeaseIsLengthened", "RepeatNeverShortens", "SharesStoreAcrossEngines",
 	}},
 	{fault: "Extend re-creates a lost lease", want: []string{
@@ -58,7 +58,7 @@ var leaseMutants = []mutant{
 		"KeepForOfPermitsKeepsThem", "KeepForOfSharedLetsSharedIn",
 	}},
 	{fault: "no tombstone", want: []string{
-		"CancelEndsLease", "CancelIsRemembered", "CancelStopsLateAcquire", "GatherObeysCancel",
+		"CancelEndsLease", "CancelIsRemembered", "CancelStopsLateAcquire", "AcquireAllObeysCancel",
 		"KeepForObeysCancel", "ReleaseLeavesQueue",
 	}},
 	{fault: "no tombstone with KeepFor", want: []string{"KeepForObeysCancel"}},
@@ -80,11 +80,11 @@ var leaseMutants = []mutant{
 		"QueueGivesEachAPlace", "QueuePassesDeadWaiter", "QueueServesExclusiveAfterReaders",
 		"QueueServesInOrder", "RecordBindsOnlyOnce", "RefreshAnswersEachInOrder",
 		"RefreshLeavesHandedOverLease", "SemaphoreServesInOrder", "SemaphoreServesLargeRequest",
-		"TokensGrowOverHandOver", "WatchKeepsGrant", "WatchKeepsLatestNews", "WatchMissesNoGrant",
+		"TokensGrowOverHandOver", "WatchKeepsGrant", "WatchKeepsLatestNotice", "WatchMissesNoGrant",
 		"WatchStops", "WatchTellsAllReaders", "WatchTellsGrant", "WatchTellsGrantAcrossEngines",
 	}},
 	{fault: "release forgets the last token", want: []string{
-		"BreakOfStaleLeavesSuccessor", "ForgetLeavesLease", "GatherTokensGrow", "HandsOverAtRelease",
+		"BreakOfStaleLeavesSuccessor", "ForgetLeavesLease", "AcquireAllTokensGrow", "HandsOverAtRelease",
 		"InspectRemembersToken", "MinTokenLiftsToken", "TokensGrowAcrossEngines", "TokensGrowAcrossModes",
 		"TokensGrowOverHandOver", "TokensGrowOverRelease",
 	}},
@@ -94,7 +94,7 @@ var leaseMutants = []mutant{
 		"OnceIsGrantedWithoutRecord", "PlaceKeepsHolder", "QueueGivesEachAPlace",
 		"QueueServesExclusiveAfterReaders", "RecordBindsOnlyOnce", "RefreshAnswersEachInOrder",
 		"RefreshLeavesHandedOverLease", "SemaphoreServesInOrder", "SemaphoreServesLargeRequest",
-		"TokensGrowOverHandOver", "WatchKeepsGrant", "WatchKeepsLatestNews", "WatchMissesNoGrant",
+		"TokensGrowOverHandOver", "WatchKeepsGrant", "WatchKeepsLatestNotice", "WatchMissesNoGrant",
 		"WatchStops", "WatchTellsAllReaders", "WatchTellsGrant", "WatchTellsGrantAcrossEngines",
 	}},
 	{fault: "release of a lost lease is no error", want: []string{
@@ -103,13 +103,13 @@ var leaseMutants = []mutant{
 		"ReleaseOfUnknownIsLost", "ReleaseTwiceIsLost",
 	}},
 	{fault: "release of an extended lease does nothing", want: []string{
-		"DowngradeLetsSharedIn", "GatherTakesAll", "ReleaseFreesAtOnce", "SharesStoreAcrossEngines",
+		"DowngradeLetsSharedIn", "AcquireAllTakesAll", "ReleaseFreesAtOnce", "SharesStoreAcrossEngines",
 	}},
 	{fault: "second Downgrade fails", want: []string{"DowngradeTwiceIsOnce"}},
 	{fault: "second Downgrade releases", want: []string{"DowngradeTwiceIsOnce"}},
 	{fault: "tombstone for half the time", want: []string{"CancelIsRemembered"}},
 	{fault: "tombstone only if nothing was found", want: []string{"CancelEndsLease", "KeepForObeysCancel"}},
 	{fault: "tombstone only if there was a lease", want: []string{
-		"CancelIsRemembered", "CancelStopsLateAcquire", "GatherObeysCancel", "ReleaseLeavesQueue",
+		"CancelIsRemembered", "CancelStopsLateAcquire", "AcquireAllObeysCancel", "ReleaseLeavesQueue",
 	}},
 }

@@ -36,25 +36,25 @@ var queueMutants = []mutant{
 		"WatchTellsAllReaders", "WatchTellsGrant", "WatchTellsGrantAcrossEngines",
 	}},
 	{fault: "news goes to the first of several", want: []string{
-		"CompleteTellsWatches", "WatchKeepsLatestNews", "WatchTellsAllReaders", "WatchTellsGrant",
+		"CompleteTellsWatches", "WatchKeepsLatestNotice", "WatchTellsAllReaders", "WatchTellsGrant",
 		"WatchTellsGrantAcrossEngines",
 	}},
 	{fault: "news has the token before", want: []string{
-		"CompleteTellsWatches", "WatchKeepsGrant", "WatchKeepsLatestNews", "WatchStops", "WatchTellsAllReaders",
+		"CompleteTellsWatches", "WatchKeepsGrant", "WatchKeepsLatestNotice", "WatchStops", "WatchTellsAllReaders",
 		"WatchTellsGrant", "WatchTellsGrantAcrossEngines", "WatchTellsGrantAtExpiry",
 	}},
 	{fault: "news is lost", want: []string{
-		"CompleteTellsWatches", "WatchKeepsGrant", "WatchKeepsLatestNews", "WatchMissesNoGrant", "WatchStops",
+		"CompleteTellsWatches", "WatchKeepsGrant", "WatchKeepsLatestNotice", "WatchMissesNoGrant", "WatchStops",
 		"WatchTellsAllReaders", "WatchTellsGrant", "WatchTellsGrantAcrossEngines", "WatchTellsGrantAtExpiry",
 	}},
 	{fault: "news of a grant says to look", want: []string{
-		"CompleteTellsWatches", "WatchKeepsGrant", "WatchKeepsLatestNews", "WatchStops", "WatchTellsAllReaders",
+		"CompleteTellsWatches", "WatchKeepsGrant", "WatchKeepsLatestNotice", "WatchStops", "WatchTellsAllReaders",
 		"WatchTellsGrant", "WatchTellsGrantAcrossEngines", "WatchTellsGrantAtExpiry",
 	}},
 	{fault: "news of a place that is gone is lost", want: []string{"CompleteTellsWatches"}},
-	{fault: "news piles up", want: []string{"WatchKeepsGrant", "WatchKeepsLatestNews"}},
+	{fault: "news piles up", want: []string{"WatchKeepsGrant", "WatchKeepsLatestNotice"}},
 	{fault: "news stays in the engine", want: []string{"WatchTellsGrantAcrossEngines"}},
-	{fault: "old news is kept", want: []string{"WatchKeepsLatestNews"}},
+	{fault: "old news is kept", want: []string{"WatchKeepsLatestNotice"}},
 	{fault: "one waiter is served at a time", want: []string{
 		"DowngradeHandsOver", "HandsOverToSharedTogether", "SemaphoreServesInOrder", "WatchTellsAllReaders",
 	}},
@@ -105,7 +105,7 @@ var queueMutants = []mutant{
 	{fault: "Stop stops every watch of the lease ID", want: []string{"WatchStops"}},
 	{fault: "waiter is dropped instead of served", want: []string{
 		"BreakHandsOver", "CompleteHandsOver", "CompleteTellsWatches", "DowngradeDoesNotPassExclusive",
-		"DowngradeHandsOver", "GatherDoesNotBarge", "HandedOverLeaseEndsWithPlace",
+		"DowngradeHandsOver", "AcquireAllDoesNotBarge", "HandedOverLeaseEndsWithPlace",
 		"HandedOverLeaseIsLengthened", "HandsOverAtCancel", "HandsOverAtExpiry", "HandsOverAtRelease",
 		"HandsOverToSharedTogether", "HandsOverWhenPlaceEnds", "KeepForHoldsQueue",
 		"OnceIsGrantedWithoutRecord", "PlaceKeepsHolder", "QueueGivesEachAPlace",
@@ -113,7 +113,7 @@ var queueMutants = []mutant{
 		"RecordBindsOnlyOnce", "RefreshAnswersEachInOrder", "RefreshLeavesHandedOverLease",
 		"SemaphoreChecksKindOfQueue", "SemaphorePermitsComeBackOneByOne", "SemaphoreServesInOrder",
 		"SemaphoreServesLargeRequest", "TokensGrowOverHandOver", "WatchKeepsGrant",
-		"WatchKeepsLatestNews", "WatchMissesNoGrant", "WatchStops", "WatchTellsAllReaders",
+		"WatchKeepsLatestNotice", "WatchMissesNoGrant", "WatchStops", "WatchTellsAllReaders",
 		"WatchTellsGrant", "WatchTellsGrantAcrossEngines", "WatchTellsGrantAtExpiry",
 	}},
 }

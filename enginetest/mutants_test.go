@@ -3,9 +3,9 @@ package enginetest_test
 var storeMutants = []mutant{
 	{fault: "Acquire compares half the ID", want: []string{"RepeatComparesWholeID"}},
 	{fault: "braces are cut to the hash tag", want: []string{
-		"GatherDoesNotBarge", "GatherErrorChangesNothing", "GatherObeysCancel", "GatherRepeatIsGrantedAgain",
-		"GatherTakesAll", "GatherTakesAllOrNone", "GatherTakesAllOrNoneUnderContention", "GatherTakesMaxBatch",
-		"GatherTokensGrow", "KeepsNamesApart", "ListsByPrefix", "ListsPrefixLiterally", "RecallReturnsRecordWhole",
+		"AcquireAllDoesNotBarge", "AcquireAllErrorChangesNothing", "AcquireAllObeysCancel", "AcquireAllRepeatIsGrantedAgain",
+		"AcquireAllTakesAll", "AcquireAllTakesAllOrNone", "AcquireAllTakesAllOrNoneUnderContention", "AcquireAllTakesMaxBatch",
+		"AcquireAllTokensGrow", "KeepsNamesApart", "ListsByPrefix", "ListsPrefixLiterally", "RecallReturnsRecordWhole",
 		"WatchTellsGrant", "WatchTellsGrantAcrossEngines",
 	}},
 	{fault: "capabilities change", want: []string{"ImplementsCapabilities"}},
@@ -21,7 +21,7 @@ var storeMutants = []mutant{
 	{fault: "Downgrade ignores the ID", want: []string{"DowngradeOfLostIsLost", "PlaceIsNoLease"}},
 	{fault: "ended context is ignored", want: []string{"EndedContextDoesNothing", "ListReportsError"}},
 	{fault: "exclusive leases never expire", want: []string{
-		"CompleteOfLostIsLost", "DowngradeOfLostIsLost", "ExtendOfExpiredIsLost", "GatherDoesNotBarge",
+		"CompleteOfLostIsLost", "DowngradeOfLostIsLost", "ExtendOfExpiredIsLost", "AcquireAllDoesNotBarge",
 		"HandsOverAtExpiry", "LeaseExpires", "ListsOnlyHeld", "ListsQueuedNames", "ModeEndsWithLease",
 		"QueuePassesDeadWaiter", "RefreshLeavesHandedOverLease", "ReleaseOfUnknownIsLost",
 		"RepeatAfterExpiryIsNewGrant", "SemaphoreChecksKindOfQueue", "TokensGrowOverExpiry",
@@ -29,7 +29,7 @@ var storeMutants = []mutant{
 	}},
 	{fault: "expiry forgets the last token", want: []string{"TokensGrowOverExpiry"}},
 	{fault: "expiry is left to the next comer", want: []string{
-		"GatherDoesNotBarge", "HandsOverAtExpiry", "HandsOverWhenPlaceEnds", "KeepForHoldsQueue",
+		"AcquireAllDoesNotBarge", "HandsOverAtExpiry", "HandsOverWhenPlaceEnds", "KeepForHoldsQueue",
 		"QueuePassesDeadWaiter", "RefreshLeavesHandedOverLease", "SemaphorePermitsComeBackOneByOne",
 		"WatchTellsGrantAtExpiry",
 	}},
@@ -77,7 +77,7 @@ var storeMutants = []mutant{
 		"CancelLeavesOthers", "CompleteTellsWatches", "HandsOverAtRelease", "ListsQueuedNames",
 		"QueueComparesWholeID", "RefreshNeverCreates", "ReleaseComparesWholeID", "ReleaseLeavesQueue",
 		"ReleaseOfStaleLeavesSuccessor", "SemaphoreGrantsLimit", "SemaphoreLimitMayChangeWhenUnused",
-		"WatchKeepsGrant", "WatchKeepsLatestNews", "WatchStops", "WatchTellsAllReaders", "WatchTellsGrant",
+		"WatchKeepsGrant", "WatchKeepsLatestNotice", "WatchStops", "WatchTellsAllReaders", "WatchTellsGrant",
 		"WatchTellsGrantAcrossEngines", "WatchTellsGrantAtExpiry",
 	}},
 	{fault: "repeated release lengthens KeepFor", want: []string{"KeepForNotLengthenedByRepeat"}},

@@ -205,7 +205,7 @@ func releaseLeavesQueue(t *T) {
 		t.Errorf("Release of a place: %v", err)
 	}
 	t.placed(second, 1)
-	t.callOff(second)
+	t.mustCancel(second)
 	t.placed(third, 1)
 	t.mustBeCancelled(second)
 	t.queue("a", 2)

@@ -81,7 +81,7 @@ func refreshNeverCreates(t *T) {
 	t.mustRelease(released)
 	t.take("a", t.units(40))
 	left := t.queue("a", 1)
-	t.callOff(left)
+	t.mustCancel(left)
 	expired := t.queueFor("a", 1, t.units(1))
 	time.Sleep(t.units(2))
 	for what, req := range map[string]driver.AcquireRequest{

@@ -131,7 +131,7 @@ func cancelEndsLease(t *T) {
 // too much for a test.
 func cancelIsRemembered(t *T) {
 	late := ask("a", t.units(8))
-	t.callOff(late)
+	t.mustCancel(late)
 	if t.harness.Bubble == nil {
 		time.Sleep(t.units(4))
 	} else {
@@ -142,6 +142,6 @@ func cancelIsRemembered(t *T) {
 
 func cancelLeavesOthers(t *T) {
 	l := t.take("a", t.units(8))
-	t.callOff(ask("a", t.units(8)))
+	t.mustCancel(ask("a", t.units(8)))
 	t.live(l)
 }

@@ -211,7 +211,7 @@ func semaphoreLimitMayChange(t *T) {
 	}
 	if canQueue(t) {
 		l := t.take("a", t.units(40))
-		t.callOff(t.queue("a", 1))
+		t.mustCancel(t.queue("a", 1))
 		t.mustRelease(l)
 	}
 	t.grant(askPermits("a", 5, 5, t.units(40)))

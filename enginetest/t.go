@@ -93,19 +93,19 @@ func (t *T) take(name string, ttl time.Duration) lease {
 }
 
 // refused makes one attempt with a new lease ID that must be refused.
-func (t *T) refused(name string) driver.InTheWay {
+func (t *T) refused(name string) driver.Blocker {
 	t.Helper()
 	return t.refuse(ask(name, t.units(1)))
 }
 
 // refuse makes one attempt that must be refused.
-func (t *T) refuse(req driver.AcquireRequest) driver.InTheWay {
+func (t *T) refuse(req driver.AcquireRequest) driver.Blocker {
 	t.Helper()
 	reply := t.acquire(req)
 	if reply.Outcome != driver.Held {
 		t.Fatalf("Acquire(%q): %s, want held", req.Name, outcome(reply))
 	}
-	return reply.InTheWay
+	return reply.Blocker
 }
 
 // eventually repeats an attempt until it is granted, and fails if that takes
@@ -154,13 +154,13 @@ func (t *T) mustRelease(l lease) {
 	}
 }
 
-// cancel calls a lease ID off and returns the engine's answer.
+// cancel cancels a lease ID and returns the engine's answer.
 func (t *T) cancel(name string, id driver.LeaseID) error {
 	return t.Engine.Release(t.Context(), driver.ReleaseRequest{Name: name, LeaseID: id, Cancel: true})
 }
 
-// callOff calls req off, whether or not there is a lease to end.
-func (t *T) callOff(req driver.AcquireRequest) {
+// mustCancel cancels req, whether or not there is a lease to end.
+func (t *T) mustCancel(req driver.AcquireRequest) {
 	t.Helper()
 	if err := t.cancel(req.Name, req.LeaseID); err != nil && !errors.Is(err, driver.ErrLost) {
 		t.Fatalf("Cancel(%q): %v", req.Name, err)

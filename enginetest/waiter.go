@@ -63,7 +63,7 @@ func (t *T) refresh(req driver.AcquireRequest, waiterTTL time.Duration) driver.R
 }
 
 // waits refreshes a place, which must be the given one.
-func (t *T) waits(req driver.AcquireRequest, place int) driver.InTheWay {
+func (t *T) waits(req driver.AcquireRequest, place int) driver.Blocker {
 	t.Helper()
 	reply := t.refresh(req, req.WaiterTTL)
 	if reply.Err != nil {
@@ -72,7 +72,7 @@ func (t *T) waits(req driver.AcquireRequest, place int) driver.InTheWay {
 	if reply.Outcome != driver.Held || reply.Place != place {
 		t.Fatalf("Refresh(%q): %s, place %d; want held, place %d", req.Name, outcome(reply.AcquireReply), reply.Place, place)
 	}
-	return reply.InTheWay
+	return reply.Blocker
 }
 
 // waiting fails the run unless the queue of name is made of exactly reqs. It

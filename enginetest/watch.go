@@ -39,7 +39,7 @@ func watchRequirements() []Requirement {
 		Needs:       canQueue,
 		Run:         watchMissesNothing,
 	}, {
-		Name:        "WatchKeepsLatestNews",
+		Name:        "WatchKeepsLatestNotice",
 		Explanation: "news that is not received must be replaced by later news, and hold nobody up",
 		Needs:       canQueue,
 		Run:         watchKeepsLatest,
@@ -79,17 +79,17 @@ func (t *T) watchPlace(req driver.AcquireRequest, place int) driver.Watch {
 }
 
 // told returns the next news of w, if there is any within d.
-func told(w driver.Watch, d time.Duration) (news driver.News, ok bool) {
+func told(w driver.Watch, d time.Duration) (notice driver.Notice, ok bool) {
 	select {
-	case news = <-w.C():
-		return news, true
+	case notice = <-w.C():
+		return notice, true
 	default:
 	}
 	select {
-	case news = <-w.C():
-		return news, true
+	case notice = <-w.C():
+		return notice, true
 	case <-time.After(d):
-		return driver.News{}, false
+		return driver.Notice{}, false
 	}
 }
 
@@ -101,7 +101,7 @@ func (t *T) listens() {
 	req := forPlace(ask(l.Name, t.units(8)), t.units(40))
 	w := t.watchPlace(req, 1)
 	t.quiet(w)
-	t.callOff(req)
+	t.mustCancel(req)
 	w.Stop()
 	t.mustRelease(l)
 }
@@ -121,16 +121,16 @@ func (t *T) quiet(w driver.Watch) {
 // req was handed.
 func (t *T) mustTell(w driver.Watch, req driver.AcquireRequest) lease {
 	t.Helper()
-	var news driver.News
-	for looks := 0; news.Token == 0; looks++ {
+	var notice driver.Notice
+	for looks := 0; notice.Token == 0; looks++ {
 		var ok bool
-		if news, ok = told(w, t.units(8)); !ok || looks == 20 {
+		if notice, ok = told(w, t.units(8)); !ok || looks == 20 {
 			t.Fatalf("no news of a grant for %s after %q was to be handed over", t.units(8), req.Name)
 		}
 	}
 	l := t.handed(req)
-	if news.Token != l.token {
-		t.Fatalf("news of token %d, want %d", news.Token, l.token)
+	if notice.Token != l.token {
+		t.Fatalf("news of token %d, want %d", notice.Token, l.token)
 	}
 	return l
 }
@@ -144,7 +144,7 @@ func watchTells(t, other *T) {
 		second := forPlace(ask(name, t.units(40)), t.units(40))
 		firstWatch, secondWatch := t.watchPlace(first, 1), t.watchPlace(second, 2)
 		other.mustRelease(l)
-		other.callOff(t.mustTell(firstWatch, first).AcquireRequest)
+		other.mustCancel(t.mustTell(firstWatch, first).AcquireRequest)
 		t.mustTell(secondWatch, second)
 	}
 }
@@ -179,7 +179,7 @@ func watchTellsReaders(t *T) {
 			t.mustDowngrade(holder)
 		}
 		for _, req := range before {
-			t.callOff(req)
+			t.mustCancel(req)
 		}
 		for i, req := range readers {
 			t.mustTell(watches[i], req)
@@ -221,11 +221,11 @@ func watchMissesNothing(t *T) {
 func (t *T) learns(w driver.Watch, req driver.AcquireRequest) {
 	t.Helper()
 	for range 20 {
-		news, ok := told(w, t.units(8))
+		notice, ok := told(w, t.units(8))
 		if !ok {
 			break
 		}
-		if news.Token != 0 {
+		if notice.Token != 0 {
 			return
 		}
 		if reply := t.refresh(req, req.WaiterTTL); reply.Err == nil && reply.Outcome == driver.Granted {
@@ -244,15 +244,15 @@ func (t *T) granted(req driver.AcquireRequest) lease {
 	return t.handed(req)
 }
 
-// onlyNews fails the run unless token is what w delivers, once.
-func (t *T) onlyNews(w driver.Watch, token uint64) {
+// onlyNotice fails the run unless token is what w delivers, once.
+func (t *T) onlyNotice(w driver.Watch, token uint64) {
 	t.Helper()
 	time.Sleep(t.Unit) // the way of the messages
-	if news, ok := told(w, 0); !ok || news.Token != token {
-		t.Errorf("news of token %d (any: %t), want %d", news.Token, ok, token)
+	if notice, ok := told(w, 0); !ok || notice.Token != token {
+		t.Errorf("news of token %d (any: %t), want %d", notice.Token, ok, token)
 	}
-	if news, ok := told(w, t.slack()); ok {
-		t.Errorf("more news, of token %d, want only the latest to be kept", news.Token)
+	if notice, ok := told(w, t.slack()); ok {
+		t.Errorf("more news, of token %d, want only the latest to be kept", notice.Token)
 	}
 }
 
@@ -263,7 +263,7 @@ func watchKeepsLatest(t *T) {
 	for range 3 {
 		t.mustRelease(t.granted(req))
 	}
-	t.onlyNews(w, t.granted(req).token)
+	t.onlyNotice(w, t.granted(req).token)
 }
 
 func watchKeepsGrant(t *T) {
@@ -276,7 +276,7 @@ func watchKeepsGrant(t *T) {
 	l := t.take("a", t.units(40))
 	t.placed(req, 1)
 	t.mustComplete(l, "done", t.units(40))
-	t.onlyNews(w, earlier.token)
+	t.onlyNotice(w, earlier.token)
 }
 
 func watchIgnoresExtend(t *T) {
@@ -299,8 +299,8 @@ func watchStops(t *T) {
 	stopped.Stop()
 	l := t.granted(req)
 	t.mustTell(other, req)
-	if news, ok := told(stopped, t.Unit); ok {
-		t.Errorf("a watch that was stopped delivers news of token %d", news.Token)
+	if notice, ok := told(stopped, t.Unit); ok {
+		t.Errorf("a watch that was stopped delivers news of token %d", notice.Token)
 	}
 	t.mustRelease(l)
 	req.LeaseID = driver.NewLeaseID()

@@ -45,10 +45,10 @@ func (e *Engine) acquireLocked(req driver.AcquireRequest, now time.Time) (driver
 	if req.Queue {
 		place = l.enqueue(req, now)
 	}
-	return driver.AcquireReply{Outcome: driver.Held, InTheWay: l.inTheWay(place, now)}, nil
+	return driver.AcquireReply{Outcome: driver.Held, Blocker: l.blocker(place, now)}, nil
 }
 
-// decidedLocked answers a request that is called off, a repeat, or too late.
+// decidedLocked answers a request that is cancelled, a repeat, or too late.
 func (e *Engine) decidedLocked(l *lock, req driver.AcquireRequest, now time.Time) (reply driver.AcquireReply, decided bool) {
 	// INVARIANT I5: a request overtaken by its own cancel grants nothing.
 	if e.cancelledLocked(req.LeaseID, now) {
@@ -65,28 +65,28 @@ func (e *Engine) decidedLocked(l *lock, req driver.AcquireRequest, now time.Time
 	return driver.AcquireReply{}, false
 }
 
-// AcquireAll implements driver.Gatherer.
-func (e *Engine) AcquireAll(ctx context.Context, reqs []driver.AcquireRequest) (driver.GatherReply, error) {
+// AcquireAll implements driver.AllAcquirer.
+func (e *Engine) AcquireAll(ctx context.Context, reqs []driver.AcquireRequest) (driver.AllReply, error) {
 	now, err := e.enter(ctx)
 	if err != nil {
-		return driver.GatherReply{}, err
+		return driver.AllReply{}, err
 	}
 	defer e.mu.Unlock()
 	e.sweepLocked(now)
 	for i, req := range reqs {
 		reply, err := e.wouldGrantLocked(req, now)
 		if err != nil {
-			return driver.GatherReply{}, err
+			return driver.AllReply{}, err
 		}
 		if reply.Outcome != driver.Granted {
-			return driver.GatherReply{Outcome: reply.Outcome, Refused: i, InTheWay: reply.InTheWay}, nil
+			return driver.AllReply{Outcome: reply.Outcome, Refused: i, Blocker: reply.Blocker}, nil
 		}
 	}
-	all := driver.GatherReply{Outcome: driver.Granted}
+	all := driver.AllReply{Outcome: driver.Granted}
 	for _, req := range reqs {
 		reply, err := e.acquireLocked(req, now)
 		if err != nil {
-			return driver.GatherReply{}, err // cannot be: it would be granted
+			return driver.AllReply{}, err // cannot be: it would be granted
 		}
 		all.Tokens = append(all.Tokens, reply.Token)
 	}
@@ -113,7 +113,7 @@ func (e *Engine) wouldGrantLocked(req driver.AcquireRequest, now time.Time) (dri
 		return driver.AcquireReply{}, err
 	}
 	if len(l.queue) > 0 || !l.fits(req) {
-		return driver.AcquireReply{Outcome: driver.Held, InTheWay: l.inTheWay(0, now)}, nil
+		return driver.AcquireReply{Outcome: driver.Held, Blocker: l.blocker(0, now)}, nil
 	}
 	return granted, nil
 }

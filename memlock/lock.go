@@ -130,9 +130,9 @@ func (h *lease) lengthen(t time.Time) {
 	}
 }
 
-// inTheWay describes what keeps others out, for a waiter at the given place.
-func (l *lock) inTheWay(place int, now time.Time) driver.InTheWay {
-	w := driver.InTheWay{Place: place}
+// blocker describes what keeps others out, for a waiter at the given place.
+func (l *lock) blocker(place int, now time.Time) driver.Blocker {
+	w := driver.Blocker{Place: place}
 	for i, h := range l.leases {
 		if left := h.expiry.Sub(now); i == 0 || left < w.ExpiresIn {
 			w.Holder, w.ExpiresIn = copyHolder(h.req.Holder), left

@@ -83,7 +83,7 @@ func (m *Member) voteLocked(l *lock, req driver.ProposeRequest, now time.Time) d
 		return driver.ProposeReply{Vote: vote, Token: own.token}
 	}
 	if own == nil && !l.free() {
-		reply := driver.ProposeReply{Vote: driver.VoteHeld, InTheWay: l.inTheWay(0, now)}
+		reply := driver.ProposeReply{Vote: driver.VoteHeld, Blocker: l.blocker(0, now)}
 		if len(l.leases) > 0 {
 			reply.Rival = l.leases[0].req.LeaseID
 		}

@@ -36,15 +36,15 @@ type Engine struct {
 }
 
 var (
-	_ driver.Engine     = (*Engine)(nil)
-	_ driver.Queuer     = (*Engine)(nil)
-	_ driver.Downgrader = (*Engine)(nil)
-	_ driver.Gatherer   = (*Engine)(nil)
-	_ driver.Recorder   = (*Engine)(nil)
-	_ driver.Vault      = (*Engine)(nil)
-	_ driver.Lister     = (*Engine)(nil)
-	_ driver.Breaker    = (*Engine)(nil)
-	_ driver.LossTeller = (*Engine)(nil)
+	_ driver.Engine      = (*Engine)(nil)
+	_ driver.Queuer      = (*Engine)(nil)
+	_ driver.Downgrader  = (*Engine)(nil)
+	_ driver.AllAcquirer = (*Engine)(nil)
+	_ driver.Recorder    = (*Engine)(nil)
+	_ driver.Vault       = (*Engine)(nil)
+	_ driver.Lister      = (*Engine)(nil)
+	_ driver.Breaker     = (*Engine)(nil)
+	_ driver.LossTeller  = (*Engine)(nil)
 )
 
 // New returns an engine with an empty store.
@@ -96,7 +96,7 @@ func (e *Engine) settledLocked(name string, now time.Time) *lock {
 	return l
 }
 
-// cancelledLocked reports whether the lease ID was called off. INVARIANT I5.
+// cancelledLocked reports whether the lease ID was cancelled. INVARIANT I5.
 func (e *Engine) cancelledLocked(id driver.LeaseID, now time.Time) bool {
 	return now.Before(e.tombstones[id])
 }

@@ -15,7 +15,7 @@ func (e *Engine) serveLocked(l *lock, now time.Time) {
 		head := l.queue[0]
 		if head.req.Once && l.record != nil {
 			l.queue = l.queue[1:]
-			e.tellLocked(head.req.LeaseID, driver.News{})
+			e.tellLocked(head.req.LeaseID, driver.Notice{})
 			continue
 		}
 		if !l.fits(head.req) {
@@ -26,7 +26,7 @@ func (e *Engine) serveLocked(l *lock, now time.Time) {
 		// the place, so that a waiter that died costs no more than that.
 		least := max(uint64(now.UnixMicro()), head.req.MinToken+1)
 		h := l.grant(head.req, least, head.until)
-		e.tellLocked(head.req.LeaseID, driver.News{Token: h.token})
+		e.tellLocked(head.req.LeaseID, driver.Notice{Token: h.token})
 	}
 }
 
@@ -76,21 +76,21 @@ func (e *Engine) refreshLocked(req driver.RefreshRequest, now time.Time) (driver
 		return driver.AcquireReply{}, driver.ErrLost
 	}
 	l.queue[i].lengthen(now.Add(req.WaiterTTL))
-	return driver.AcquireReply{Outcome: driver.Held, InTheWay: l.inTheWay(i+1, now)}, nil
+	return driver.AcquireReply{Outcome: driver.Held, Blocker: l.blocker(i+1, now)}, nil
 }
 
 // A watch is one waiter's interest in its lease ID.
 type watch struct {
 	engine *Engine
 	id     driver.LeaseID
-	c      chan driver.News // holds one
+	c      chan driver.Notice // holds one
 }
 
 // Watch implements driver.Queuer.
 func (e *Engine) Watch(id driver.LeaseID) driver.Watch {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	w := &watch{engine: e, id: id, c: make(chan driver.News, 1)}
+	w := &watch{engine: e, id: id, c: make(chan driver.Notice, 1)}
 	if e.watches[id] == nil {
 		e.watches[id] = map[*watch]struct{}{}
 	}
@@ -98,7 +98,7 @@ func (e *Engine) Watch(id driver.LeaseID) driver.Watch {
 	return w
 }
 
-func (w *watch) C() <-chan driver.News { return w.c }
+func (w *watch) C() <-chan driver.Notice { return w.c }
 
 func (w *watch) Stop() {
 	w.engine.mu.Lock()
@@ -110,10 +110,10 @@ func (w *watch) Stop() {
 }
 
 // tellLocked sends news to those who watch id.
-func (e *Engine) tellLocked(id driver.LeaseID, news driver.News) {
+func (e *Engine) tellLocked(id driver.LeaseID, notice driver.Notice) {
 	for w := range e.watches[id] {
 		select {
-		case w.c <- news:
+		case w.c <- notice:
 			continue
 		default:
 		}
@@ -121,11 +121,11 @@ func (e *Engine) tellLocked(id driver.LeaseID, news driver.News) {
 		// once it was taken out; a grant gives way to nothing but a grant.
 		select {
 		case old := <-w.c:
-			if old.Token > news.Token {
-				news = old
+			if old.Token > notice.Token {
+				notice = old
 			}
 		default:
 		}
-		w.c <- news
+		w.c <- notice
 	}
 }

@@ -34,19 +34,19 @@ func (e *Engine) Acquire(ctx context.Context, req driver.AcquireRequest) (driver
 		return driver.AcquireReply{}, err
 	}
 	defer e.running.Done()
-	en, err := e.book.take(ctx, req.LeaseID, req.TTL)
+	en, err := e.ledger.take(ctx, req.LeaseID, req.TTL)
 	if err != nil {
 		return driver.AcquireReply{}, err
 	}
-	defer e.book.leave(en, req.TTL)
+	defer e.ledger.leave(en, req.TTL)
 	req.Holder.Labels = maps.Clone(req.Holder.Labels) // it is used after the caller has an answer
-	lease, latest := e.book.read(req.LeaseID)
+	lease, latest := e.ledger.read(req.LeaseID)
 	if lease.token != 0 {
 		// INVARIANT I6: a repeat gets the token of the first time.
 		err := e.Extend(ctx, []driver.ExtendRequest{{Name: req.Name, LeaseID: req.LeaseID, TTL: req.TTL}})[0]
 		switch {
 		case err == nil:
-			lease, _ = e.book.read(req.LeaseID)
+			lease, _ = e.ledger.read(req.LeaseID)
 			return driver.AcquireReply{Outcome: driver.Granted, Token: lease.token}, nil
 		case !errors.Is(err, driver.ErrLost):
 			return driver.AcquireReply{}, err
@@ -61,7 +61,7 @@ func errMinToken(token uint64) error {
 
 // run makes rounds until one is decisive.
 func (a *attempt) run(ctx context.Context) (driver.AcquireReply, error) {
-	a.propose(a.book.guess(a.req.Name, max(a.req.MinToken, a.present.token)+1))
+	a.propose(a.ledger.guess(a.req.Name, max(a.req.MinToken, a.present.token)+1))
 	raises, presses := 0, 0
 	for {
 		v, err := a.await(ctx)
@@ -98,10 +98,10 @@ func (a *attempt) run(ctx context.Context) (driver.AcquireReply, error) {
 			return driver.AcquireReply{Outcome: driver.Spent}, nil
 		case err != nil:
 			return driver.AcquireReply{}, err
-		case v == calledOff:
+		case v == cancelled:
 			return driver.AcquireReply{Outcome: driver.Cancelled}, nil
 		}
-		return driver.AcquireReply{Outcome: driver.Held, InTheWay: a.ballot.inTheWay()}, nil
+		return driver.AcquireReply{Outcome: driver.Held, Blocker: a.ballot.blocker()}, nil
 	}
 }
 
@@ -118,7 +118,7 @@ func (a *attempt) granted(token uint64) (driver.AcquireReply, error) {
 		t.lead = 0
 		a.abandonFresh()
 	}
-	a.book.grant(a.req.LeaseID, t)
+	a.ledger.grant(a.req.LeaseID, t)
 	return driver.AcquireReply{Outcome: driver.Granted, Token: token}, nil
 }
 

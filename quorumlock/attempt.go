@@ -57,7 +57,7 @@ func newAttempt(e *Engine, req driver.AcquireRequest, en *entry, latest proposal
 // that counts.
 func (a *attempt) propose(p proposal) {
 	a.earlier, a.present = a.present.token, p
-	a.book.propose(a.entry, p)
+	a.ledger.propose(a.entry, p)
 	clear(a.ballot.answers)
 	a.send(a.all())
 }
@@ -136,7 +136,7 @@ func (a *attempt) receive(v vote) {
 	a.awaited--
 	a.touched[v.from] = a.touched[v.from] || v.mayHaveTaken()
 	if v.err == nil {
-		a.book.learn(a.req.Name, v.value.Counter, a.ballot.leadOf(v.value))
+		a.ledger.learn(a.req.Name, v.value.Counter, a.ballot.leadOf(v.value))
 	}
 	if v.token != a.present.token {
 		return
@@ -215,7 +215,7 @@ func (a *attempt) adjustClock() {
 	}
 	if len(clocks) >= a.quorum && a.present.lead == guessLead {
 		slices.Sort(clocks)
-		a.book.adjust(clocks[len(clocks)/2])
+		a.ledger.adjust(clocks[len(clocks)/2])
 	}
 }
 

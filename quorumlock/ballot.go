@@ -39,7 +39,7 @@ const (
 	undecided   verdict = iota
 	won                 // a majority accepted the token
 	ours                // a majority has a lease of ours with another token, from an earlier request
-	calledOff           // the lease ID was cancelled
+	cancelled           // the lease ID was cancelled
 	inUse               // others are in the way
 	giveWay             // others seem to be in the way: withdraw, and hear the members that are pending
 	raise               // enough are free, but not at this token: propose a greater one
@@ -100,7 +100,7 @@ func (b *ballot) verdict() (v verdict, firm bool) {
 	last := t.pending == 0
 	switch {
 	case t.cancelled:
-		return calledOff, true // INVARIANT I5
+		return cancelled, true // INVARIANT I5
 	case t.accepted >= b.quorum:
 		return won, true
 	case t.ownMost >= b.quorum:
@@ -273,23 +273,23 @@ func (a *answer) free() bool {
 	return v == driver.VoteAccepted || v == driver.VoteRefused || v == driver.VoteOwn
 }
 
-// inTheWay describes what the request waits for: of the leases in the way, the
+// blocker describes what the request waits for: of the leases in the way, the
 // one by whose end a majority would be free.
-func (b *ballot) inTheWay() driver.InTheWay {
-	var held []driver.InTheWay
+func (b *ballot) blocker() driver.Blocker {
+	var held []driver.Blocker
 	free := 0
 	for _, a := range b.answers {
 		switch {
 		case a.free():
 			free++
 		case a.state == answered && a.reply.Vote == driver.VoteHeld:
-			held = append(held, a.reply.InTheWay)
+			held = append(held, a.reply.Blocker)
 		}
 	}
 	if len(held) == 0 {
-		return driver.InTheWay{}
+		return driver.Blocker{}
 	}
-	slices.SortStableFunc(held, func(a, b driver.InTheWay) int { return cmp.Compare(ends(a.ExpiresIn), ends(b.ExpiresIn)) })
+	slices.SortStableFunc(held, func(a, b driver.Blocker) int { return cmp.Compare(ends(a.ExpiresIn), ends(b.ExpiresIn)) })
 	w := held[min(max(b.quorum-free, 1), len(held))-1]
 	w.Place = 0
 	return w

@@ -23,7 +23,7 @@ func has(token uint64) answer {
 
 func heldBy(id driver.LeaseID, ends time.Duration) answer {
 	a := voted(driver.VoteHeld)
-	a.reply.Rival, a.reply.InTheWay = id, driver.InTheWay{ExpiresIn: ends, Holder: driver.Holder{Host: string(id)}}
+	a.reply.Rival, a.reply.Blocker = id, driver.Blocker{ExpiresIn: ends, Holder: driver.Holder{Host: string(id)}}
 	return a
 }
 
@@ -56,7 +56,7 @@ func TestVerdict(t *testing.T) {
 		{"a majority", []answer{yes, none, yes}, won, true},
 		{"of five, two", []answer{yes, yes, none, none, none}, undecided, false},
 		{"of five, three", []answer{yes, yes, none, none, yes}, won, true},
-		{"a cancel outweighs all", []answer{yes, yes, stop}, calledOff, true},
+		{"a cancel outweighs all", []answer{yes, yes, stop}, cancelled, true},
 		{"one holder", []answer{byX, none, byX}, inUse, true},
 		{"one holder, and a member that is free", []answer{yes, byX, byX}, inUse, true},
 		{"split, and we are first", []answer{yes, byX, byY}, press, true},
@@ -154,7 +154,7 @@ func TestNextToken(t *testing.T) {
 	}
 }
 
-func TestInTheWay(t *testing.T) {
+func TestBlocker(t *testing.T) {
 	never := heldBy("foreign", driver.Never)
 	tests := []struct {
 		name    string
@@ -170,7 +170,7 @@ func TestInTheWay(t *testing.T) {
 	}
 	for _, test := range tests {
 		b := ballot{quorum: 2, answers: test.answers}
-		if got := b.inTheWay().Holder.Host; got != test.want {
+		if got := b.blocker().Holder.Host; got != test.want {
 			t.Errorf("%s: %q, want %q", test.name, got, test.want)
 		}
 	}

@@ -18,7 +18,7 @@ type Engine struct {
 	members  []driver.Member
 	opts     Options
 	quorum   int // the least number of members that is a majority
-	book     book
+	ledger   ledger
 	janitors []*janitor // one for each member
 	capable  driver.Capabilities
 	losses   driver.Losses
@@ -86,7 +86,7 @@ func New(members []driver.Member, opts *Options) (*Engine, error) {
 	e.capable = driver.Capabilities{
 		MaxTTL: o.MaxTTL, Break: !slices.ContainsFunc(members, cannotBreak), Losses: !slices.ContainsFunc(members, cannotTell),
 	}
-	e.book.init()
+	e.ledger.init()
 	for i := range members {
 		e.janitors = append(e.janitors, &janitor{engine: e, member: i})
 	}

@@ -5,17 +5,17 @@ import "time"
 // SetClock makes the engine believe that this machine's clock is ahead of what
 // it shows.
 func (e *Engine) SetClock(ahead time.Duration) {
-	e.book.mu.Lock()
-	defer e.book.mu.Unlock()
-	e.book.ahead = ahead.Microseconds()
+	e.ledger.mu.Lock()
+	defer e.ledger.mu.Unlock()
+	e.ledger.ahead = ahead.Microseconds()
 }
 
 // Remembered returns how many lease IDs, counters and withdrawals the engine
 // has in its memory.
 func (e *Engine) Remembered() (leases, counters, withdrawals int) {
-	e.book.mu.Lock()
-	leases, counters = len(e.book.entries), len(e.book.counters)
-	e.book.mu.Unlock()
+	e.ledger.mu.Lock()
+	leases, counters = len(e.ledger.entries), len(e.ledger.counters)
+	e.ledger.mu.Unlock()
 	for _, j := range e.janitors {
 		j.mu.Lock()
 		withdrawals += len(j.waiting)

@@ -63,7 +63,7 @@ func (x *extension) prepare() {
 			x.errs[i] = err
 			continue
 		}
-		known, _ := x.book.read(req.LeaseID)
+		known, _ := x.ledger.read(req.LeaseID)
 		x.leases = append(x.leases, renewed{index: i, known: known, tokens: map[uint64]int{}})
 		x.renewals = append(x.renewals, driver.RenewRequest{Name: req.Name, LeaseID: req.LeaseID, TTL: req.TTL})
 		x.longest = max(x.longest, req.TTL)
@@ -171,7 +171,7 @@ func (x *extension) keep(l *renewed, token uint64) {
 	if token == l.known.token {
 		t.lead = l.known.lead
 	}
-	x.book.grant(req.LeaseID, t)
+	x.ledger.grant(req.LeaseID, t)
 }
 
 // lose answers that the lease is lost. What is left of it is taken away when
@@ -179,7 +179,7 @@ func (x *extension) keep(l *renewed, token uint64) {
 func (x *extension) lose(l *renewed) {
 	x.errs[l.index] = driver.ErrLost
 	if l.gone = l.known.token != 0; l.gone {
-		x.book.end(x.reqs[l.index].LeaseID)
+		x.ledger.end(x.reqs[l.index].LeaseID)
 	}
 }
 
@@ -246,7 +246,7 @@ func (x *extension) finish(answers <-chan result[[]driver.RenewReply], left int)
 // have it. INVARIANT I4: only a lease that a majority has. One that was
 // released meanwhile the members refuse.
 func (x *extension) repair(l *renewed, req driver.RenewRequest) (driver.RenewRequest, bool) {
-	lease, _ := x.book.read(req.LeaseID)
+	lease, _ := x.ledger.read(req.LeaseID)
 	if _, most := l.most(); most < x.quorum || lease.token == 0 || lease.token != l.known.token {
 		return req, false
 	}

@@ -36,7 +36,7 @@ func TestReleaseIsFinished(t *testing.T) {
 	}
 }
 
-// TestCancelIsFinished: so is a call-off, after a release of the same lease.
+// TestCancelIsFinished: so is a cancel, after a release of the same lease.
 func TestCancelIsFinished(t *testing.T) {
 	bubble(t, 3, func(r *rig) {
 		h := r.take("a")

@@ -21,8 +21,8 @@ func (e *Engine) Release(ctx context.Context, req driver.ReleaseRequest) error {
 	})
 	err := r.collect(ctx, answers)
 	if err == nil || isLost(err) {
-		e.book.end(req.LeaseID)
-		e.book.learn(req.Name, r.token|1, r.lead)
+		e.ledger.end(req.LeaseID)
+		e.ledger.learn(req.Name, r.token|1, r.lead)
 	}
 	e.running.Go(func() { r.finish(answers) })
 	return err
@@ -46,7 +46,7 @@ type release struct {
 }
 
 func (e *Engine) newRelease(req driver.ReleaseRequest) *release {
-	lease, latest := e.book.read(req.LeaseID)
+	lease, latest := e.ledger.read(req.LeaseID)
 	r := &release{Engine: e, ttl: lease.ttl, request: driver.WithdrawRequest{
 		Name: req.Name, LeaseID: req.LeaseID, KeepFor: req.KeepFor, Cancel: req.Cancel,
 		Token: latest.token,

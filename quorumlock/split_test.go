@@ -132,7 +132,7 @@ func TestOldHolderIsNoSplitVote(t *testing.T) {
 			l.slow(10 * time.Millisecond)
 		}
 		start := time.Now()
-		way := r.outcome(ask("a"), driver.Held).InTheWay
+		way := r.outcome(ask("a"), driver.Held).Blocker
 		if took := time.Since(start); took != 10*time.Millisecond {
 			r.Errorf("the refusal took %s", took)
 		}

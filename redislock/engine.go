@@ -29,16 +29,16 @@ type Engine struct {
 }
 
 var (
-	_ driver.Engine     = (*Engine)(nil)
-	_ driver.Queuer     = (*Engine)(nil)
-	_ driver.Downgrader = (*Engine)(nil)
-	_ driver.Gatherer   = (*Engine)(nil)
-	_ driver.Recorder   = (*Engine)(nil)
-	_ driver.Vault      = (*Engine)(nil)
-	_ driver.Router     = (*Engine)(nil)
-	_ driver.Lister     = (*Engine)(nil)
-	_ driver.Breaker    = (*Engine)(nil)
-	_ driver.LossTeller = (*Engine)(nil)
+	_ driver.Engine      = (*Engine)(nil)
+	_ driver.Queuer      = (*Engine)(nil)
+	_ driver.Downgrader  = (*Engine)(nil)
+	_ driver.AllAcquirer = (*Engine)(nil)
+	_ driver.Recorder    = (*Engine)(nil)
+	_ driver.Vault       = (*Engine)(nil)
+	_ driver.Router      = (*Engine)(nil)
+	_ driver.Lister      = (*Engine)(nil)
+	_ driver.Breaker     = (*Engine)(nil)
+	_ driver.LossTeller  = (*Engine)(nil)
 )
 
 // Options configure New. Nil is default; a zero field is default.

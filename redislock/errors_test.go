@@ -256,7 +256,7 @@ func useAll(t *testing.T, e *Engine, deleteByHand func()) {
 	told(t, w) // the subscription is made
 	writer = queued(t, e, writer, time.Minute, 2)
 	ok("downgrade", e.Downgrade(t.Context(), driver.DowngradeRequest{Name: "t", LeaseID: holder.LeaseID}))
-	if news := told(t, w); news.Token == 0 {
+	if notice := told(t, w); notice.Token == 0 {
 		t.Error("the hand-over was not told")
 	}
 	handed(t, e, reader)

@@ -129,7 +129,7 @@ func (i *inbox) subscribed() {
 	default:
 	}
 	for id := range i.watches {
-		i.tellLocked(id, driver.News{})
+		i.tellLocked(id, driver.Notice{})
 	}
 }
 
@@ -215,7 +215,7 @@ func (i *inbox) message(m rueidis.PubSubMessage) {
 			w.told = true
 		}
 	}
-	i.tellLocked(driver.LeaseID(id), driver.News{Token: token})
+	i.tellLocked(driver.LeaseID(id), driver.Notice{Token: token})
 }
 
 // later tells a waiter to look when the lock, which is left free for other
@@ -228,18 +228,18 @@ func (i *inbox) later(id driver.LeaseID, ms string) {
 	time.AfterFunc(time.Duration(n)*time.Millisecond, func() {
 		i.mu.Lock()
 		defer i.mu.Unlock()
-		i.tellLocked(id, driver.News{})
+		i.tellLocked(id, driver.Notice{})
 	})
 }
 
-func (i *inbox) tellLocked(id driver.LeaseID, news driver.News) {
+func (i *inbox) tellLocked(id driver.LeaseID, notice driver.Notice) {
 	for w := range i.watches[id] {
-		w.tellLocked(news)
+		w.tellLocked(notice)
 	}
 }
 
 func (i *inbox) add(id driver.LeaseID) *watch {
-	w := &watch{inbox: i, id: id, c: make(chan driver.News, 1)}
+	w := &watch{inbox: i, id: id, c: make(chan driver.Notice, 1)}
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if i.watches[id] == nil {
@@ -253,12 +253,12 @@ func (i *inbox) add(id driver.LeaseID) *watch {
 type watch struct {
 	inbox *inbox
 	id    driver.LeaseID
-	c     chan driver.News // holds one
-	heard int              // the subscription in which it was known to wait; guarded by inbox.mu
-	told  bool             // a message about a grant has come; guarded by inbox.mu
+	c     chan driver.Notice // holds one
+	heard int                // the subscription in which it was known to wait; guarded by inbox.mu
+	told  bool               // a message about a grant has come; guarded by inbox.mu
 }
 
-func (w *watch) C() <-chan driver.News { return w.c }
+func (w *watch) C() <-chan driver.Notice { return w.c }
 
 func (w *watch) Stop() {
 	i := w.inbox
@@ -272,13 +272,13 @@ func (w *watch) Stop() {
 
 // tellLocked gives the news to the waiter, in place of news that was not
 // received; but a grant is only replaced by a grant.
-func (w *watch) tellLocked(news driver.News) {
+func (w *watch) tellLocked(notice driver.Notice) {
 	select {
 	case old := <-w.c:
-		if news.Token == 0 {
-			news = old
+		if notice.Token == 0 {
+			notice = old
 		}
 	default:
 	}
-	w.c <- news // there is room: only the holder of the inbox's lock sends
+	w.c <- notice // there is room: only the holder of the inbox's lock sends
 }

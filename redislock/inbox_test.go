@@ -15,14 +15,14 @@ import (
 )
 
 // told waits for news.
-func told(t testing.TB, w driver.Watch) driver.News {
+func told(t testing.TB, w driver.Watch) driver.Notice {
 	t.Helper()
 	select {
-	case news := <-w.C():
-		return news
+	case notice := <-w.C():
+		return notice
 	case <-time.After(drivertest.Patience):
 		t.Fatal("no news")
-		return driver.News{}
+		return driver.Notice{}
 	}
 }
 
@@ -52,8 +52,8 @@ func TestOneSubscription(t *testing.T) {
 		t.Errorf("%d connections, want %d before anybody has a place", n, before)
 	}
 	queued(t, e, drivertest.Request("t0", time.Minute), time.Minute, 1)
-	if news := told(t, early); news.Token != 0 {
-		t.Errorf("news %+v, want to look", news)
+	if notice := told(t, early); notice.Token != 0 {
+		t.Errorf("news %+v, want to look", notice)
 	}
 	var watches []driver.Watch
 	for i := range 50 {
@@ -103,8 +103,8 @@ func TestHandOverIsTold(t *testing.T) {
 		} else if err := e.Release(t.Context(), driver.ReleaseRequest{Name: "t", LeaseID: holder.LeaseID, KeepFor: 20 * time.Millisecond}); err != nil {
 			t.Fatal(err)
 		} else {
-			if news := told(t, w); news.Token != 0 {
-				t.Errorf("news %+v after a release that keeps closed, want to look", news)
+			if notice := told(t, w); notice.Token != 0 {
+				t.Errorf("news %+v after a release that keeps closed, want to look", notice)
 			}
 			drivertest.Eventually(t, "somebody else finds the name open", func() bool {
 				wantIs(t, "refresh of no place", refresh(t, e, drivertest.Request("t", time.Minute)).Err, driver.ErrLost)
@@ -112,12 +112,12 @@ func TestHandOverIsTold(t *testing.T) {
 				return err == nil && len(lock.Holders) == 1 && lock.Holders[0].LeaseID == waiters[i].LeaseID
 			})
 		}
-		news := driver.News{}
-		for news.Token == 0 {
-			news = told(t, w)
+		notice := driver.Notice{}
+		for notice.Token == 0 {
+			notice = told(t, w)
 		}
-		if token := handed(t, other, waiters[i]); token != news.Token {
-			t.Errorf("news of token %d, the lease has %d", news.Token, token)
+		if token := handed(t, other, waiters[i]); token != notice.Token {
+			t.Errorf("news of token %d, the lease has %d", notice.Token, token)
 		}
 		holder = waiters[i]
 		for _, later := range watches[i+1:] {
@@ -197,9 +197,9 @@ func aclRefusals(t testing.TB, admin rueidis.Client) int {
 	return len(entries)
 }
 
-// TestNewsIsReplaced: what was not received gives way to what is newer, but a
+// TestNoticeIsReplaced: what was not received gives way to what is newer, but a
 // grant only to a grant.
-func TestNewsIsReplaced(t *testing.T) {
+func TestNoticeIsReplaced(t *testing.T) {
 	i := newInbox(nil, keyspace{}, t.Context())
 	id, other := driver.NewLeaseID(), driver.NewLeaseID()
 	w, twin, stranger := i.add(id), i.add(id), i.add(other)
@@ -217,8 +217,8 @@ func TestNewsIsReplaced(t *testing.T) {
 		send(string(id))
 		send("")
 		for _, w := range []*watch{w, twin} {
-			if news := told(t, w); news.Token != c.want {
-				t.Errorf("messages %s: news %+v, want token %d", c.messages, news, c.want)
+			if notice := told(t, w); notice.Token != c.want {
+				t.Errorf("messages %s: news %+v, want token %d", c.messages, notice, c.want)
 			}
 			if !silent(w) {
 				t.Errorf("messages %s: more than one news", c.messages)

@@ -45,7 +45,7 @@ func parsePropose(reply any) (driver.ProposeReply, error) {
 	switch vote {
 	case driver.VoteHeld:
 		r.Rival = driver.LeaseID(s[1])
-		r.InTheWay = driver.InTheWay{Holder: parseHolder(s[0]), ExpiresIn: expiresIn(n[4])}
+		r.Blocker = driver.Blocker{Holder: parseHolder(s[0]), ExpiresIn: expiresIn(n[4])}
 	case driver.VoteQuarantined:
 		r.Remaining = expiresIn(n[4])
 	}

@@ -82,21 +82,21 @@ func (e *Engine) downgrade(ctx context.Context, req driver.DowngradeRequest) err
 	return errMalformed("downgrade", reply)
 }
 
-// AcquireAll implements driver.Gatherer. In a Redis Cluster the names must be
+// AcquireAll implements driver.AllAcquirer. In a Redis Cluster the names must be
 // in one slot, which a common hash tag makes sure of; otherwise it answers
 // ErrUnsupported.
-func (e *Engine) AcquireAll(ctx context.Context, reqs []driver.AcquireRequest) (driver.GatherReply, error) {
+func (e *Engine) AcquireAll(ctx context.Context, reqs []driver.AcquireRequest) (driver.AllReply, error) {
 	keys := make([]string, 0, 8*len(reqs))
 	args := append(e.common(), maxLead())
 	for i, req := range reqs {
 		if err := driver.CheckSupport(e.Capabilities(), req); err != nil {
-			return driver.GatherReply{Refused: i}, gatherError(req, err)
+			return driver.AllReply{Refused: i}, acquireAllError(req, err)
 		}
 		if err := e.enter(ctx, req.Name); err != nil {
-			return driver.GatherReply{Refused: i}, gatherError(req, err)
+			return driver.AllReply{Refused: i}, acquireAllError(req, err)
 		}
 		if e.Route(req.Name) != e.Route(reqs[0].Name) {
-			return driver.GatherReply{Refused: i}, gatherError(req,
+			return driver.AllReply{Refused: i}, acquireAllError(req,
 				fmt.Errorf("locks in two slots of a Redis Cluster: taking them in one step is %w; give all names the same hash tag", driver.ErrUnsupported))
 		}
 		keys = append(append(keys, e.keys.state(req.Name)...), e.keys.tombstone(req.Name, req.LeaseID))
@@ -104,14 +104,14 @@ func (e *Engine) AcquireAll(ctx context.Context, reqs []driver.AcquireRequest) (
 	}
 	reply, err := e.execAll(ctx, e.scripts.acquireAll, keys, args)
 	if err != nil {
-		return driver.GatherReply{}, err
+		return driver.AllReply{}, err
 	}
 	all, err := parseAcquireAll(reply, reqs)
 	e.inbox.granted(len(all.Tokens))
 	return all, err
 }
 
-// gatherError says which of several locks an error is about.
-func gatherError(req driver.AcquireRequest, err error) error {
+// acquireAllError says which of several locks an error is about.
+func acquireAllError(req driver.AcquireRequest, err error) error {
 	return fmt.Errorf("lock %.40q: %w", req.Name, err)
 }

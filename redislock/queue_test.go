@@ -336,8 +336,8 @@ func TestOnceBesideRecord(t *testing.T) {
 	wantIs(t, "refresh of who was told the record", refresh(t, e, again).Err, driver.ErrLost)
 	stillWaits(t, e, once, 2)
 	drivertest.Release(t, e, holder) // the first has the lock, and nobody is in front of once
-	if news := told(t, w); news.Token != 0 {
-		t.Errorf("news %+v, want to look", news)
+	if notice := told(t, w); notice.Token != 0 {
+		t.Errorf("news %+v, want to look", notice)
 	}
 	wantIs(t, "refresh of who asked for once", refresh(t, e, once).Err, driver.ErrLost)
 	drivertest.Release(t, e, first)
@@ -369,8 +369,8 @@ func TestCompleteDropsOncePlaces(t *testing.T) {
 	}
 	for i, req := range waiters {
 		if req.Once {
-			if news := told(t, watches[i]); news.Token != 0 {
-				t.Errorf("news %+v, want to look", news)
+			if notice := told(t, watches[i]); notice.Token != 0 {
+				t.Errorf("news %+v, want to look", notice)
 			}
 			wantIs(t, "refresh", refresh(t, e, req).Err, driver.ErrLost)
 			continue

@@ -17,7 +17,7 @@ type whole interface {
 	driver.Engine
 	driver.Queuer
 	driver.Downgrader
-	driver.Gatherer
+	driver.AllAcquirer
 	driver.Recorder
 }
 

@@ -33,7 +33,7 @@ func parseAcquire(reply any, minToken uint64) (driver.AcquireReply, error) {
 		if !ok1 || !ok2 || !ok3 || place < 0 {
 			return driver.AcquireReply{}, errMalformed("acquire", reply)
 		}
-		return driver.AcquireReply{Outcome: driver.Held, InTheWay: driver.InTheWay{
+		return driver.AcquireReply{Outcome: driver.Held, Blocker: driver.Blocker{
 			Holder: parseHolder(holder), ExpiresIn: expiresIn(left), Place: int(place), Foreign: holder == "",
 		}}, nil
 	case outcome == 2 && len(items) == 2:
@@ -60,34 +60,34 @@ func parseAcquire(reply any, minToken uint64) (driver.AcquireReply, error) {
 }
 
 // parseAcquireAll reads the reply to reqs.
-func parseAcquireAll(reply any, reqs []driver.AcquireRequest) (driver.GatherReply, error) {
+func parseAcquireAll(reply any, reqs []driver.AcquireRequest) (driver.AllReply, error) {
 	items, _ := reply.([]any)
 	malformed := errMalformed("acquire-all", reply)
 	if len(items) == 0 {
-		return driver.GatherReply{}, malformed
+		return driver.AllReply{}, malformed
 	}
 	if items[0] == int64(0) && len(items) == 3 {
 		i, ok := items[1].(int64)
 		if !ok || i < 0 || i >= int64(len(reqs)) {
-			return driver.GatherReply{}, malformed
+			return driver.AllReply{}, malformed
 		}
 		answer, err := parseAcquire(items[2], reqs[i].MinToken)
 		if err != nil {
-			return driver.GatherReply{Refused: int(i)}, gatherError(reqs[i], err)
+			return driver.AllReply{Refused: int(i)}, acquireAllError(reqs[i], err)
 		}
 		if answer.Outcome == driver.Granted {
-			return driver.GatherReply{}, malformed
+			return driver.AllReply{}, malformed
 		}
-		return driver.GatherReply{Outcome: answer.Outcome, Refused: int(i), InTheWay: answer.InTheWay}, nil
+		return driver.AllReply{Outcome: answer.Outcome, Refused: int(i), Blocker: answer.Blocker}, nil
 	}
 	if items[0] != int64(1) || len(items) != len(reqs)+1 {
-		return driver.GatherReply{}, malformed
+		return driver.AllReply{}, malformed
 	}
-	all := driver.GatherReply{Outcome: driver.Granted}
+	all := driver.AllReply{Outcome: driver.Granted}
 	for _, item := range items[1:] {
 		token, ok := item.(int64)
 		if !ok || token < 1 || uint64(token) > driver.MaxToken {
-			return driver.GatherReply{}, malformed
+			return driver.AllReply{}, malformed
 		}
 		all.Tokens = append(all.Tokens, uint64(token))
 	}

@@ -78,7 +78,7 @@ func TestAcquireAllInSlots(t *testing.T) {
 	admin := plain(t, server)
 	e := New(clusterClient(t, server), nil)
 	defer func() { _ = e.Close() }()
-	all := func(names ...string) (driver.GatherReply, error) {
+	all := func(names ...string) (driver.AllReply, error) {
 		var reqs []driver.AcquireRequest
 		for _, name := range names {
 			reqs = append(reqs, drivertest.Request(name, time.Minute))

@@ -158,8 +158,8 @@ func TestHeadIsToldOfTheEndOfTheGap(t *testing.T) {
 	}
 	began := time.Now()
 	c.release()
-	if news := told(t, w); news.Token != 0 {
-		t.Errorf("news of a grant in the gap: %+v", news)
+	if notice := told(t, w); notice.Token != 0 {
+		t.Errorf("news of a grant in the gap: %+v", notice)
 	}
 	if took := time.Since(began); took < time.Millisecond {
 		t.Errorf("told after %s, while the lock is left free for 2 ms", took)

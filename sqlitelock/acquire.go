@@ -79,7 +79,7 @@ func (e *Engine) glance(ctx context.Context, req driver.AcquireRequest) (reply d
 			reply.Record, _, decided, err = recall(e.read.recall, req.Name, e.clock.bootID, now)
 		case driver.Held:
 			decided = !req.Queue
-			reply.InTheWay = v.inTheWay(now)
+			reply.Blocker = v.blocker(now)
 		}
 		reply.Outcome = outcome
 		return err
@@ -111,7 +111,7 @@ func (t *tx) acquire(req driver.AcquireRequest) (a attempt, err error) {
 	case driver.Recorded:
 		a.Record, _, _, err = recall(t.sql.recall, req.Name, t.bootID, t.now)
 	case driver.Held:
-		a.InTheWay = v.inTheWay(t.now)
+		a.Blocker = v.blocker(t.now)
 		if req.Queue {
 			a.seq, err = t.enqueue(req)
 		}
@@ -165,20 +165,20 @@ func marshal(h driver.Holder) (string, error) {
 	return string(text), nil
 }
 
-// AcquireAll implements driver.Gatherer, in one transaction.
-func (e *Engine) AcquireAll(ctx context.Context, reqs []driver.AcquireRequest) (driver.GatherReply, error) {
+// AcquireAll implements driver.AllAcquirer, in one transaction.
+func (e *Engine) AcquireAll(ctx context.Context, reqs []driver.AcquireRequest) (driver.AllReply, error) {
 	for _, req := range reqs {
 		if err := driver.CheckSupport(e.Capabilities(), req); err != nil {
-			return driver.GatherReply{}, err
+			return driver.AllReply{}, err
 		}
 	}
-	var reply driver.GatherReply
+	var reply driver.AllReply
 	err := e.transact(ctx, func(t *tx) (err error) {
 		reply, err = t.acquireAll(reqs)
 		return err
 	})
 	if err != nil {
-		return driver.GatherReply{}, err
+		return driver.AllReply{}, err
 	}
 	e.losses.Granted(len(reply.Tokens), e.hearAlarm)
 	return reply, nil
@@ -186,7 +186,7 @@ func (e *Engine) AcquireAll(ctx context.Context, reqs []driver.AcquireRequest) (
 
 // acquireAll decides about all requests before it records the first lease.
 // The names differ, so that none changes what another sees.
-func (t *tx) acquireAll(reqs []driver.AcquireRequest) (driver.GatherReply, error) {
+func (t *tx) acquireAll(reqs []driver.AcquireRequest) (driver.AllReply, error) {
 	type verdict struct {
 		view
 		least uint64
@@ -195,26 +195,26 @@ func (t *tx) acquireAll(reqs []driver.AcquireRequest) (driver.GatherReply, error
 	for i, req := range reqs {
 		v, err := t.settle(req.Name, req.LeaseID)
 		if err != nil {
-			return driver.GatherReply{}, err
+			return driver.AllReply{}, err
 		}
 		outcome, least, err := v.judge(req, t.now)
 		if err != nil {
-			return driver.GatherReply{}, t.refuse(err)
+			return driver.AllReply{}, t.refuse(err)
 		}
 		switch outcome {
 		case driver.Granted:
 			verdicts[i] = verdict{v, least}
 		case driver.Held:
-			return driver.GatherReply{Outcome: outcome, Refused: i, InTheWay: v.inTheWay(t.now)}, nil
+			return driver.AllReply{Outcome: outcome, Refused: i, Blocker: v.blocker(t.now)}, nil
 		default:
-			return driver.GatherReply{Outcome: outcome, Refused: i}, nil
+			return driver.AllReply{Outcome: outcome, Refused: i}, nil
 		}
 	}
-	reply := driver.GatherReply{Outcome: driver.Granted}
+	reply := driver.AllReply{Outcome: driver.Granted}
 	for i, req := range reqs {
 		token, err := t.take(req, verdicts[i].view, verdicts[i].least)
 		if err != nil {
-			return driver.GatherReply{}, err
+			return driver.AllReply{}, err
 		}
 		reply.Tokens = append(reply.Tokens, token)
 	}

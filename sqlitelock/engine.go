@@ -47,15 +47,15 @@ type Engine struct {
 }
 
 var (
-	_ driver.Engine     = (*Engine)(nil)
-	_ driver.Queuer     = (*Engine)(nil)
-	_ driver.Downgrader = (*Engine)(nil)
-	_ driver.Gatherer   = (*Engine)(nil)
-	_ driver.Recorder   = (*Engine)(nil)
-	_ driver.Vault      = (*Engine)(nil)
-	_ driver.Lister     = (*Engine)(nil)
-	_ driver.Breaker    = (*Engine)(nil)
-	_ driver.LossTeller = (*Engine)(nil)
+	_ driver.Engine      = (*Engine)(nil)
+	_ driver.Queuer      = (*Engine)(nil)
+	_ driver.Downgrader  = (*Engine)(nil)
+	_ driver.AllAcquirer = (*Engine)(nil)
+	_ driver.Recorder    = (*Engine)(nil)
+	_ driver.Vault       = (*Engine)(nil)
+	_ driver.Lister      = (*Engine)(nil)
+	_ driver.Breaker     = (*Engine)(nil)
+	_ driver.LossTeller  = (*Engine)(nil)
 )
 
 // Capabilities implements driver.Engine.

@@ -138,7 +138,7 @@ func (e *Engine) look(name string, id driver.LeaseID) bool {
 	now, err := e.clock.now()
 	var s sight
 	if err == nil {
-		_, err = one(e.read.news, []any{name, id, e.clock.bootID, now.boot}, &s.token, &s.looks)
+		_, err = one(e.read.notice, []any{name, id, e.clock.bootID, now.boot}, &s.token, &s.looks)
 	}
 	if err != nil {
 		e.watches.tell(message{id: id})

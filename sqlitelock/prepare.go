@@ -36,7 +36,7 @@ func (p *prepared) close() {
 // readStatements are prepared on the connections that never write.
 type readStatements struct {
 	prepared
-	look, news, recall              *sql.Stmt
+	look, notice, recall            *sql.Stmt
 	leases, places, lastToken, page *sql.Stmt
 	between, queueLength            *sql.Stmt
 	vault                           *sql.Stmt
@@ -69,7 +69,7 @@ func (s *readStatements) prepare(on preparer) error {
 	s.close()
 	return s.add(on, map[**sql.Stmt]string{
 		&s.look:        lookSQL,
-		&s.news:        newsSQL,
+		&s.notice:      noticeSQL,
 		&s.recall:      recallSQL,
 		&s.leases:      leasesSQL,
 		&s.places:      placesSQL,

@@ -58,7 +58,7 @@ func (t *tx) purge(name string, v *view) (purged bool, err error) {
 			return false, err
 		}
 		for _, id := range sent {
-			t.tell(id, driver.News{})
+			t.tell(id, driver.Notice{})
 		}
 		return len(sent) > 0, t.step(len(sent))
 	}
@@ -113,7 +113,7 @@ func (t *tx) serve(name string, id driver.LeaseID, v *view) error {
 		if p.id == id {
 			v.own = int64(token)
 		}
-		t.tell(p.id, driver.News{Token: token})
+		t.tell(p.id, driver.Notice{Token: token})
 		if err := run(t.sql.dropPlace, p.seq); err != nil {
 			return err
 		}

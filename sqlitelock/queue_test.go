@@ -70,7 +70,7 @@ func TestTransactions(t *testing.T) {
 	for i := range driver.MaxBatch {
 		all = append(all, drivertest.Request(fmt.Sprint("all", i), time.Minute))
 	}
-	var reply driver.GatherReply
+	var reply driver.AllReply
 	n := commits(t, e, func() {
 		var err error
 		if reply, err = e.AcquireAll(t.Context(), all); err != nil {

@@ -86,7 +86,7 @@ func (t *tx) end(req driver.ReleaseRequest, v view) error {
 	var head driver.LeaseID
 	found, err := one(t.sql.told, []any{req.Name}, &head)
 	if found {
-		t.tell(head, driver.News{})
+		t.tell(head, driver.Notice{})
 	}
 	return err
 }

@@ -124,9 +124,9 @@ const (
 		WHERE name = ?1 AND boot_id < ?2 OR name = ?1 AND boot_id > ?2
 			OR name = ?1 AND boot_id = ?2 AND expiry <= ?3 LIMIT ?4)`
 
-	// newsSQL is what a waiter wants to know: ?1 name, ?2 lease ID, ?3 boot ID,
+	// noticeSQL is what a waiter wants to know: ?1 name, ?2 lease ID, ?3 boot ID,
 	// ?4 now. The looks are -1 if it has no place.
-	newsSQL = `SELECT
+	noticeSQL = `SELECT
 		coalesce((SELECT token FROM lease
 			WHERE name = ?1 AND lease_id = ?2 AND +boot_id = ?3 AND expiry > ?4 AND released = 0), 0),
 		coalesce((SELECT looks FROM place

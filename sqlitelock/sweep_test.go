@@ -190,7 +190,7 @@ func TestStatementsUseIndexes(t *testing.T) {
 	requests := map[string]int{
 		lookSQL: 5, lengthenSQL: 5, endSQL: 4, endAloneSQL: 4, keepSQL: 5, shareSQL: 6, purgeLeasesSQL: 4, renewSQL: 5,
 		headSQL: 1, refreshSQL: 3, betweenSQL: 2, queueLengthSQL: 3, dropPlaceSQL: 1, leaveSQL: 2, dropOnceSQL: 2, toldSQL: 1, purgePlacesSQL: 4,
-		newsSQL: 4, recallSQL: 4, completedBySQL: 4, forgetSQL: 4, leasesSQL: 2, placesSQL: 4, lastTokenSQL: 1, pageSQL: 5,
+		noticeSQL: 4, recallSQL: 4, completedBySQL: 4, forgetSQL: 4, leasesSQL: 2, placesSQL: 4, lastTokenSQL: 1, pageSQL: 5,
 	}
 	arguments := maps.Clone(sweeps)
 	maps.Copy(arguments, requests)

@@ -24,11 +24,11 @@ const (
 // write lock. A reading from before the wait for it would be old: it would
 // take a lease for live that is over, and record an expiry that is too early.
 type tx struct {
-	sql    *writeStatements
-	bootID string
-	now    instant
-	added  int       // rows, for the sweep
-	news   []message // to be sent after the commit
+	sql     *writeStatements
+	bootID  string
+	now     instant
+	added   int       // rows, for the sweep
+	notices []message // to be sent after the commit
 
 	steps int    // made so far, of maxSteps
 	again bool   // the request is not decided yet
@@ -47,8 +47,8 @@ func (t *tx) refuse(err error) error {
 }
 
 // tell sends news to who watches id once the transaction is committed.
-func (t *tx) tell(id driver.LeaseID, news driver.News) {
-	t.news = append(t.news, message{id, news})
+func (t *tx) tell(id driver.LeaseID, notice driver.Notice) {
+	t.notices = append(t.notices, message{id, notice})
 }
 
 // transact runs do inside a write transaction and commits if it returns nil.
@@ -115,7 +115,7 @@ func (e *Engine) oneTurn(ctx context.Context, write func() (*tx, error)) (*tx, e
 	if err != nil {
 		return nil, err
 	}
-	e.send(t.news)
+	e.send(t.notices)
 	if t.again || t.rest != "" {
 		time.Sleep(busyFirst) // others need the write lock, and ask for it now and then
 	}

@@ -78,7 +78,7 @@ func TestBusyDatabase(t *testing.T) {
 	drivertest.Release(t, e, req)
 }
 
-// TestCancelOvertakes: a request that is called off after it was found to be
+// TestCancelOvertakes: a request that is cancelled after it was found to be
 // good, and before its turn to write, grants nothing. INVARIANT I5.
 func TestCancelOvertakes(t *testing.T) {
 	e := openNew(t)

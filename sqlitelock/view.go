@@ -20,7 +20,7 @@ func needOf(req driver.AcquireRequest) need { return need{req.Mode, req.Limit, r
 // A view is what one request sees of a name: its live leases, taken together,
 // the first live place, and what concerns the request's own lease ID.
 type view struct {
-	cancelled bool  // the lease ID was called off
+	cancelled bool  // the lease ID was cancelled
 	own       int64 // token of the lease ID's live lease; 0 if there is none
 	recorded  bool  // the name has a record
 	stale     bool  // there are rows to purge
@@ -134,9 +134,9 @@ func (v *view) judge(req driver.AcquireRequest, now instant) (outcome driver.Out
 	return driver.Granted, least, nil
 }
 
-// inTheWay describes the lease that ends first, without the place of who asks.
-func (v *view) inTheWay(now instant) driver.InTheWay {
-	return driver.InTheWay{Holder: describe(v.holder), ExpiresIn: now.until(v.expiry)}
+// blocker describes the lease that ends first, without the place of who asks.
+func (v *view) blocker(now instant) driver.Blocker {
+	return driver.Blocker{Holder: describe(v.holder), ExpiresIn: now.until(v.expiry)}
 }
 
 // describe returns the holder for people; a text that is not ours says

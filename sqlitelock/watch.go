@@ -9,7 +9,7 @@ import (
 // A message is news for those who watch a lease ID.
 type message struct {
 	id driver.LeaseID
-	driver.News
+	driver.Notice
 }
 
 // Watch implements driver.Queuer. Who hands a lock over in this engine tells
@@ -35,29 +35,29 @@ func (e *Engine) send(messages []message) {
 type watch struct {
 	all *watches
 	id  driver.LeaseID
-	c   chan driver.News // holds one
+	c   chan driver.Notice // holds one
 }
 
-func (w *watch) C() <-chan driver.News { return w.c }
+func (w *watch) C() <-chan driver.Notice { return w.c }
 
 func (w *watch) Stop() { w.all.remove(w) }
 
-// send puts news into the channel, from which only the caller receives. News
+// send puts news into the channel, from which only the caller receives. Notice
 // that it has not received gives way, but a grant only to a grant.
-func (w *watch) send(news driver.News) {
+func (w *watch) send(notice driver.Notice) {
 	select {
-	case w.c <- news:
+	case w.c <- notice:
 		return
 	default:
 	}
 	select {
 	case old := <-w.c:
-		if news.Token == 0 {
-			news = old
+		if notice.Token == 0 {
+			notice = old
 		}
 	default: // it was received just now
 	}
-	w.c <- news // there is room: sending is guarded by all.mu
+	w.c <- notice // there is room: sending is guarded by all.mu
 }
 
 // A sight is what there is to know of a lease ID.
@@ -80,7 +80,7 @@ type watches struct {
 }
 
 func (a *watches) add(id driver.LeaseID) *watch {
-	w := &watch{all: a, id: id, c: make(chan driver.News, 1)}
+	w := &watch{all: a, id: id, c: make(chan driver.Notice, 1)}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.byID == nil {
@@ -132,13 +132,13 @@ func (a *watches) tell(m message) bool {
 	if i == nil {
 		return false
 	}
-	i.tell(m.News)
+	i.tell(m.Notice)
 	return true
 }
 
-func (i *interest) tell(news driver.News) {
+func (i *interest) tell(notice driver.Notice) {
 	for w := range i.watches {
-		w.send(news)
+		w.send(notice)
 	}
 }
 
@@ -147,7 +147,7 @@ func (a *watches) tellAll() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for _, i := range a.byID {
-		i.tell(driver.News{})
+		i.tell(driver.Notice{})
 	}
 }
 
@@ -190,9 +190,9 @@ func (a *watches) saw(id driver.LeaseID, before, now sight) bool {
 	i.seen = now
 	switch {
 	case now.token != 0 && now.token != before.token:
-		i.tell(driver.News{Token: now.token})
+		i.tell(driver.Notice{Token: now.token})
 	case now.token == 0 && before.looks >= 0 && now.looks != before.looks:
-		i.tell(driver.News{}) // the place is gone, or it is time to look
+		i.tell(driver.Notice{}) // the place is gone, or it is time to look
 	}
 	return true
 }

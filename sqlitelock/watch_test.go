@@ -12,7 +12,7 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/drivertest"
 )
 
-// silent reports whether w has no news now. News that it finds is received.
+// silent reports whether w has no news now. Notice that it finds is received.
 func silent(w driver.Watch) bool {
 	select {
 	case <-w.C():
@@ -26,9 +26,9 @@ func silent(w driver.Watch) bool {
 func told(t testing.TB, w driver.Watch) {
 	t.Helper()
 	select {
-	case news := <-w.C():
-		if news.Token != 0 {
-			t.Fatalf("news of token %d, want a look", news.Token)
+	case notice := <-w.C():
+		if notice.Token != 0 {
+			t.Fatalf("news of token %d, want a look", notice.Token)
 		}
 	case <-time.After(drivertest.Patience):
 		t.Fatal("no news")
@@ -257,14 +257,14 @@ func TestSharedSlot(t *testing.T) {
 	}
 }
 
-// TestNewsGivesWay: what was not received gives way to later news, but a
+// TestNoticeGivesWay: what was not received gives way to later news, but a
 // grant only to a grant.
-func TestNewsGivesWay(t *testing.T) {
+func TestNoticeGivesWay(t *testing.T) {
 	var all watches
 	w := all.add("id")
 	tell := func(tokens ...uint64) {
 		for _, token := range tokens {
-			all.tell(message{"id", driver.News{Token: token}})
+			all.tell(message{"id", driver.Notice{Token: token}})
 		}
 	}
 	for _, c := range []struct {
@@ -278,8 +278,8 @@ func TestNewsGivesWay(t *testing.T) {
 	}
 }
 
-// TestNewsAfterTheCommit: nobody is told of what was not carried out.
-func TestNewsAfterTheCommit(t *testing.T) {
+// TestNoticeAfterTheCommit: nobody is told of what was not carried out.
+func TestNoticeAfterTheCommit(t *testing.T) {
 	e := openNew(t)
 	held := drivertest.Request("t", time.Minute)
 	drivertest.Granted(t, e, held)
@@ -296,8 +296,8 @@ func TestNewsAfterTheCommit(t *testing.T) {
 	drivertest.HandedOver(t, w)
 }
 
-// TestUnreadableNews: when a look fails, the waiter is told to look itself.
-func TestUnreadableNews(t *testing.T) {
+// TestUnreadableNotice: when a look fails, the waiter is told to look itself.
+func TestUnreadableNotice(t *testing.T) {
 	h := newHost("boot")
 	e := openOn(t, h)
 	drivertest.Granted(t, e, drivertest.Request("t", time.Minute))

@@ -79,7 +79,7 @@ func TestHistoryFencedDataFaults(t *testing.T) {
 	})
 	v := r.history.Check(t, lease.Model{Mode: lease.Fenced, Linger: traffic.LocksLinger})
 	accepted, refused := r.resource.Log.Check(t)
-	_, stuck := r.closings(t) // a flush forgets what was called off, so that a late request may be granted
+	_, stuck := r.closings(t) // a flush forgets what was cancelled, so that a late request may be granted
 	report.Row(t, "flush, DEL of the lock's key, restart empty, eviction, and 10 % of replies lost, 32 clients, 8 names",
 		"0 illegal histories: tokens strict, stale extends and releases refused",
 		"%d faults in %s: %s; %s; resource: %d writes, %d stale ones refused; %s", faults, r.took, v, r.lost, accepted, refused, stuck)

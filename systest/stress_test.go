@@ -152,7 +152,7 @@ func checkNothingLeft(t *testing.T, e driver.Engine) {
 }
 
 // checkKeys fails if the server has keys but those that the documentation
-// says stay for a while: last tokens, and lease IDs that were called off.
+// says stay for a while: last tokens, and lease IDs that were cancelled.
 func (s *store) checkKeys(t *testing.T) {
 	t.Helper()
 	keys, err := s.do(t, "KEYS", "*").AsStrSlice()

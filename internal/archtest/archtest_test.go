@@ -53,13 +53,13 @@ var mayImport = map[string][]string{
 	"examples":       {},
 	"examples/seats": {".", "driver", "fence", "redislock", "sqlitelock"},
 
-	"cmd/holdfast":                    {"cmd/holdfast/internal/cli"},
-	"cmd/holdfast/internal/cli":       {".", "driver", "onetime", "cmd/holdfast/internal/exit", "cmd/holdfast/internal/outbox", "cmd/holdfast/internal/runner", "cmd/holdfast/internal/store", "cmd/holdfast/internal/supervise"},
-	"cmd/holdfast/internal/exit":      {"."},
-	"cmd/holdfast/internal/runner":    {".", "cmd/holdfast/internal/exit", "cmd/holdfast/internal/outbox", "cmd/holdfast/internal/supervise"},
-	"cmd/holdfast/internal/outbox":    {},
-	"cmd/holdfast/internal/store":     {"driver", "memlock", "quorumlock", "redislock", "sqlitelock"},
-	"cmd/holdfast/internal/supervise": {},
+	"cmd/holdfast":                     {"cmd/holdfast/internal/cli"},
+	"cmd/holdfast/internal/cli":        {".", "driver", "onetime", "cmd/holdfast/internal/exit", "cmd/holdfast/internal/linewriter", "cmd/holdfast/internal/runner", "cmd/holdfast/internal/store", "cmd/holdfast/internal/supervise"},
+	"cmd/holdfast/internal/exit":       {"."},
+	"cmd/holdfast/internal/runner":     {".", "cmd/holdfast/internal/exit", "cmd/holdfast/internal/linewriter", "cmd/holdfast/internal/supervise"},
+	"cmd/holdfast/internal/linewriter": {},
+	"cmd/holdfast/internal/store":      {"driver", "memlock", "quorumlock", "redislock", "sqlitelock"},
+	"cmd/holdfast/internal/supervise":  {},
 }
 
 // rootModule lists the packages that use the standard library only, because

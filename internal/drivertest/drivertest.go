@@ -50,13 +50,13 @@ func Granted(t testing.TB, e driver.Engine, req driver.AcquireRequest) uint64 {
 }
 
 // Held fails to acquire a lock, and returns what is in the way.
-func Held(t testing.TB, e driver.Engine, req driver.AcquireRequest) driver.InTheWay {
+func Held(t testing.TB, e driver.Engine, req driver.AcquireRequest) driver.Blocker {
 	t.Helper()
 	reply, err := e.Acquire(t.Context(), req)
 	if err != nil || reply.Outcome != driver.Held {
 		t.Fatalf("acquire: %+v, %v; want held", reply, err)
 	}
-	return reply.InTheWay
+	return reply.Blocker
 }
 
 // Release gives up the lease of req, which must be live.
@@ -97,9 +97,9 @@ func HandedOver(t testing.TB, w driver.Watch) uint64 {
 	t.Helper()
 	for patience := time.After(Patience); ; {
 		select {
-		case news := <-w.C():
-			if news.Token != 0 {
-				return news.Token
+		case notice := <-w.C():
+			if notice.Token != 0 {
+				return notice.Token
 			}
 		case <-patience:
 			t.Fatal("no news of a grant")

@@ -85,7 +85,7 @@ func heldSaysWho(t *T) {
 		t.Errorf("rival %q and token %d, want %q and none", reply.Rival, reply.Token, first.LeaseID)
 	}
 	if reply.Holder.Host != "web-3" || reply.ExpiresIn > t.units(40) || reply.ExpiresIn < t.units(38) {
-		t.Errorf("in the way: %+v", reply.InTheWay)
+		t.Errorf("in the way: %+v", reply.Blocker)
 	}
 	if left := t.holding(first).ExpiresIn; left > t.units(40) {
 		t.Errorf("the lease in the way lasts for another %s", left)

@@ -26,7 +26,7 @@ CREATE TABLE token (
 
 CREATE INDEX token_by_age ON token (last_token);
 
--- Tombstones: lease IDs whose acquire was called off and must not be granted
+-- Tombstones: lease IDs whose acquire was cancelled and must not be granted
 -- if it arrives late.
 CREATE TABLE cancelled (
 	lease_id TEXT    NOT NULL PRIMARY KEY,

@@ -27,9 +27,9 @@ type Closing struct {
 // Closed returns for each lease that was seen after its end the last sight of
 // it, the longest first: stuck those whose holder was told that it is over, or
 // whose end in the store has passed, and abandoned those whose caller gave up
-// without a lease and has not been able to call it off yet.
+// without a lease and has not been able to cancel it yet.
 //
-// The end is the return of the answer to a release or a call off. Without one
+// The end is the return of the answer to a release or a cancel. Without one
 // it is as late as the store may end the lease by itself: its TTL after the last
 // request to take or lengthen it has returned; where that had no answer it may
 // still be under way for as long as requests linger, and then wait for its turn.

@@ -70,11 +70,11 @@ func (s *Severed) Downgrade(ctx context.Context, req driver.DowngradeRequest) er
 	return s.inner.(driver.Downgrader).Downgrade(ctx, req)
 }
 
-func (s *Severed) AcquireAll(ctx context.Context, reqs []driver.AcquireRequest) (driver.GatherReply, error) {
+func (s *Severed) AcquireAll(ctx context.Context, reqs []driver.AcquireRequest) (driver.AllReply, error) {
 	if s.off.Load() {
-		return driver.GatherReply{}, errCut
+		return driver.AllReply{}, errCut
 	}
-	return s.inner.(driver.Gatherer).AcquireAll(ctx, reqs)
+	return s.inner.(driver.AllAcquirer).AcquireAll(ctx, reqs)
 }
 
 func (s *Severed) Watch(id driver.LeaseID) driver.Watch { return s.inner.(driver.Queuer).Watch(id) }

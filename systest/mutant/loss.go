@@ -63,8 +63,8 @@ func lossMutants() []Mutant {
 		{
 			Name: "outage-taken-for-busy", Invariant: "I10", File: "outage.go",
 			Breaks:  "A wait that ends while the store does not answer ends as held by whoever had the lock before.",
-			Old:     "if a.inTheWay == nil || silent {",
-			New:     "if a.inTheWay == nil || silent && false {",
+			Old:     "if a.blocker == nil || silent {",
+			New:     "if a.blocker == nil || silent && false {",
 			FoundBy: []Finder{{".", "TestWaitEndsInOutage"}},
 		},
 		{
@@ -84,8 +84,8 @@ func lossMutants() []Mutant {
 		{
 			Name: "wait-needs-a-store", Invariant: "", File: "outage.go",
 			Breaks:  "A wait ends early if the store is not there when it begins.",
-			Old:     "if wait && (a.inTheWay != nil || a.bound > 0) {",
-			New:     "if wait && a.inTheWay != nil {",
+			Old:     "if wait && (a.blocker != nil || a.bound > 0) {",
+			New:     "if wait && a.blocker != nil {",
 			FoundBy: []Finder{{".", "TestWaitForStore"}},
 		},
 		{
@@ -117,7 +117,7 @@ func lossMutants() []Mutant {
 			FoundBy: []Finder{{".", "TestReleaseGoesOnUntilTheLatestExpiry"}},
 		},
 		{
-			Name: "late-release-keeps-longer", Invariant: "", File: "calloff.go",
+			Name: "late-release-keeps-longer", Invariant: "", File: "acquire_cancel.go",
 			Breaks:  "A release that is repeated keeps the name closed for what was left of MinHold when it was sent first.",
 			Old:     "var backoff backoff\n\tfor {\n\t\treq := request()",
 			New:     "var backoff backoff\n\treq := request()\n\tfor {",

@@ -66,11 +66,11 @@ func memlockMutants() []Mutant {
 			FoundBy: []Finder{conformance("memlock", "RedeemHandsOutOnce"), {"onetime", "TestOneOfManyGetsThePayload"}},
 		},
 		{
-			Name: "mem-gather-takes-some", Invariant: "I5", File: "memlock/acquire.go",
+			Name: "mem-acquire-all-takes-some", Invariant: "I5", File: "memlock/acquire.go",
 			Breaks:  "AcquireAll in one step keeps the locks in front of the one that it could not have.",
 			Old:     "reply, err := e.wouldGrantLocked(req, now)",
 			New:     "reply, err := e.acquireLocked(req, now)",
-			FoundBy: []Finder{conformance("memlock", "GatherTakesAllOrNone")},
+			FoundBy: []Finder{conformance("memlock", "AcquireAllTakesAllOrNone")},
 		},
 		{
 			Name: "token-past-the-last", Invariant: "I2", File: "driver/token.go",

@@ -182,11 +182,11 @@ func redisQueueMutants() []Mutant {
 			FoundBy: []Finder{redis("DowngradeHandsOver")},
 		},
 		{
-			Name: "redis-gather-takes-some", Invariant: "I5", File: "redislock/acquire_all.lua",
+			Name: "redis-acquire-all-takes-some", Invariant: "I5", File: "redislock/acquire_all.lua",
 			Breaks:  "AcquireAll in one step keeps the locks in front of the one that it could not have.",
 			Old:     "states[i + 1], requests[i + 1] = s, r\n",
 			New:     "states[i + 1], requests[i + 1] = s, r\n  if not r.held then\n    grant(s, r, r.token, r.ttl)\n  end\n",
-			FoundBy: []Finder{redis("GatherTakesAllOrNone")},
+			FoundBy: []Finder{redis("AcquireAllTakesAllOrNone")},
 		},
 		{
 			Name: "redis-doubts-every-subscription", Invariant: "I7", File: "redislock/inbox.go",

@@ -23,7 +23,7 @@ func unheardMutants() []Mutant {
 			Breaks:  "A waiter that finds its lease by a refresh trusts it for the waiter TTL from then on.",
 			Old:     "case r.reply.Err == nil && r.reply.Outcome == driver.Granted:\n",
 			New:     "case r.reply.Err == nil && r.reply.Outcome == driver.Granted:\n\t\t\t\tw.queued = r.sent\n",
-			FoundBy: []Finder{{".", "TestLostNewsIsFoundByRefresh"}},
+			FoundBy: []Finder{{".", "TestLostNoticeIsFoundByRefresh"}},
 		},
 		{
 			Name: "found-lease-given-up", Invariant: "I7", File: "wait.go",

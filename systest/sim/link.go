@@ -133,8 +133,8 @@ func (l *link) replay(args []string) {
 func (l *link) reply(b []byte) {
 	l.mu.Lock()
 	delay, dropped := l.delay, l.hung || !l.answers
-	if news := b[0] == '>' && strings.Contains(string(b[:min(len(b), 20)]), "message"); news && !dropped {
-		delay, dropped = l.host.net.drawNews(l.chance)
+	if notice := b[0] == '>' && strings.Contains(string(b[:min(len(b), 20)]), "message"); notice && !dropped {
+		delay, dropped = l.host.net.drawNotice(l.chance)
 	}
 	l.mu.Unlock()
 	if !dropped {

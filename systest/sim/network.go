@@ -32,7 +32,7 @@ type odds struct {
 	mute    float64 // the same for the reply: the request is carried out
 	replay  float64 // of a mute request: a proxy sends it again later
 	twice   float64 // the request is carried out twice at once
-	news    float64 // a message of publish and subscribe is dropped
+	notice  float64 // a message of publish and subscribe is dropped
 	slow    float64 // the message takes up to slowest
 	slowest time.Duration
 }
@@ -165,15 +165,15 @@ func (n *network) draw(r *rand.Rand) fate {
 	return f
 }
 
-// drawNews decides the fate of a message of publish and subscribe.
-func (n *network) drawNews(r *rand.Rand) (delay time.Duration, dropped bool) {
+// drawNotice decides the fate of a message of publish and subscribe.
+func (n *network) drawNotice(r *rand.Rand) (delay time.Duration, dropped bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	delay = between(r, fastest, usual)
 	if slow := between(r, 0, max(n.odds.slowest, 1)); r.Float64() < n.odds.slow {
 		delay += slow
 	}
-	dropped = r.Float64() < n.odds.news
+	dropped = r.Float64() < n.odds.notice
 	if dropped {
 		n.injected["news"]++
 	}

@@ -59,7 +59,7 @@ func newPlan(seed uint64) plan {
 	}
 	p.odds = odds{
 		lose: sometimes(0.5, 0.02), mute: sometimes(0.6, 0.03), replay: 0.5, twice: sometimes(0.5, 0.1),
-		news: pick(r, 0, 0, 0.2, 1), slow: sometimes(0.5, 0.2),
+		notice: pick(r, 0, 0, 0.2, 1), slow: sometimes(0.5, 0.2),
 		slowest: pick(r, 50*time.Millisecond, p.ttl*4/10, p.ttl*12/10, 2*time.Second),
 	}
 	p.harmless = r.Float64() < 0.6

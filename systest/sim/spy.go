@@ -29,7 +29,7 @@ func (s *spy) Acquire(ctx context.Context, req driver.AcquireRequest) (driver.Ac
 	return reply, err
 }
 
-func (s *spy) AcquireAll(ctx context.Context, reqs []driver.AcquireRequest) (driver.GatherReply, error) {
+func (s *spy) AcquireAll(ctx context.Context, reqs []driver.AcquireRequest) (driver.AllReply, error) {
 	for _, req := range reqs {
 		s.oracle.asks(req.LeaseID, s.host)
 		s.oracle.sends(req.LeaseID)

@@ -33,11 +33,11 @@ func (l *locker) library() (b *librarian, closed func(), err error) {
 	return b, func() {
 		ctx, cancel := context.WithTimeout(context.Background(), patience)
 		defer cancel()
-		_ = b.client.Close(ctx) // waits for what it calls off
+		_ = b.client.Close(ctx) // waits for what it cancels
 	}, err
 }
 
-// A noting engine notes what the library calls off.
+// A noting engine notes what the library cancels.
 type noting struct {
 	driver.Engine
 	driver.Queuer // nil where Capabilities has no queue
@@ -49,7 +49,7 @@ func (e *noting) Release(ctx context.Context, req driver.ReleaseRequest) error {
 		return e.Engine.Release(ctx, req)
 	}
 	var err error
-	o := check.Op{Name: req.Name, Kind: lease.CallOff, LeaseID: string(req.LeaseID), TTL: e.job.TTL}
+	o := check.Op{Name: req.Name, Kind: lease.Cancel, LeaseID: string(req.LeaseID), TTL: e.job.TTL}
 	e.ask(ctx, o, func(ctx context.Context, _ *check.Op) error {
 		err = e.Engine.Release(ctx, req)
 		return err
@@ -64,7 +64,7 @@ func (b *librarian) turn(ctx context.Context, name string) error {
 	held, err := b.client.Acquire(ctx, name, opts)
 	o.Return = check.Now()
 	if err != nil {
-		// It may be held until it is called off, in the background.
+		// It may be held until it is cancelled, in the background.
 		o.LeaseID, o.Outcome = string(b.refused), lease.Unknown
 		b.job.Out(o)
 		return unexpected(err)

@@ -223,7 +223,7 @@ func (l *locker) turn(ctx context.Context, name string) error {
 	got, uncertain := l.insist(ctx, func() check.Op { return l.acquire(ctx, name, id) })
 	if got.Outcome != lease.Done {
 		if uncertain {
-			l.callOff(ctx, name, id)
+			l.cancel(ctx, name, id)
 		}
 		return nil
 	}
@@ -243,10 +243,10 @@ func (l *locker) turn(ctx context.Context, name string) error {
 	return nil
 }
 
-// callOff makes sure that an acquire without an answer has no effect. Often it
+// cancel makes sure that an acquire without an answer has no effect. Often it
 // sends it again after that, as a network may do that delivers it late.
-func (l *locker) callOff(ctx context.Context, name string, id driver.LeaseID) {
-	off := func() check.Op { return l.release(ctx, lease.CallOff, name, id, true) }
+func (l *locker) cancel(ctx context.Context, name string, id driver.LeaseID) {
+	off := func() check.Op { return l.release(ctx, lease.Cancel, name, id, true) }
 	l.insist(ctx, off)
 	for range l.rand.IntN(4) {
 		switch l.acquire(ctx, name, id).Outcome {

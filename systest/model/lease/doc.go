@@ -31,7 +31,7 @@
 //   - One that is never answered changes nothing that another client could
 //     hold against the lock, but for one thing: others may be told that the name
 //     is held. For that time they are not asked to explain it. The time ends
-//     when the lease ID was called off, or, where that is not known, when the
+//     when the lease ID was cancelled, or, where that is not known, when the
 //     request has lingered and its lease has ended.
 //   - An extend changes nothing that is checked.
 //   - A release makes the lease doubtful: from its call on it may lapse at any

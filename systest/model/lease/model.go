@@ -77,7 +77,7 @@ type state struct {
 	owner    string // the lease that was granted last, unless it certainly is over
 	ends     int64  // until when its holder trusts it
 	doubtful bool   // it may lapse before
-	tombs    string // lease IDs that were called off, each with a space behind it
+	tombs    string // lease IDs that were cancelled, each with a space behind it
 }
 
 func (s state) String() string {
@@ -129,7 +129,7 @@ func (m Model) step(s state, o step) (state, bool) {
 			return m.lapse(s, o, mine)
 		}
 		return s.free(), mine
-	case CallOff:
+	case Cancel:
 		if o.tomb {
 			s.tombs += o.LeaseID + " "
 		}
@@ -151,7 +151,7 @@ func (m Model) acquire(s state, o step, mine bool) (state, bool) {
 	case Held:
 		return s, s.owner != "" && !mine || o.LeftFree
 	case Cancelled:
-		return s, true // prepare has looked for who called it off
+		return s, true // prepare has looked for who cancelled it
 	}
 	if strings.Contains(s.tombs, o.LeaseID+" ") {
 		return s, false

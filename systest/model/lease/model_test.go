@@ -39,8 +39,8 @@ func extended(id string, call, ret int64) Op { return op(Extend, id, call, ret, 
 func noExtend(id string, call, ret int64) Op { return op(Extend, id, call, ret, Lost) }
 func released(id string, call, ret int64) Op { return op(Release, id, call, ret, Done) }
 func gone(id string, call, ret int64) Op     { return op(Release, id, call, ret, Lost) }
-func calledOff(id string, call, ret int64) Op {
-	return op(CallOff, id, call, ret, Done)
+func cancelled(id string, call, ret int64) Op {
+	return op(Cancel, id, call, ret, Done)
 }
 func flushed(call, ret int64) Op { return Op{Kind: Fault, Call: call * ms, Return: ret * ms} }
 func seen(id string, call, ret int64, token uint64) Op {
@@ -100,8 +100,8 @@ func TestHistories(t *testing.T) {
 		"the deadline passes while the grant is under way": {true, true, []Op{got("a", 0, 1, 5), got("b", 20, 130, 6)}},
 		"a repeat after the deadline is new":               {true, true, []Op{got("a", 0, 1, 5), got("a", 150, 151, 6)}},
 		"an acquire without an answer, repeated":           {true, true, []Op{unknown("a", 0, 10), held("b", 11, 12), got("a", 13, 14, 5)}},
-		"an acquire without an answer, called off": {true, true, []Op{
-			unknown("a", 0, 10), held("b", 11, 12), calledOff("a", 13, 20), got("b", 14, 21, 7), op(Acquire, "a", 22, 23, Cancelled),
+		"an acquire without an answer, cancelled": {true, true, []Op{
+			unknown("a", 0, 10), held("b", 11, 12), cancelled("a", 13, 20), got("b", 14, 21, 7), op(Acquire, "a", 22, 23, Cancelled),
 		}},
 		"an acquire without an answer takes effect late": {true, true, []Op{unknown("a", 0, 10), got("b", 11, 12, 5), released("b", 13, 14), held("b", 60, 61)}},
 		"an acquire that is repeated for longer than its lease": {true, true, []Op{
@@ -116,8 +116,8 @@ func TestHistories(t *testing.T) {
 		"a fault that was noted": {true, true, []Op{
 			got("a", 0, 1, 5), flushed(2, 3), got("b", 4, 5, 6), noExtend("a", 6, 7),
 		}},
-		"a repeat after a fault is new":       {true, true, []Op{got("a", 0, 1, 5), flushed(2, 3), got("a", 4, 5, 6)}},
-		"a fault forgets what was called off": {true, true, []Op{calledOff("a", 0, 1), flushed(2, 3), got("a", 4, 5, 6)}},
+		"a repeat after a fault is new":      {true, true, []Op{got("a", 0, 1, 5), flushed(2, 3), got("a", 4, 5, 6)}},
+		"a fault forgets what was cancelled": {true, true, []Op{cancelled("a", 0, 1), flushed(2, 3), got("a", 4, 5, 6)}},
 		"many unknowns": {true, true, func() (ops []Op) {
 			for i := range int64(200) {
 				ops = append(ops, unknown(string(rune('A'+i)), 10*i, 10*i+9), held("z", 10*i, 10*i+9))
@@ -161,17 +161,17 @@ func TestHistories(t *testing.T) {
 		"held by nobody":                          {false, false, []Op{got("a", 0, 1, 5), released("a", 2, 3), held("b", 4, 5)}},
 		"held by nobody, from the start":          {false, false, []Op{held("b", 4, 5)}},
 		"held long after the unknown":             {false, false, []Op{unknown("a", 0, 10), held("b", 161, 162)}},
-		"held after it was called off":            {false, false, []Op{unknown("a", 0, 10), calledOff("a", 11, 12), held("b", 13, 14)}},
-		"granted after it was called off":         {false, false, []Op{unknown("a", 0, 10), calledOff("a", 11, 12), got("a", 13, 14, 5)}},
+		"held after it was cancelled":             {false, false, []Op{unknown("a", 0, 10), cancelled("a", 11, 12), held("b", 13, 14)}},
+		"granted after it was cancelled":          {false, false, []Op{unknown("a", 0, 10), cancelled("a", 11, 12), got("a", 13, 14, 5)}},
 		"held after an unknown that was released": {false, false, []Op{unknown("a", 0, 10), got("a", 11, 12, 5), released("a", 13, 14), held("b", 20, 21)}},
 		"a repeat with another token after a fault before it": {false, false, []Op{
 			got("a", 0, 1, 5), flushed(2, 3), got("b", 4, 5, 6), got("b", 6, 7, 7),
 		}},
-		"extended in doubt and after it was called off": {false, false, []Op{
-			got("a", 0, 1, 5), unknown("a", 2, 3), extended("a", 4, 5), calledOff("a", 6, 7), extended("a", 8, 9),
+		"extended in doubt and after it was cancelled": {false, false, []Op{
+			got("a", 0, 1, 5), unknown("a", 2, 3), extended("a", 4, 5), cancelled("a", 6, 7), extended("a", 8, 9),
 		}},
-		"extended after it was called off": {false, false, []Op{unknown("a", 0, 10), calledOff("a", 11, 12), extended("a", 13, 14)}},
-		"refused without being called off": {false, false, []Op{
+		"extended after it was cancelled": {false, false, []Op{unknown("a", 0, 10), cancelled("a", 11, 12), extended("a", 13, 14)}},
+		"refused without being cancelled": {false, false, []Op{
 			op(Acquire, "a", 0, 1, Cancelled),
 		}},
 		"a stranger's token is seen":         {false, false, []Op{got("a", 0, 1, 5), seen("a", 2, 3, 6)}},

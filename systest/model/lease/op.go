@@ -12,13 +12,13 @@ const (
 	Acquire Kind = iota // one attempt, or a wait for the lock; also its repeats
 	Extend
 	Release
-	CallOff // a release of an acquire without a known outcome; it stays called off
+	Cancel // a release of an acquire without a known outcome; it stays cancelled
 	Inspect
 	Fault // not a request: something was done to the data or the clock of the store
 )
 
 func (k Kind) String() string {
-	return [...]string{"acquire", "extend", "release", "call off", "inspect", "fault"}[k]
+	return [...]string{"acquire", "extend", "release", "cancel", "inspect", "fault"}[k]
 }
 
 // An Outcome is what a client was told.
@@ -28,7 +28,7 @@ const (
 	Done      Outcome = iota // granted, extended, released; of Inspect: held by LeaseID
 	Held                     // somebody else has it
 	Lost                     // the lease is not live; of Inspect: nobody has it
-	Cancelled                // the lease ID was called off
+	Cancelled                // the lease ID was cancelled
 	Unknown                  // it may have been carried out, or may be later
 	Failed                   // it certainly was not carried out
 )

@@ -71,7 +71,7 @@ func (s step) excused(windows []window) bool {
 func (m Model) prepareLease(ops []Op, faulty bool) (steps []step, windows []window) {
 	var first *Op    // of a chain of acquires without an answer
 	tainted := false // one of them may still take effect
-	calledOff := int64(math.MaxInt64)
+	cancelled := int64(math.MaxInt64)
 	for i, o := range ops {
 		s := step{Op: o}
 		switch {
@@ -86,13 +86,13 @@ func (m Model) prepareLease(ops []Op, faulty bool) (steps []step, windows []wind
 				s.Call, first = first.Call, nil
 			}
 		case o.Kind == Acquire && o.Outcome == Cancelled:
-			s.never = calledOff > o.Return
+			s.never = cancelled > o.Return
 		case o.Kind == Extend && o.Outcome == Unknown:
 			continue
 		case o.Kind == Release && o.Outcome == Unknown:
 			s.doubt = true
-		case o.Kind == CallOff:
-			calledOff = min(calledOff, o.Call)
+		case o.Kind == Cancel:
+			cancelled = min(cancelled, o.Call)
 			s.doubt = o.Outcome == Unknown
 			if o.Outcome == Unknown {
 				break
@@ -127,7 +127,7 @@ func (m Model) hiddenUntil(o Op, later []Op, faulty bool) int64 {
 				return o.Call - 1 // no secret: it was the same lease
 			}
 			return min(end, l.Return) // one may have ended before the other began
-		case l.Kind == CallOff && l.Outcome != Unknown && !faulty:
+		case l.Kind == Cancel && l.Outcome != Unknown && !faulty:
 			return min(end, l.Return) // what may still arrive is refused
 		case l.Kind == Acquire && l.Outcome == Unknown, l.Kind == Extend && l.Outcome == Unknown:
 			end = max(end, l.Return+int64(l.TTL)) // it may have lengthened what is hidden

@@ -18,14 +18,14 @@ import (
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/exit"
-	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/outbox"
+	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/linewriter"
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/store"
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/supervise"
 	"github.com/holdfast-locks/holdfast/driver"
 )
 
 // closeTimeout bounds how long the program waits at its end for requests that
-// have to be called off.
+// have to be cancelled.
 const closeTimeout = 3 * time.Second
 
 // awayTimeout is the same where the store does not answer.
@@ -35,12 +35,12 @@ const awayTimeout = 100 * time.Millisecond
 type app struct {
 	getenv   func(string) string
 	stdout   io.Writer
-	messages *outbox.Outbox // to standard error
-	storeURL string         // --store
-	json     bool           // --json
-	quiet    bool           // --quiet of a command that waits
-	wait     time.Duration  // its --wait, which bounds the wait for the store too; 0 if it has none
-	away     atomic.Bool    // the store does not answer, and the user knows
+	messages *linewriter.Writer // to standard error
+	storeURL string             // --store
+	json     bool               // --json
+	quiet    bool               // --quiet of a command that waits
+	wait     time.Duration      // its --wait, which bounds the wait for the store too; 0 if it has none
+	away     atomic.Bool        // the store does not answer, and the user knows
 }
 
 // Main runs the program and returns its exit status.
@@ -48,7 +48,7 @@ func Main(args []string, getenv func(string) string, stdout, stderr io.Writer) i
 	if len(args) == 3 && args[0] == supervise.WardenCommand {
 		return warden(args[1], args[2])
 	}
-	a := &app{getenv: getenv, stdout: stdout, messages: outbox.New(stderr)}
+	a := &app{getenv: getenv, stdout: stdout, messages: linewriter.New(stderr)}
 	defer a.messages.Close()
 	root := a.rootCommand()
 	root.SetArgs(args)
@@ -137,7 +137,7 @@ func (a *app) withClient(ctx context.Context, observer holdfast.Observer, f func
 	}
 	err = f(client, url)
 	limit := closeLimit(err)
-	if a.away.Load() { // nothing can be called off now
+	if a.away.Load() { // nothing can be cancelled now
 		limit = min(limit, awayTimeout)
 	}
 	closeWithin(context.WithoutCancel(ctx), limit, client, engine)

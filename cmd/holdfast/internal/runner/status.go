@@ -11,14 +11,14 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/holdfast-locks/holdfast"
-	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/outbox"
+	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/linewriter"
 )
 
 // A Status reports events to a program that started us, one JSON object on a
 // line each. A nil Status reports nothing.
 type Status struct {
 	name  string
-	lines *outbox.Outbox
+	lines *linewriter.Writer
 }
 
 // An event is one line.
@@ -47,7 +47,7 @@ func OpenStatus(fd int, name string) (*Status, error) {
 		return nil, fmt.Errorf("file descriptor %d is not open for writing", fd)
 	}
 	unix.CloseOnExec(fd)
-	return &Status{name, outbox.New(os.NewFile(uintptr(fd), "status"))}, nil
+	return &Status{name, linewriter.New(os.NewFile(uintptr(fd), "status"))}, nil
 }
 
 // Close waits a moment until the events are written.

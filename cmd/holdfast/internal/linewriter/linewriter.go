@@ -1,7 +1,7 @@
-// Package outbox writes lines in the background, so that a reader who does not
+// Package linewriter writes lines in the background, so that a reader who does not
 // read delays nobody: a full pipe on standard error must not hold up the
 // renewal of a lock, nor the end of a command that has lost it.
-package outbox
+package linewriter
 
 import (
 	"io"
@@ -14,17 +14,17 @@ const (
 	patience = time.Second // how long Close waits for the reader
 )
 
-// An Outbox writes to one writer. Its methods may be called concurrently.
-type Outbox struct {
+// A Writer writes to one writer. Its methods may be called concurrently.
+type Writer struct {
 	mu     sync.Mutex // guards lines against Put after Close
 	closed bool
 	lines  chan string
 	done   chan struct{}
 }
 
-// New returns an outbox for w. The caller must Close it.
-func New(w io.Writer) *Outbox {
-	o := &Outbox{lines: make(chan string, size), done: make(chan struct{})}
+// New returns a writer for w. The caller must Close it.
+func New(w io.Writer) *Writer {
+	o := &Writer{lines: make(chan string, size), done: make(chan struct{})}
 	go func() { // ends after Close, which waits for it unless w blocks
 		defer close(o.done)
 		for line := range o.lines {
@@ -36,7 +36,7 @@ func New(w io.Writer) *Outbox {
 
 // Put writes a line, with its newline, as soon as those before it are written.
 // It never blocks. After Close it does nothing.
-func (o *Outbox) Put(line string) {
+func (o *Writer) Put(line string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.closed {
@@ -49,7 +49,7 @@ func (o *Outbox) Put(line string) {
 }
 
 // Close waits a moment for the lines to be written.
-func (o *Outbox) Close() {
+func (o *Writer) Close() {
 	o.mu.Lock()
 	if !o.closed {
 		o.closed = true

@@ -9,71 +9,71 @@ import (
 	"github.com/holdfast-locks/holdfast/driver"
 )
 
-func gatherRequirements() []Requirement {
+func acquireAllRequirements() []Requirement {
 	return []Requirement{{
-		Name:        "GatherTakesAll",
+		Name:        "AcquireAllTakesAll",
 		Explanation: "AcquireAll must record all the leases, as Acquire would each, and answer the tokens in order",
 		Invariant:   "I1",
-		Needs:       canGather,
-		Run:         gatherTakesAll,
+		Needs:       canAcquireAll,
+		Run:         acquireAllTakesAll,
 	}, {
-		Name:        "GatherTakesAllOrNone",
+		Name:        "AcquireAllTakesAllOrNone",
 		Explanation: "AcquireAll must record no lease if one name is held, and say which name, by whom and for how long",
 		Invariant:   "I1",
-		Needs:       canGather,
-		Run:         gatherAllOrNone,
+		Needs:       canAcquireAll,
+		Run:         acquireAllAllOrNone,
 	}, {
-		Name:        "GatherTakesAllOrNoneUnderContention",
+		Name:        "AcquireAllTakesAllOrNoneUnderContention",
 		Explanation: "of many AcquireAll for the same names at once, in any order of the names, one must be granted",
 		Invariant:   "I1",
-		Needs:       canGather,
-		Run:         gatherContention,
+		Needs:       canAcquireAll,
+		Run:         acquireAllContention,
 	}, {
-		Name:        "GatherDoesNotBarge",
+		Name:        "AcquireAllDoesNotBarge",
 		Explanation: "AcquireAll must be refused a name while somebody has a place",
 		Invariant:   "I7",
-		Needs:       both(canGather, canQueue),
-		Run:         gatherDoesNotBarge,
+		Needs:       both(canAcquireAll, canQueue),
+		Run:         acquireAllDoesNotBarge,
 	}, {
-		Name:        "GatherRepeatIsGrantedAgain",
+		Name:        "AcquireAllRepeatIsGrantedAgain",
 		Explanation: "a repeated AcquireAll must be granted with the same tokens, and lengthen, never shorten, the leases",
 		Invariant:   "I6",
-		Needs:       canGather,
-		Run:         gatherRepeat,
+		Needs:       canAcquireAll,
+		Run:         acquireAllRepeat,
 	}, {
-		Name:        "GatherObeysCancel",
+		Name:        "AcquireAllObeysCancel",
 		Explanation: "AcquireAll must answer Cancelled and record no lease if one lease ID was cancelled before",
 		Invariant:   "I5",
-		Needs:       canGather,
-		Run:         gatherCancelled,
+		Needs:       canAcquireAll,
+		Run:         acquireAllCancelled,
 	}, {
-		Name:        "GatherTokensGrow",
+		Name:        "AcquireAllTokensGrow",
 		Explanation: "each token of AcquireAll must be greater than every earlier one of its name, and than its MinToken",
 		Invariant:   "I2",
-		Needs:       canGather,
-		Run:         gatherTokensGrow,
+		Needs:       canAcquireAll,
+		Run:         acquireAllTokensGrow,
 	}, {
-		Name:        "GatherErrorChangesNothing",
+		Name:        "AcquireAllErrorChangesNothing",
 		Explanation: "AcquireAll must record no lease if one request is invalid or of another kind",
 		Invariant:   "I12",
-		Needs:       canGather,
-		Run:         gatherError,
+		Needs:       canAcquireAll,
+		Run:         acquireAllError,
 	}, {
-		Name:        "GatherTakesMaxBatch",
+		Name:        "AcquireAllTakesMaxBatch",
 		Explanation: "AcquireAll must take MaxBatch requests in one call",
-		Needs:       canGather,
-		Run:         gatherTakesMaxBatch,
+		Needs:       canAcquireAll,
+		Run:         acquireAllTakesMaxBatch,
 	}, {
-		Name:        "GatherRefusesWhole",
+		Name:        "AcquireAllRefusesWhole",
 		Explanation: "AcquireAll of any names must take all, or fail with ErrUnsupported and change nothing",
 		Invariant:   "I1",
-		Needs:       canGather,
-		Run:         gatherAnyNames,
+		Needs:       canAcquireAll,
+		Run:         acquireAllAnyNames,
 	}}
 }
 
-func canGather(t *T) bool {
-	_, ok := t.Engine.(driver.Gatherer)
+func canAcquireAll(t *T) bool {
+	_, ok := t.Engine.(driver.AllAcquirer)
 	return ok
 }
 
@@ -87,20 +87,20 @@ func askTagged(ttl time.Duration, names ...string) []driver.AcquireRequest {
 	return reqs
 }
 
-// gather makes one attempt that must not fail.
-func (t *T) gather(reqs []driver.AcquireRequest) driver.GatherReply {
+// acquireAll makes one attempt that must not fail.
+func (t *T) acquireAll(reqs []driver.AcquireRequest) driver.AllReply {
 	t.Helper()
-	reply, err := t.Engine.(driver.Gatherer).AcquireAll(t.Context(), reqs)
+	reply, err := t.Engine.(driver.AllAcquirer).AcquireAll(t.Context(), reqs)
 	if err != nil {
 		t.Fatalf("AcquireAll: %v", err)
 	}
 	return reply
 }
 
-// gathered makes one attempt that must be granted, and returns the leases.
-func (t *T) gathered(reqs []driver.AcquireRequest) []lease {
+// acquiredAll makes one attempt that must be granted, and returns the leases.
+func (t *T) acquiredAll(reqs []driver.AcquireRequest) []lease {
 	t.Helper()
-	reply := t.gather(reqs)
+	reply := t.acquireAll(reqs)
 	if reply.Outcome != driver.Granted || len(reply.Tokens) != len(reqs) {
 		t.Fatalf("AcquireAll of %d: %+v, want a grant", len(reqs), reply)
 	}
@@ -113,14 +113,14 @@ func (t *T) gathered(reqs []driver.AcquireRequest) []lease {
 
 // notGathered makes one attempt that must be answered want because of the
 // given request, and leave no lease of the requests.
-func (t *T) notGathered(reqs []driver.AcquireRequest, want driver.Outcome, refused int) driver.InTheWay {
+func (t *T) notGathered(reqs []driver.AcquireRequest, want driver.Outcome, refused int) driver.Blocker {
 	t.Helper()
-	reply := t.gather(reqs)
+	reply := t.acquireAll(reqs)
 	if reply.Outcome != want || reply.Refused != refused || len(reply.Tokens) != 0 {
 		t.Fatalf("AcquireAll: %+v, want outcome %d because of request %d", reply, want, refused)
 	}
 	t.nothingOf(reqs)
-	return reply.InTheWay
+	return reply.Blocker
 }
 
 // nothingOf fails the run if there is a lease of one of the requests.
@@ -133,7 +133,7 @@ func (t *T) nothingOf(reqs []driver.AcquireRequest) {
 	}
 }
 
-func gatherTakesAll(t *T) {
+func acquireAllTakesAll(t *T) {
 	reqs := askTagged(t.units(40), "c", "a", "b", "d")
 	reqs[1].TTL = t.units(400)
 	reqs[2].Holder = wholeHolder()
@@ -147,7 +147,7 @@ func gatherTakesAll(t *T) {
 	if canShare(t) {
 		reqs[3].Mode = driver.Shared
 	}
-	for i, l := range t.gathered(reqs) {
+	for i, l := range t.acquiredAll(reqs) {
 		lock := t.inspect(l.Name)
 		if len(lock.Holders) != 1 || lock.Mode != reqs[i].Mode || lock.Limit != reqs[i].Limit || lock.LastToken != l.token {
 			t.Fatalf("lock = %+v, want the lease of %+v", lock, reqs[i])
@@ -165,38 +165,38 @@ func gatherTakesAll(t *T) {
 	}
 }
 
-func gatherAllOrNone(t *T) {
+func acquireAllAllOrNone(t *T) {
 	held := ask("{tag}c", t.units(8))
 	held.Holder = wholeHolder()
 	l := t.grant(held)
 	t.take("{tag}d", t.units(40))
 	reqs := askTagged(t.units(40), "a", "b", "c", "d", "e")
 	t.lasts("AcquireAll", t.units(8), l, func() time.Duration {
-		inTheWay := t.notGathered(reqs, driver.Held, 2)
-		if !sameHolder(inTheWay.Holder, held.Holder) || inTheWay.Place != 0 {
-			t.Errorf("in the way: %+v, want %+v, no place", inTheWay, held.Holder)
+		blocker := t.notGathered(reqs, driver.Held, 2)
+		if !sameHolder(blocker.Holder, held.Holder) || blocker.Place != 0 {
+			t.Errorf("in the way: %+v, want %+v, no place", blocker, held.Holder)
 		}
-		return inTheWay.ExpiresIn
+		return blocker.ExpiresIn
 	})
 	t.live(l)
 	t.mustRelease(l)
 	t.notGathered(reqs, driver.Held, 3)
-	t.gathered(askTagged(t.units(40), "a", "b", "c"))
+	t.acquiredAll(askTagged(t.units(40), "a", "b", "c"))
 }
 
-// gatherContention sends 8 attempts at once, half of them with the names the
+// acquireAllContention sends 8 attempts at once, half of them with the names the
 // other way round.
-func gatherContention(t *T) {
+func acquireAllContention(t *T) {
 	for round := range 4 {
 		names := []string{fmt.Sprint(round, "a"), fmt.Sprint(round, "b")}
-		replies := make([]driver.GatherReply, 8)
+		replies := make([]driver.AllReply, 8)
 		reqs := make([][]driver.AcquireRequest, len(replies))
 		var wg sync.WaitGroup
 		for i := range replies {
 			reqs[i] = askTagged(t.units(40), names[i%2], names[1-i%2])
 			wg.Go(func() {
 				var err error
-				if replies[i], err = t.Engine.(driver.Gatherer).AcquireAll(t.Context(), reqs[i]); err != nil {
+				if replies[i], err = t.Engine.(driver.AllAcquirer).AcquireAll(t.Context(), reqs[i]); err != nil {
 					t.Errorf("AcquireAll: %v", err)
 				}
 			})
@@ -219,7 +219,7 @@ func gatherContention(t *T) {
 	}
 }
 
-func gatherDoesNotBarge(t *T) {
+func acquireAllDoesNotBarge(t *T) {
 	t.take("{tag}b", t.units(1))
 	waiter := t.queue("{tag}b", 1)
 	if canShare(t) {
@@ -235,14 +235,14 @@ func gatherDoesNotBarge(t *T) {
 	t.grant(waiter)
 }
 
-func gatherRepeat(t *T) {
+func acquireAllRepeat(t *T) {
 	reqs := askTagged(t.units(8), "a", "b")
-	leases := t.gathered(reqs)
+	leases := t.acquiredAll(reqs)
 	t.mustExtend(leases[1], t.units(400))
 	for i := range reqs {
 		reqs[i].TTL = t.units(40)
 	}
-	for i, again := range t.gathered(reqs) {
+	for i, again := range t.acquiredAll(reqs) {
 		if again.token != leases[i].token {
 			t.Errorf("token %d of the repeat = %d, want %d", i, again.token, leases[i].token)
 		}
@@ -254,19 +254,19 @@ func gatherRepeat(t *T) {
 	}
 }
 
-func gatherCancelled(t *T) {
+func acquireAllCancelled(t *T) {
 	reqs := askTagged(t.units(40), "a", "b", "c")
-	t.callOff(reqs[1])
+	t.mustCancel(reqs[1])
 	t.notGathered(reqs, driver.Cancelled, 1)
-	t.gathered(askTagged(t.units(40), "a", "b", "c"))
+	t.acquiredAll(askTagged(t.units(40), "a", "b", "c"))
 }
 
-func gatherTokensGrow(t *T) {
+func acquireAllTokensGrow(t *T) {
 	ahead := t.takeAhead("{tag}a", t.units(40))
 	t.mustRelease(ahead)
 	reqs := askTagged(t.units(40), "a", "b")
 	reqs[1].MinToken = ahead.token
-	leases := t.gathered(reqs)
+	leases := t.acquiredAll(reqs)
 	t.above(ahead.token, leases[0])
 	t.above(ahead.token, leases[1])
 	for _, l := range leases {
@@ -275,10 +275,10 @@ func gatherTokensGrow(t *T) {
 	}
 }
 
-func gatherError(t *T) {
+func acquireAllError(t *T) {
 	invalid := askTagged(t.units(40), "a", "b")
 	invalid[1].MinToken = driver.MaxToken
-	if _, err := t.Engine.(driver.Gatherer).AcquireAll(t.Context(), invalid); !errors.Is(err, driver.ErrInvalid) {
+	if _, err := t.Engine.(driver.AllAcquirer).AcquireAll(t.Context(), invalid); !errors.Is(err, driver.ErrInvalid) {
 		t.Errorf("MinToken too far ahead: error %v, want ErrInvalid", err)
 	}
 	t.nothingOf(invalid)
@@ -287,28 +287,28 @@ func gatherError(t *T) {
 	}
 	t.take("{tag}c", t.units(40))
 	mismatched := append(askTagged(t.units(40), "a"), askPermits("{tag}c", 1, 2, t.units(40)))
-	if _, err := t.Engine.(driver.Gatherer).AcquireAll(t.Context(), mismatched); !errors.Is(err, driver.ErrKindMismatch) {
+	if _, err := t.Engine.(driver.AllAcquirer).AcquireAll(t.Context(), mismatched); !errors.Is(err, driver.ErrKindMismatch) {
 		t.Errorf("a semaphore request to an exclusive lock: error %v, want ErrKindMismatch", err)
 	}
 	t.nothingOf(mismatched)
 }
 
-func gatherTakesMaxBatch(t *T) {
+func acquireAllTakesMaxBatch(t *T) {
 	var names []string
 	for i := range driver.MaxBatch {
 		names = append(names, fmt.Sprint(i))
 	}
 	reqs := askTagged(t.units(400), names...)
-	for _, l := range t.gathered(reqs) {
+	for _, l := range t.acquiredAll(reqs) {
 		if h, _ := t.holding(l); h.Token != l.token {
 			t.Fatalf("token of %q = %d, want %d as AcquireAll said", l.Name, h.Token, l.token)
 		}
 	}
 }
 
-func gatherAnyNames(t *T) {
+func acquireAllAnyNames(t *T) {
 	reqs := []driver.AcquireRequest{ask("orders/1", t.units(40)), ask("invoices", t.units(40)), ask("{x}y", t.units(40))}
-	reply, err := t.Engine.(driver.Gatherer).AcquireAll(t.Context(), reqs)
+	reply, err := t.Engine.(driver.AllAcquirer).AcquireAll(t.Context(), reqs)
 	switch {
 	case errors.Is(err, driver.ErrUnsupported):
 		t.nothingOf(reqs)

@@ -8,10 +8,10 @@ import (
 	"github.com/holdfast-locks/holdfast/driver"
 )
 
-// callOff makes sure, in the background, that no request of the present lease
+// cancelRequest makes sure, in the background, that no request of the present lease
 // ID leaves a lease behind: one that was granted unseen is released, and one
 // that is still under way meets a tombstone. INVARIANT I5.
-func (a *acquisition) callOff() {
+func (a *acquisition) cancelRequest() {
 	req := driver.ReleaseRequest{Name: a.req.Name, LeaseID: a.req.LeaseID, Cancel: true}
 	until := time.Now().Add(max(a.longest(), driver.TombstoneTTL))
 	a.client.releaseInBackground(func() driver.ReleaseRequest { return req }, until)

@@ -12,34 +12,34 @@ import (
 
 // AcquireAll takes the locks one after another, and puts everything back as it
 // was if one of them cannot be had. Nobody sees the state between.
-func (e *engine) AcquireAll(ctx context.Context, reqs []driver.AcquireRequest) (driver.GatherReply, error) {
+func (e *engine) AcquireAll(ctx context.Context, reqs []driver.AcquireRequest) (driver.AllReply, error) {
 	for _, req := range reqs {
 		if err := driver.CheckSupport(e.caps, req); err != nil && e.fault != "AcquireAll serves what is not supported" {
-			return driver.GatherReply{}, err
+			return driver.AllReply{}, err
 		}
 	}
 	now, err := e.enter(ctx)
 	if err != nil {
-		return driver.GatherReply{}, err
+		return driver.AllReply{}, err
 	}
 	defer e.mu.Unlock()
 	if e.fault == "AcquireAll takes 100" {
 		reqs = reqs[:min(len(reqs), 100)]
 	}
 	if e.narrow && !strings.HasPrefix(reqs[0].Name, "{tag}") {
-		return driver.GatherReply{}, driver.ErrUnsupported
+		return driver.AllReply{}, driver.ErrUnsupported
 	}
-	e.gathering = true
-	defer func() { e.gathering = false }()
+	e.allAtOnce = true
+	defer func() { e.allAtOnce = false }()
 	before := e.snapshot(reqs, now)
-	all := driver.GatherReply{Outcome: driver.Granted}
+	all := driver.AllReply{Outcome: driver.Granted}
 	for i, req := range reqs {
-		reply, err := e.acquire(e.gathered(req), now)
+		reply, err := e.acquire(e.single(req), now)
 		if err != nil {
 			if e.fault != "AcquireAll keeps what it has at an error" {
 				maps.Copy(e.names, before)
 			}
-			return driver.GatherReply{}, err
+			return driver.AllReply{}, err
 		}
 		if reply.Outcome != driver.Granted {
 			if e.fault != "AcquireAll keeps what it has at a refusal" {
@@ -49,7 +49,7 @@ func (e *engine) AcquireAll(ctx context.Context, reqs []driver.AcquireRequest) (
 		}
 		all.Tokens = append(all.Tokens, reply.Token)
 		if e.fault == "AcquireAll keeps what it has of names that differ" && !strings.HasPrefix(req.Name, "{tag}") {
-			return driver.GatherReply{}, driver.ErrUnsupported
+			return driver.AllReply{}, driver.ErrUnsupported
 		}
 	}
 	switch e.fault {
@@ -85,8 +85,8 @@ func (e *engine) snapshot(reqs []driver.AcquireRequest, now time.Time) map[strin
 	return before
 }
 
-// gathered returns the request that AcquireAll makes of one it was given.
-func (e *engine) gathered(req driver.AcquireRequest) driver.AcquireRequest {
+// single returns the request that AcquireAll makes of one it was given.
+func (e *engine) single(req driver.AcquireRequest) driver.AcquireRequest {
 	switch e.fault {
 	case "AcquireAll drops the holders":
 		req.Holder = driver.Holder{}
@@ -99,13 +99,13 @@ func (e *engine) gathered(req driver.AcquireRequest) driver.AcquireRequest {
 }
 
 // notGathered is the answer of AcquireAll if request i was answered reply.
-func (e *engine) notGathered(reply driver.AcquireReply, i int, tokens []uint64) driver.GatherReply {
-	all := driver.GatherReply{Outcome: reply.Outcome, Refused: i, InTheWay: reply.InTheWay}
+func (e *engine) notGathered(reply driver.AcquireReply, i int, tokens []uint64) driver.AllReply {
+	all := driver.AllReply{Outcome: reply.Outcome, Refused: i, Blocker: reply.Blocker}
 	switch e.fault {
 	case "AcquireAll names the first":
 		all.Refused = 0
 	case "AcquireAll does not say by whom":
-		all.InTheWay = driver.InTheWay{}
+		all.Blocker = driver.Blocker{}
 	case "AcquireAll shows the tokens of a refusal":
 		all.Tokens = tokens
 	case "AcquireAll answers Held if cancelled":

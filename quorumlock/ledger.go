@@ -8,11 +8,11 @@ import (
 	"github.com/holdfast-locks/holdfast/driver"
 )
 
-// A book is what an engine remembers of its requests. Another engine on the same
+// A ledger is what an engine remembers of its requests. Another engine on the same
 // members knows none of it, and nothing depends on it but speed, the repair of
 // members that lost a lease, and that what is proposed for one lease ID goes up.
 // INVARIANT I11: what is over is forgotten.
-type book struct {
+type ledger struct {
 	mu      sync.Mutex // guards the rest
 	entries map[driver.LeaseID]*entry
 	// counters are the greatest that members told, where they are ahead of
@@ -24,7 +24,7 @@ type book struct {
 	sweepAt time.Time
 }
 
-// An entry is what the book has of one lease ID.
+// An entry is what the ledger has of one lease ID.
 type entry struct {
 	turn   chan struct{} // holds a value while an acquire of this ID is under way
 	until  time.Time     // when it may be forgotten
@@ -50,20 +50,20 @@ type proposal struct {
 // copy of its requests can be under way, withdrawals included.
 const forgetAfter = driver.TombstoneTTL + maxTimeout
 
-func (b *book) init() {
-	b.entries, b.counters = map[driver.LeaseID]*entry{}, map[string]proposal{}
+func (l *ledger) init() {
+	l.entries, l.counters = map[driver.LeaseID]*entry{}, map[string]proposal{}
 }
 
 // take returns the entry of id, for its caller alone until leave is called.
-func (b *book) take(ctx context.Context, id driver.LeaseID, ttl time.Duration) (*entry, error) {
-	b.mu.Lock()
-	en := b.entries[id]
+func (l *ledger) take(ctx context.Context, id driver.LeaseID, ttl time.Duration) (*entry, error) {
+	l.mu.Lock()
+	en := l.entries[id]
 	if en == nil {
 		en = &entry{turn: make(chan struct{}, 1)}
-		b.entries[id] = en
+		l.entries[id] = en
 	}
 	en.keep(ttl)
-	b.mu.Unlock()
+	l.mu.Unlock()
 	select {
 	case en.turn <- struct{}{}:
 		return en, nil
@@ -73,10 +73,10 @@ func (b *book) take(ctx context.Context, id driver.LeaseID, ttl time.Duration) (
 }
 
 // leave ends what take began.
-func (b *book) leave(en *entry, ttl time.Duration) {
-	b.mu.Lock()
+func (l *ledger) leave(en *entry, ttl time.Duration) {
+	l.mu.Lock()
 	en.keep(ttl)
-	b.mu.Unlock()
+	l.mu.Unlock()
 	<-en.turn
 }
 
@@ -84,11 +84,11 @@ func (b *book) leave(en *entry, ttl time.Duration) {
 // lease of ttl may matter.
 func (en *entry) keep(ttl time.Duration) { en.until = later(en.until, time.Now().Add(ttl+forgetAfter)) }
 
-// read returns what the book has of id.
-func (b *book) read(id driver.LeaseID) (tenure, proposal) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if en := b.entries[id]; en != nil {
+// read returns what the ledger has of id.
+func (l *ledger) read(id driver.LeaseID) (tenure, proposal) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if en := l.entries[id]; en != nil {
 		return en.lease, en.latest
 	}
 	return tenure{}, proposal{}
@@ -96,30 +96,30 @@ func (b *book) read(id driver.LeaseID) (tenure, proposal) {
 
 // propose notes that a token is about to be proposed, which is greater than all
 // before it for this lease ID.
-func (b *book) propose(en *entry, p proposal) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
+func (l *ledger) propose(en *entry, p proposal) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	en.latest = p
 }
 
 // grant notes that id's lease is live and was given ttl just now.
-func (b *book) grant(id driver.LeaseID, t tenure) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	en := b.entries[id]
+func (l *ledger) grant(id driver.LeaseID, t tenure) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	en := l.entries[id]
 	if en == nil {
 		en = &entry{turn: make(chan struct{}, 1)}
-		b.entries[id] = en
+		l.entries[id] = en
 	}
 	en.lease = t
 	en.keep(t.ttl)
 }
 
 // end notes that id's lease is over.
-func (b *book) end(id driver.LeaseID) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if en := b.entries[id]; en != nil {
+func (l *ledger) end(id driver.LeaseID) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if en := l.entries[id]; en != nil {
 		en.lease = tenure{}
 	}
 }
@@ -128,13 +128,13 @@ func (b *book) end(id driver.LeaseID) {
 // all counters and near all clocks: from what the members have told, or from
 // this machine's clock, which need not be right (INVARIANT I8: the members
 // decide).
-func (b *book) guess(name string, least uint64) proposal {
-	b.mu.Lock()
-	defer b.mu.Unlock()
+func (l *ledger) guess(name string, least uint64) proposal {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	now := time.Now()
-	b.sweep(now)
-	clock := uint64(max(now.UnixMicro()+b.ahead, 2))
-	told := b.counters[name]
+	l.sweep(now)
+	clock := uint64(max(now.UnixMicro()+l.ahead, 2))
+	told := l.counters[name]
 	if next := told.token + 1; next > clock && next+uint64(guessLead.Microseconds()) >= least {
 		return proposal{token: even(max(next, least)), lead: told.lead}
 	}
@@ -143,35 +143,35 @@ func (b *book) guess(name string, least uint64) proposal {
 
 // learn notes what a member has told: its counter, and how far ahead of its clock
 // the next token may be.
-func (b *book) learn(name string, counter uint64, lead time.Duration) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if counter > b.counters[name].token && int64(counter) > time.Now().UnixMicro()+b.ahead {
-		b.counters[name] = proposal{token: counter, lead: lead}
+func (l *ledger) learn(name string, counter uint64, lead time.Duration) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if counter > l.counters[name].token && int64(counter) > time.Now().UnixMicro()+l.ahead {
+		l.counters[name] = proposal{token: counter, lead: lead}
 	}
 }
 
 // adjust notes the time on a member's clock after a guess was too far off.
-func (b *book) adjust(clock uint64) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.ahead = int64(clock) - time.Now().UnixMicro()
+func (l *ledger) adjust(clock uint64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.ahead = int64(clock) - time.Now().UnixMicro()
 }
 
 // sweep forgets, once a minute at most, what is over.
-func (b *book) sweep(now time.Time) {
-	if now.Before(b.sweepAt) {
+func (l *ledger) sweep(now time.Time) {
+	if now.Before(l.sweepAt) {
 		return
 	}
-	b.sweepAt = now.Add(time.Minute)
-	for id, en := range b.entries {
+	l.sweepAt = now.Add(time.Minute)
+	for id, en := range l.entries {
 		if now.After(en.until) && len(en.turn) == 0 {
-			delete(b.entries, id)
+			delete(l.entries, id)
 		}
 	}
-	for name, counter := range b.counters {
-		if int64(counter.token) <= now.UnixMicro()+b.ahead {
-			delete(b.counters, name)
+	for name, counter := range l.counters {
+		if int64(counter.token) <= now.UnixMicro()+l.ahead {
+			delete(l.counters, name)
 		}
 	}
 }

@@ -15,8 +15,8 @@ import (
 	"github.com/holdfast-locks/holdfast/driver"
 )
 
-// An ungathering engine has everything but AcquireAll.
-type ungathering struct {
+// An oneByOne engine has everything but AcquireAll.
+type oneByOne struct {
 	driver.Engine
 	driver.Queuer
 }
@@ -24,29 +24,29 @@ type ungathering struct {
 // A split engine has the method, but never these names in one place.
 type split struct{ *faulty }
 
-func (split) AcquireAll(context.Context, []driver.AcquireRequest) (driver.GatherReply, error) {
-	return driver.GatherReply{}, driver.ErrUnsupported
+func (split) AcquireAll(context.Context, []driver.AcquireRequest) (driver.AllReply, error) {
+	return driver.AllReply{}, driver.ErrUnsupported
 }
 
-// gatherers are the ways in which an engine can be asked for several locks.
-func gatherers(engine *faulty) map[string]driver.Engine {
-	return map[string]driver.Engine{"at once": engine, "one by one": ungathering{engine, engine}, "split": split{engine}}
+// allAcquirers are the ways in which an engine can be asked for several locks.
+func allAcquirers(engine *faulty) map[string]driver.Engine {
+	return map[string]driver.Engine{"at once": engine, "one by one": oneByOne{engine, engine}, "split": split{engine}}
 }
 
-// eachGatherer runs test with each.
-func eachGatherer(t *testing.T, test func(t *testing.T, engine *faulty, as driver.Engine)) {
-	for kind := range gatherers(nil) {
+// eachAllAcquirer runs test with each.
+func eachAllAcquirer(t *testing.T, test func(t *testing.T, engine *faulty, as driver.Engine)) {
+	for kind := range allAcquirers(nil) {
 		t.Run(kind, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				engine := newFaulty()
-				test(t, engine, gatherers(engine)[kind])
+				test(t, engine, allAcquirers(engine)[kind])
 			})
 		})
 	}
 }
 
 func TestAcquireAllOfFreeNames(t *testing.T) {
-	eachGatherer(t, func(t *testing.T, engine *faulty, as driver.Engine) {
+	eachAllAcquirer(t, func(t *testing.T, engine *faulty, as driver.Engine) {
 		c := newClient(t, as, nil)
 		for _, acquire := range []func(context.Context, []string, *holdfast.AcquireOptions) (*holdfast.Leases, error){
 			c.AcquireAll, c.TryAcquireAll,
@@ -95,7 +95,7 @@ func TestAcquireAllOfFreeNames(t *testing.T) {
 // If not all are free, the locks are taken in the order of their names, each
 // in its turn, and those taken are held meanwhile.
 func TestAcquireAllWaits(t *testing.T) {
-	eachGatherer(t, func(t *testing.T, engine *faulty, as driver.Engine) {
+	eachAllAcquirer(t, func(t *testing.T, engine *faulty, as driver.Engine) {
 		c := newClient(t, as, nil)
 		time.AfterFunc(2*time.Minute, foreign(t, engine, "b", time.Hour))
 		time.AfterFunc(3*time.Minute, foreign(t, engine, "d", time.Hour))
@@ -132,7 +132,7 @@ func TestAcquireAllWaits(t *testing.T) {
 }
 
 func TestTryAcquireAllTakesAllOrNone(t *testing.T) {
-	eachGatherer(t, func(t *testing.T, engine *faulty, as driver.Engine) {
+	eachAllAcquirer(t, func(t *testing.T, engine *faulty, as driver.Engine) {
 		var refused []string
 		c := newClient(t, as, &holdfast.Options{Observer: func(e holdfast.Event) {
 			if e.Kind == holdfast.Refused {
@@ -162,7 +162,7 @@ func TestTryAcquireAllTakesAllOrNone(t *testing.T) {
 // replies get lost. INVARIANT I5.
 func TestAcquireAllLeavesNothing(t *testing.T) {
 	for _, lossy := range []bool{false, true} {
-		eachGatherer(t, func(t *testing.T, engine *faulty, as driver.Engine) {
+		eachAllAcquirer(t, func(t *testing.T, engine *faulty, as driver.Engine) {
 			c := newClient(t, as, nil)
 			for ms := range 120 {
 				if ms%2 == 0 {
@@ -195,7 +195,7 @@ func TestAcquireAllLeavesNothing(t *testing.T) {
 }
 
 func TestAcquireAllErrors(t *testing.T) {
-	eachGatherer(t, func(t *testing.T, engine *faulty, as driver.Engine) {
+	eachAllAcquirer(t, func(t *testing.T, engine *faulty, as driver.Engine) {
 		c := newClient(t, as, nil)
 		release := foreign(t, engine, "b", time.Hour)
 		start := time.Now()
@@ -231,7 +231,7 @@ func TestAcquireAllErrors(t *testing.T) {
 		ls.Release(t.Context())
 		time.Sleep(time.Second)
 		nothingLeft(t, engine, "a", "b")
-		// If the repeats fail, what the whole was granted is called off.
+		// If the repeats fail, what the whole was granted is cancelled.
 		engine.heal()
 		engine.set(func(_ context.Context, op string) error {
 			switch op {
@@ -250,7 +250,7 @@ func TestAcquireAllErrors(t *testing.T) {
 }
 
 func TestAcquireAllRefusesBadInput(t *testing.T) {
-	eachGatherer(t, func(t *testing.T, engine *faulty, as driver.Engine) {
+	eachAllAcquirer(t, func(t *testing.T, engine *faulty, as driver.Engine) {
 		c := newClient(t, as, nil)
 		var many []string
 		for i := range driver.MaxBatch + 1 {
@@ -282,7 +282,7 @@ func TestAcquireAllRefusesBadInput(t *testing.T) {
 // Callers who name the same locks in different orders never wait for one
 // another in a circle.
 func TestAcquireAllCannotDeadlock(t *testing.T) {
-	eachGatherer(t, func(t *testing.T, engine *faulty, as driver.Engine) {
+	eachAllAcquirer(t, func(t *testing.T, engine *faulty, as driver.Engine) {
 		names := [][]string{{"a", "b", "c"}, {"c", "b", "a"}, {"b", "c"}, {"c", "a"}}
 		var wg sync.WaitGroup
 		inside := map[string]int{}

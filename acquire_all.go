@@ -39,7 +39,7 @@ func (c *Client) TryAcquireAll(ctx context.Context, names []string, opts *Acquir
 func (c *Client) acquireAll(ctx context.Context, names []string, opts *AcquireOptions, wait bool) (*Leases, error) {
 	c.started() // as in run
 	defer c.finished()
-	g, err := c.newGathering(ctx, names, opts, wait)
+	g, err := c.newAllAcquisition(ctx, names, opts, wait)
 	if err != nil {
 		return nil, err
 	}
@@ -65,20 +65,20 @@ func (c *Client) acquireAll(ctx context.Context, names []string, opts *AcquireOp
 	return newLeases(ctx, g.leases), nil
 }
 
-// A gathering is one call of AcquireAll under way.
-type gathering struct {
+// An allAcquisition is one call of AcquireAll under way.
+type allAcquisition struct {
 	client *Client
 	opts   AcquireOptions // as the caller wants the leases to be
 	all    []*acquisition // in the order of their names
 	leases []*Lease       // those that were acquired, in the same order
 }
 
-// newGathering checks the arguments. It sends nothing.
-func (c *Client) newGathering(ctx context.Context, names []string, opts *AcquireOptions, wait bool) (*gathering, error) {
+// newAllAcquisition checks the arguments. It sends nothing.
+func (c *Client) newAllAcquisition(ctx context.Context, names []string, opts *AcquireOptions, wait bool) (*allAcquisition, error) {
 	if len(names) == 0 || len(names) > driver.MaxBatch {
 		return nil, fmt.Errorf("holdfast: acquire all: %w names: %d of them, want 1 to %d", ErrInvalid, len(names), driver.MaxBatch)
 	}
-	g := &gathering{client: c}
+	g := &allAcquisition{client: c}
 	for i, name := range slices.Sorted(slices.Values(names)) {
 		a, err := c.newAcquisition(ctx, name, opts)
 		switch {
@@ -102,8 +102,8 @@ func (c *Client) newGathering(ctx context.Context, names []string, opts *Acquire
 
 // atOnce tries to take all locks in one step. Unless it is done, they have to
 // be taken one by one.
-func (g *gathering) atOnce(ctx context.Context, wait bool) (done bool, err error) {
-	engine, ok := g.client.engine.(driver.Gatherer)
+func (g *allAcquisition) atOnce(ctx context.Context, wait bool) (done bool, err error) {
+	engine, ok := g.client.engine.(driver.AllAcquirer)
 	if !ok || len(g.all) == 1 || g.opts.Replicas > 0 {
 		return false, nil
 	}
@@ -123,7 +123,7 @@ func (g *gathering) atOnce(ctx context.Context, wait bool) (done bool, err error
 	case errors.Is(err, ErrUnsupported):
 		return false, nil
 	case err != nil:
-		// What was granted unseen is found again one by one, or called off.
+		// What was granted unseen is found again one by one, or cancelled.
 		for _, a := range g.all {
 			a.uncertain = a.uncertain || !certain(err)
 		}
@@ -135,7 +135,7 @@ func (g *gathering) atOnce(ctx context.Context, wait bool) (done bool, err error
 		return false, nil
 	}
 	a := g.all[reply.Refused]
-	a.blocked(&reply.InTheWay)
+	a.blocked(&reply.Blocker)
 	a.tellRefused(a.heldError(0))
 	return true, opError("acquire", a.req.Name, a.heldError(0))
 }
@@ -143,7 +143,7 @@ func (g *gathering) atOnce(ctx context.Context, wait bool) (done bool, err error
 // granted makes the leases, unless the answer came too late to be of use, or
 // behind a greater token: repeats of the other requests, one by one, then find
 // out more.
-func (g *gathering) granted(sent instant, tokens []uint64) bool {
+func (g *allAcquisition) granted(sent instant, tokens []uint64) bool {
 	end := sent.add(trusted(g.opts.TTL))
 	now := g.client.now()
 	if now.reached(end) {
@@ -170,7 +170,7 @@ func (g *gathering) granted(sent instant, tokens []uint64) bool {
 
 // oneByOne takes the locks that it has not yet in the order of their names, until one of those that
 // it has is lost.
-func (g *gathering) oneByOne(ctx context.Context, wait bool) error {
+func (g *allAcquisition) oneByOne(ctx context.Context, wait bool) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	watch := func(l *Lease) (stop func() bool) {
@@ -202,7 +202,7 @@ func (g *gathering) oneByOne(ctx context.Context, wait bool) error {
 }
 
 // lost returns why a lease is lost already, or nil.
-func (g *gathering) lost() error {
+func (g *allAcquisition) lost() error {
 	for _, l := range g.leases {
 		l.Valid() // if the deadline has passed unnoticed
 		if lost := l.lostBefore(); lost != nil {
@@ -213,7 +213,7 @@ func (g *gathering) lost() error {
 }
 
 // add notes a lease, which becomes the outer one of the next.
-func (g *gathering) add(l *Lease) {
+func (g *allAcquisition) add(l *Lease) {
 	g.leases = append(g.leases, l)
 	if n := len(g.leases); n < len(g.all) {
 		g.all[n].outer = l
@@ -222,7 +222,7 @@ func (g *gathering) add(l *Lease) {
 
 // handOut gives the leases the options that the caller wants. If they were not
 // acquired at once and the caller is to extend them, each gets its whole TTL.
-func (g *gathering) handOut(ctx context.Context, atOnce bool) error {
+func (g *allAcquisition) handOut(ctx context.Context, atOnce bool) error {
 	if g.opts.KeepAlive == KeepAliveOff && !atOnce {
 		if err := extendAll(ctx, g.leases, g.opts.TTL); err != nil {
 			return err
@@ -245,8 +245,8 @@ func (l *Lease) handOut(opts AcquireOptions) {
 	l.client.keeper.update(l)
 }
 
-// giveBack leaves nothing behind of a gathering that failed.
-func (g *gathering) giveBack(ctx context.Context) {
+// giveBack leaves nothing behind of an acquisition that failed.
+func (g *allAcquisition) giveBack(ctx context.Context) {
 	_ = releaseAll(ctx, g.leases) // goes on in the background where it fails
 	for _, a := range g.all[len(g.leases):] {
 		a.abandon()
