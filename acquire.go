@@ -3,7 +3,6 @@ package holdfast
 import (
 	"context"
 	"errors"
-	"fmt"
 	"maps"
 	"time"
 
@@ -140,15 +139,6 @@ func (a *acquisition) tellRefused(err error) {
 	a.client.opts.Observer(Event{Kind: Refused, Name: a.req.Name, LeaseID: a.req.LeaseID, Took: time.Since(a.began), Err: err})
 }
 
-// tellWaiting tells, once, that somebody is in the way, even if the wait is over
-// already.
-func (w *waiter) tellWaiting() {
-	if !w.told {
-		w.told = true
-		w.client.opts.Observer(Event{Kind: Waiting, Name: w.req.Name, LeaseID: w.req.LeaseID, Err: w.heldError(0)})
-	}
-}
-
 func (a *acquisition) tellAcquired(l *Lease) {
 	a.client.opts.Observer(Event{Kind: Acquired, Name: l.name, LeaseID: l.id, Token: l.token, Took: time.Since(a.began)})
 }
@@ -193,97 +183,8 @@ func (a *acquisition) attempts(asked, ctx context.Context, wait bool) (*Lease, e
 	}
 }
 
-// attempt sends one request.
-func (w *waiter) attempt(ctx context.Context) (*Lease, error) {
-	if w.client.isClosed() {
-		return nil, ErrClosed
-	}
-	ctx, cancel := w.client.requestContext(ctx)
-	defer cancel()
-	sent, reply, err := w.send(ctx)
-	if err == nil && reply.Outcome == driver.Spent {
-		w.startOver()
-		sent, reply, err = w.send(ctx)
-	}
-	if err != nil {
-		err = w.failed(sent.mono, ctx, err)
-		w.suffer(err)
-		return nil, err
-	}
-	switch reply.Outcome {
-	case driver.Granted:
-		return w.granted(sent, reply)
-	case driver.Held:
-		w.answered()
-		w.blocked(&reply.Blocker)
-		if reply.Place > 0 {
-			w.queued = sent
-		}
-		if w.waits {
-			w.client.turns.refused(w.req.Name)
-		}
-		if w.worthWaitingFor != nil {
-			if err := w.worthWaitingFor(reply.Holder); err != nil {
-				return nil, err
-			}
-		}
-		return nil, w.heldError(0)
-	case driver.Recorded:
-		w.record = reply.Record
-		return nil, errRecorded
-	case driver.Spent:
-		w.startOver()
-		w.countFailure(sent.mono)
-		return nil, fmt.Errorf("%w: it grants neither of two lease IDs", ErrUnavailable)
-	}
-	return nil, fmt.Errorf("%w: the request was cancelled", ErrLost)
-}
-
-// send sends the request once. INVARIANT I3: the clock starts before the first
-// byte is written.
-func (w *waiter) send(ctx context.Context) (sent instant, reply driver.AcquireReply, err error) {
-	sent = w.client.now()
-	w.tried = sent.mono
-	reply, err = w.client.engine.Acquire(ctx, w.req)
-	return sent, reply, err
-}
-
-// errRecorded: the request asked for Once, and the name has a record.
-var errRecorded = errors.New("the name has a record")
-
-// A grant is what a lease begins with.
-type grant struct {
-	token    uint64
-	acked    int     // replicas
-	began    instant // before the granting request was sent, or when we heard of the grant
-	deadline instant
-	brief    bool // the deadline is nearer than the TTL: to be lengthened soon
-}
-
 // longest returns for how long the store may keep what is granted.
 func (a *acquisition) longest() time.Duration { return max(a.req.TTL, a.req.WaiterTTL) }
-
-// granted makes the lease, unless the answer came too late to be of use.
-func (w *waiter) granted(sent instant, reply driver.AcquireReply) (*Lease, error) {
-	if reply.Acked < w.req.Replicas {
-		w.uncertain = true // it was granted, and is to be cancelled
-		return nil, fmt.Errorf("%w: %d of %d replicas have acknowledged the lease", ErrNotReplicated, reply.Acked, w.req.Replicas)
-	}
-	now := w.client.now()
-	end := sent.add(trusted(w.opts.TTL))
-	if now.reached(end) {
-		took := now.mono.Sub(sent.mono)
-		w.startOver() // the store may still hold the lock for us
-		w.countFailure(sent.mono)
-		return nil, fmt.Errorf("%w: it answered after %s, too late for a TTL of %s", ErrUnavailable, round(took), w.opts.TTL)
-	}
-	w.answered()
-	l, ahead := w.client.newLease(w.acquisition, grant{token: reply.Token, acked: reply.Acked, began: sent, deadline: end.asOf(now)})
-	if ahead != nil {
-		return nil, w.overtaken(ahead)
-	}
-	return l, nil
-}
 
 // failed notes a request without an answer and classifies its error.
 func (a *acquisition) failed(sent time.Time, ctx context.Context, err error) error {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/holdfast-locks/holdfast/driver"
 )
@@ -235,14 +234,6 @@ func (g *allAcquisition) handOut(ctx context.Context, atOnce bool) error {
 		l.handOut(g.opts)
 	}
 	return nil
-}
-
-// handOut sets how the lease is kept alive from now on.
-func (l *Lease) handOut(opts AcquireOptions) {
-	l.mu.Lock()
-	l.opts.KeepAlive, l.opts.Progress, l.progress = opts.KeepAlive, opts.Progress, time.Now()
-	l.mu.Unlock()
-	l.client.keeper.update(l)
 }
 
 // giveBack leaves nothing behind of an acquisition that failed.

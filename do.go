@@ -38,17 +38,6 @@ func Call[T any](ctx context.Context, c *Client, name string, opts *AcquireOptio
 	return work(workCtx, lease)
 }
 
-// attach derives from ctx a context that also ends with the lease. stop frees
-// it.
-func (l *Lease) attach(ctx context.Context) (attached context.Context, stop func()) {
-	attached, cancel := context.WithCancelCause(context.WithValue(ctx, heldKey{}, l))
-	detach := context.AfterFunc(l.ctx, func() { cancel(context.Cause(l.ctx)) })
-	return attached, func() {
-		detach()
-		cancel(context.Canceled)
-	}
-}
-
 // lostDuring adds the loss of the lease to the error of the work.
 func lostDuring(op, name string, err error) error {
 	switch {

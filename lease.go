@@ -2,8 +2,6 @@ package holdfast
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"sync"
 	"time"
 )
@@ -204,82 +202,10 @@ func (l *Lease) Progress() {
 	}
 }
 
-// The causes of a loss.
-var (
-	errExpired   = fmt.Errorf("%w: it could not be renewed before its deadline", ErrLost)
-	errTakenAway = fmt.Errorf("%w: the store says that it is not live", ErrLost)
-	errMaxHold   = fmt.Errorf("%w: %w", ErrLost, ErrMaxHold)
-	errStalled   = fmt.Errorf("%w: %w", ErrLost, ErrStalled)
-	errReleased  = fmt.Errorf("%w: it was released", ErrLost)
-)
-
-// expiredCause says why the deadline passed.
-func (l *Lease) expiredCause() error {
+// heldAt reports whether the lease may be trusted at now. Unlike Valid it does
+// not end it.
+func (l *Lease) heldAt(now instant) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	switch {
-	case l.final:
-		return errMaxHold
-	case l.stalled:
-		return errStalled
-	}
-	return errExpired
+	return l.state == stateHeld && !now.reached(l.deadline)
 }
-
-// lose ends the lease without a release. Loss is final: a renewal that is
-// answered later changes nothing. It does nothing if the lease has ended.
-func (l *Lease) lose(cause error) {
-	if r := l.drop(cause); r.lease != nil {
-		l.client.tell([]report{r})
-	}
-}
-
-// drop is lose for those who tell the Observer later, which is no report if the
-// lease has ended.
-func (l *Lease) drop(cause error) report {
-	l.mu.Lock()
-	if l.state != stateHeld {
-		l.mu.Unlock()
-		return report{}
-	}
-	l.state, l.lost = stateLost, cause
-	l.mu.Unlock()
-	l.client.keeper.remove(l)
-	l.end(cause)
-	return report{l, Event{Kind: Lost, Name: l.name, LeaseID: l.id, Token: l.token, Took: time.Since(l.began.mono), Err: cause}}
-}
-
-// isOver reports whether the lease was lost or released.
-func (l *Lease) isOver() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.state != stateHeld
-}
-
-// lostError returns why the lease is over.
-func (l *Lease) lostError() error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.lost != nil {
-		return l.lost
-	}
-	return errReleased
-}
-
-// LeaseFromContext returns the lease that ctx belongs to: the context of a
-// lease, of the work in Do and Call, or one derived from either.
-func LeaseFromContext(ctx context.Context) (*Lease, bool) {
-	l := heldUnder(ctx)
-	return l, l != nil
-}
-
-func heldUnder(ctx context.Context) *Lease {
-	l, _ := ctx.Value(heldKey{}).(*Lease)
-	return l
-}
-
-// isBroken reports whether err is, among others, that a lock was taken away.
-func isBroken(err error) bool { return errors.Is(err, ErrBroken) }
-
-// isLost reports whether err is, among others, the loss of a lease.
-func isLost(err error) bool { return errors.Is(err, ErrLost) }

@@ -12,21 +12,21 @@ func breakMutants() []Mutant {
 			FoundBy: []Finder{{".", "TestLateBreakSparesSuccessor"}},
 		},
 		{
-			Name: "loss-unheard", File: "loss.go",
+			Name: "loss-unheard", File: "lease_loss.go",
 			Breaks:  "The client does not heed the message that a lease is over.",
 			Old:     "case loss.LeaseID == l.id:",
 			New:     "case loss.LeaseID == l.id && false:",
 			FoundBy: []Finder{{".", "TestBreakEndsContextAtOnce"}},
 		},
 		{
-			Name: "loss-without-reason", Invariant: "I10", File: "extend.go",
+			Name: "loss-without-reason", Invariant: "I10", File: "lease_extend.go",
 			Breaks:  "A holder that finds out at its next renewal does not learn who broke the lock, and why.",
 			Old:     "batch[i].done(sent, q.cause(ctx, batch[i].lease))",
 			New:     "batch[i].done(sent, map[int]error{q.asked: errTakenAway}[0])",
 			FoundBy: []Finder{{".", "TestBreakIsFoundAtRenewal"}},
 		},
 		{
-			Name: "inquiry-without-limit", Invariant: "I3", File: "loss.go",
+			Name: "inquiry-without-limit", Invariant: "I3", File: "lease_loss.go",
 			Breaks:  "The context of a lost lease stays alive until the store has said why it was lost.",
 			Old:     "ctx, cancel := context.WithDeadline(ctx, q.end)",
 			New:     "ctx, cancel := context.WithCancel(ctx)",
@@ -34,7 +34,7 @@ func breakMutants() []Mutant {
 			Hang:    true,
 		},
 		{
-			Name: "look-skips-leases-by-hand", File: "loss.go",
+			Name: "look-skips-leases-by-hand", File: "lease_loss.go",
 			Breaks:  "Time to look is no reason to ask for a lease that the caller extends.",
 			Old:     "renews := l.state == stateHeld && l.renewsLocked()",
 			New:     "renews := l.state == stateHeld",

@@ -19,7 +19,7 @@ func quorumRepeatMutants() []Mutant {
 			FoundBy: []Finder{{"quorumlock", "TestWrongClockTakesNewID"}, {"systest/quorumsim", "TestSkewedClients"}},
 		},
 		{
-			Name: "client-keeps-a-spent-id", Invariant: "I5", File: "acquire.go",
+			Name: "client-keeps-a-spent-id", Invariant: "I5", File: "acquire_attempt.go",
 			Breaks:  "A client asks again under a lease ID of which the engine has said that it is spent.",
 			Old:     "if err == nil && reply.Outcome == driver.Spent {\n\t\tw.startOver()",
 			New:     "if err == nil && reply.Outcome == driver.Spent {",

@@ -19,14 +19,14 @@ func unheardMutants() []Mutant {
 			FoundBy: []Finder{{".", "TestUnheardHandOverEndsWithPlace"}, {"memlock", "TestConformance/RefreshLeavesHandedOverLease"}},
 		},
 		{
-			Name: "refreshed-lease-trusted-for-longer", Invariant: "I3", File: "wait.go",
+			Name: "refreshed-lease-trusted-for-longer", Invariant: "I3", File: "acquire_wait.go",
 			Breaks:  "A waiter that finds its lease by a refresh trusts it for the waiter TTL from then on.",
 			Old:     "case r.reply.Err == nil && r.reply.Outcome == driver.Granted:\n",
 			New:     "case r.reply.Err == nil && r.reply.Outcome == driver.Granted:\n\t\t\t\tw.queued = r.sent\n",
 			FoundBy: []Finder{{".", "TestLostNoticeIsFoundByRefresh"}},
 		},
 		{
-			Name: "found-lease-given-up", Invariant: "I7", File: "wait.go",
+			Name: "found-lease-given-up", Invariant: "I7", File: "acquire_attempt.go",
 			Breaks:  "A waiter whose answers were lost for a while gives up the lease that it then finds, and goes to the end of the queue.",
 			Old:     "w.uncertain = true // news may be of this grant, and the next attempt get another",
 			New:     "w.startOver()",

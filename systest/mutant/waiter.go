@@ -5,28 +5,28 @@ package mutant
 func waiterMutants() []Mutant {
 	return []Mutant{
 		{
-			Name: "hand-over-trusted-from-news", Invariant: "I3", File: "wait.go",
+			Name: "hand-over-trusted-from-news", Invariant: "I3", File: "acquire_attempt.go",
 			Breaks:  "A lease that was handed over is trusted from when the news came, not from when the place was last renewed.",
 			Old:     "end := w.queued.add(trusted(w.req.WaiterTTL))",
 			New:     "end := now.add(trusted(w.req.WaiterTTL))",
 			FoundBy: []Finder{{".", "TestHandedOverLeaseIsTrustedNoLongerThanItLasts"}},
 		},
 		{
-			Name: "stale-news-believed", Invariant: "I3", File: "wait.go",
+			Name: "stale-news-believed", Invariant: "I3", File: "acquire_wait.go",
 			Breaks:  "Notice of a place that was lost is taken for news of the present one.",
 			Old:     "if notice.Token != 0 && !w.uncertain {",
 			New:     "if notice.Token != 0 {",
 			FoundBy: []Finder{{".", "TestStaleNoticeIsNotBelieved"}},
 		},
 		{
-			Name: "waiter-spins", Invariant: "I7", File: "usher.go",
+			Name: "waiter-spins", Invariant: "I7", File: "acquire_places.go",
 			Breaks:  "A waiter asks the store again as often as it is told to look.",
 			Old:     "lookAgain = 10 * time.Millisecond",
 			New:     "lookAgain = 10 * time.Microsecond",
 			FoundBy: []Finder{{".", "TestWaiterNeverSpins"}},
 		},
 		{
-			Name: "head-sleeps-through-expiry", Invariant: "I7", File: "usher.go",
+			Name: "head-sleeps-through-expiry", Invariant: "I7", File: "acquire_places.go",
 			Breaks:  "The first of the queue does not look when the lease in the way ends by itself.",
 			Old:     "if w.Place == 1 && w.ExpiresIn != driver.Never {",
 			New:     "if w.Place == 0 && w.ExpiresIn != driver.Never {",
@@ -55,14 +55,14 @@ func waiterMutants() []Mutant {
 			Hang:    true,
 		},
 		{
-			Name: "place-counts-from-reply", Invariant: "I3", File: "usher.go",
+			Name: "place-counts-from-reply", Invariant: "I3", File: "acquire_places.go",
 			Breaks:  "A place counts from the answer to its refresh, and so does the lease that it becomes.",
 			Old:     "u.answerLocked(p, refresh{sent, replies[i]})",
 			New:     "u.answerLocked(p, refresh{u.client.now(), replies[i]})\n\t\t_ = sent",
 			FoundBy: []Finder{{".", "TestHandedOverLeaseIsTrustedNoLongerThanItLasts"}},
 		},
 		{
-			Name: "lost-place-keeps-its-id", Invariant: "I5", File: "wait.go",
+			Name: "lost-place-keeps-its-id", Invariant: "I5", File: "acquire_attempt.go",
 			Breaks:  "A waiter that lost its place asks for another under the same lease ID.",
 			Old:     "w.req.LeaseID, w.uncertain, w.queued = driver.NewLeaseID(), false, instant{}",
 			New:     "w.uncertain, w.queued = false, instant{}",

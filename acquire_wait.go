@@ -52,6 +52,15 @@ func (w *waiter) stop() {
 	}
 }
 
+// tellWaiting tells, once, that somebody is in the way, even if the wait is over
+// already.
+func (w *waiter) tellWaiting() {
+	if !w.told {
+		w.told = true
+		w.client.opts.Observer(Event{Kind: Waiting, Name: w.req.Name, LeaseID: w.req.LeaseID, Err: w.heldError(0)})
+	}
+}
+
 // pause sleeps after an attempt that got no lease. It returns the lease if the
 // store handed it over, nothing when it is time for the next attempt, or ctx's
 // error. INVARIANT I7: what the store says may lead to an attempt, but never
@@ -166,58 +175,5 @@ func (w *waiter) await(ctx context.Context) (*Lease, error) {
 			}
 			return nil, ctx.Err()
 		}
-	}
-}
-
-// handedOver returns the lease that the store has handed over, or nil if there
-// has to be another attempt.
-//
-// INVARIANT I3: the lease ends with the place, which lasts WaiterTTL from when
-// the store saw a request of ours: no earlier than from when we sent the last
-// one that it answered. The keep-alive soon asks for the whole TTL.
-func (w *waiter) handedOver(token uint64) *Lease {
-	now := w.client.now()
-	end := w.queued.add(trusted(w.req.WaiterTTL))
-	switch {
-	case w.opts.LockDelay > 0 || w.req.Replicas > 0:
-		// The delay must follow the lease even if we die at once, and the
-		// replicas must know of it: ask for both.
-		return nil
-	case now.reached(end):
-		w.startOver() // the store may still hold the lock for us
-		return nil
-	}
-	w.answered()
-	g := grant{token: token, began: now, deadline: end.asOf(now), brief: true}
-	if whole := now.add(trusted(w.opts.TTL)); !end.mono.Before(whole.mono) {
-		g.deadline, g.brief = whole, false
-	}
-	l, ahead := w.client.newLease(w.acquisition, g)
-	if ahead != nil {
-		_ = w.overtaken(ahead) // the next attempt finds out more
-	}
-	return l
-}
-
-// found is handedOver for what an answer of the store has told, which is about
-// the lease ID as it is now. If we have not heard for so long that we had a
-// place that the lease may not be trusted, it is asked for once more.
-func (w *waiter) found(token uint64) *Lease {
-	if w.client.now().reached(w.queued.add(trusted(w.req.WaiterTTL))) {
-		w.uncertain = true // news may be of this grant, and the next attempt get another
-		return nil
-	}
-	return w.handedOver(token)
-}
-
-// startOver abandons the present lease ID and draws another for the next
-// attempt, so that news of the one, which may still come, is not taken for news
-// of the other, and nothing that is still to be undone of the one undoes the
-// other.
-func (w *waiter) startOver() {
-	w.cancelRequest()
-	w.req.LeaseID, w.uncertain, w.queued = driver.NewLeaseID(), false, instant{}
-	if w.watch != nil {
-		w.ask()
 	}
 }

@@ -2,10 +2,87 @@ package holdfast
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"time"
 
 	"github.com/holdfast-locks/holdfast/driver"
 )
+
+// The causes of a loss.
+var (
+	errExpired   = fmt.Errorf("%w: it could not be renewed before its deadline", ErrLost)
+	errTakenAway = fmt.Errorf("%w: the store says that it is not live", ErrLost)
+	errMaxHold   = fmt.Errorf("%w: %w", ErrLost, ErrMaxHold)
+	errStalled   = fmt.Errorf("%w: %w", ErrLost, ErrStalled)
+	errReleased  = fmt.Errorf("%w: it was released", ErrLost)
+)
+
+// expiredCause says why the deadline passed.
+func (l *Lease) expiredCause() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case l.final:
+		return errMaxHold
+	case l.stalled:
+		return errStalled
+	}
+	return errExpired
+}
+
+// lose ends the lease without a release. Loss is final: a renewal that is
+// answered later changes nothing. It does nothing if the lease has ended.
+func (l *Lease) lose(cause error) {
+	if r := l.drop(cause); r.lease != nil {
+		l.client.tell([]report{r})
+	}
+}
+
+// drop is lose for those who tell the Observer later, which is no report if the
+// lease has ended.
+func (l *Lease) drop(cause error) report {
+	l.mu.Lock()
+	if l.state != stateHeld {
+		l.mu.Unlock()
+		return report{}
+	}
+	l.state, l.lost = stateLost, cause
+	l.mu.Unlock()
+	l.client.keeper.remove(l)
+	l.end(cause)
+	return report{l, Event{Kind: Lost, Name: l.name, LeaseID: l.id, Token: l.token, Took: time.Since(l.began.mono), Err: cause}}
+}
+
+// isOver reports whether the lease was lost or released.
+func (l *Lease) isOver() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.state != stateHeld
+}
+
+// lostError returns why the lease is over.
+func (l *Lease) lostError() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.lost != nil {
+		return l.lost
+	}
+	return errReleased
+}
+
+// lostBefore returns why the lease was lost before Release, or nil.
+func (l *Lease) lostBefore() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.lost
+}
+
+// isBroken reports whether err is, among others, that a lock was taken away.
+func isBroken(err error) bool { return errors.Is(err, ErrBroken) }
+
+// isLost reports whether err is, among others, the loss of a lease.
+func isLost(err error) bool { return errors.Is(err, ErrLost) }
 
 // hear makes the client hear of losses that the engine is told of. It returns
 // how to stop.

@@ -1,64 +1,12 @@
 package holdfast
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"time"
 
 	"github.com/holdfast-locks/holdfast/driver"
 )
-
-// A recordHeader is the first line of the record of do-once work, as JSON. The
-// result follows as it is.
-type recordHeader struct {
-	Version     int    `json:"v"`
-	Token       uint64 `json:"token"`
-	Fingerprint string `json:"fingerprint,omitempty"`
-}
-
-const recordVersion = 1
-
-func formatRecord(h recordHeader, value []byte) []byte {
-	h.Version = recordVersion
-	line, _ := json.Marshal(h) // numbers and a checked text: cannot fail
-	return append(append(line, '\n'), value...)
-}
-
-// replay returns the result that a record holds. It returns ErrFingerprint if
-// the record is of another request than fingerprint, where both are known.
-func replay(record []byte, fingerprint string) (OnceResult, error) {
-	line, value, ok := bytes.Cut(record, []byte{'\n'})
-	var h recordHeader
-	if err := json.Unmarshal(line, &h); err != nil || !ok || h.Version != recordVersion {
-		return OnceResult{}, fmt.Errorf("%w: the record is none of this version: forget the key", ErrKindMismatch)
-	}
-	if err := compareFingerprints(h.Fingerprint, fingerprint); err != nil {
-		return OnceResult{}, err
-	}
-	return OnceResult{Value: value, Replayed: true, Token: h.Token}, nil
-}
-
-// OnceJSON is Once for work whose result can be written as JSON.
-func OnceJSON[T any](ctx context.Context, c *Client, key string, opts *OnceOptions, fn func(ctx context.Context, l *Lease) (T, error)) (v T, r OnceResult, err error) {
-	r, err = c.Once(ctx, key, opts, func(ctx context.Context, l *Lease) ([]byte, error) {
-		v, err := fn(ctx, l)
-		if err != nil {
-			return nil, err
-		}
-		data, err := json.Marshal(v)
-		return data, wrapOp("once", key, err)
-	})
-	if err != nil {
-		return v, r, err
-	}
-	if err := json.Unmarshal(r.Value, &v); err != nil {
-		var none T // instead of half a value
-		return none, r, opError("once", key, fmt.Errorf("%w: the stored result is of another type: %w", ErrKindMismatch, err))
-	}
-	return v, r, nil
-}
 
 // OnceEvery is Once for one run of a schedule: however many replicas call it
 // for the same scheduled time, whatever their clocks say, fn runs once. The key

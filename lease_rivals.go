@@ -1,10 +1,6 @@
 package holdfast
 
-import (
-	"fmt"
-
-	"github.com/holdfast-locks/holdfast/driver"
-)
+import "fmt"
 
 // rivals are the leases that a client trusts and that were granted as exclusive
 // ones, by name. A store may lose a lease, or be told to end it, and grant the
@@ -39,22 +35,4 @@ func (r rivals) leave(l *Lease) {
 	if r[l.name] == l {
 		delete(r, l.name)
 	}
-}
-
-// heldAt reports whether the lease may be trusted at now. Unlike Valid it does
-// not end it.
-func (l *Lease) heldAt(now instant) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.state == stateHeld && !now.reached(l.deadline)
-}
-
-// overtaken drops a grant that came behind a greater token: the answer was
-// late, and what it granted is gone, or the store has lost its count. Whoever
-// has the greater token is in the way.
-func (w *waiter) overtaken(ahead *Lease) error {
-	w.startOver() // the store may still hold the lock for us
-	w.answered()
-	w.blocked(&driver.Blocker{Holder: ahead.holder, ExpiresIn: ahead.Remaining()})
-	return w.heldError(0)
 }

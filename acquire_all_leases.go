@@ -110,46 +110,6 @@ func (ls *Leases) Release(ctx context.Context) error {
 	return releaseAll(ctx, ls.all)
 }
 
-// extendAll extends leases of one client, and returns why the first that was
-// not extended was not.
-func extendAll(ctx context.Context, leases []*Lease, ttl time.Duration) error {
-	client := leases[0].client
-	now := client.now()
-	var all []renewal
-	for _, l := range leases {
-		if r, ok := l.beginExtend(ttl, now); ok {
-			all = append(all, r)
-		}
-	}
-	ctx, cancel := client.requestContext(ctx)
-	defer cancel()
-	var mu sync.Mutex // guards failed
-	failed := map[*Lease]error{}
-	var wg sync.WaitGroup // one goroutine per batch
-	for _, batch := range batches(client.engine, all, renewal.name) {
-		wg.Go(func() {
-			errs, reports := client.sendRenewals(ctx, now, batch)
-			client.tell(reports)
-			mu.Lock()
-			defer mu.Unlock()
-			for i, r := range batch {
-				failed[r.lease] = errs[i]
-			}
-		})
-	}
-	wg.Wait()
-	for _, l := range leases {
-		err := failed[l]
-		if err == nil && !l.Valid() {
-			err = l.lostError()
-		}
-		if err != nil {
-			return opError("extend", l.name, err)
-		}
-	}
-	return nil
-}
-
 // releaseAll releases leases at the same time.
 func releaseAll(ctx context.Context, leases []*Lease) error {
 	errs := make([]error, len(leases))

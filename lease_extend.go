@@ -3,6 +3,7 @@ package holdfast
 import (
 	"context"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/holdfast-locks/holdfast/driver"
@@ -152,4 +153,44 @@ func (r renewal) done(sent instant, err error) (report, error) {
 	// Too late, whatever the answer: loss is final. INVARIANT I3.
 	told := l.drop(l.expiredCause())
 	return told, l.lostError()
+}
+
+// extendAll extends leases of one client, and returns why the first that was
+// not extended was not.
+func extendAll(ctx context.Context, leases []*Lease, ttl time.Duration) error {
+	client := leases[0].client
+	now := client.now()
+	var all []renewal
+	for _, l := range leases {
+		if r, ok := l.beginExtend(ttl, now); ok {
+			all = append(all, r)
+		}
+	}
+	ctx, cancel := client.requestContext(ctx)
+	defer cancel()
+	var mu sync.Mutex // guards failed
+	failed := map[*Lease]error{}
+	var wg sync.WaitGroup // one goroutine per batch
+	for _, batch := range batches(client.engine, all, renewal.name) {
+		wg.Go(func() {
+			errs, reports := client.sendRenewals(ctx, now, batch)
+			client.tell(reports)
+			mu.Lock()
+			defer mu.Unlock()
+			for i, r := range batch {
+				failed[r.lease] = errs[i]
+			}
+		})
+	}
+	wg.Wait()
+	for _, l := range leases {
+		err := failed[l]
+		if err == nil && !l.Valid() {
+			err = l.lostError()
+		}
+		if err != nil {
+			return opError("extend", l.name, err)
+		}
+	}
+	return nil
 }

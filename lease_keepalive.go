@@ -17,7 +17,7 @@ type keeper struct {
 	mu     sync.Mutex // guards the rest, and the slot of every lease
 	table  timetable[*Lease]
 	rivals rivals
-	asleep time.Duration // for how long the machine has been suspended; see suspension.go
+	asleep time.Duration // for how long the machine has been suspended; see lease_suspension.go
 	timer  *time.Timer
 
 	size     atomic.Int64 // of table
@@ -230,4 +230,12 @@ func (l *Lease) attentionLocked() time.Time {
 		return earlier(l.renewAt, l.deadline.mono)
 	}
 	return l.deadline.mono
+}
+
+// handOut sets how the lease is kept alive from now on.
+func (l *Lease) handOut(opts AcquireOptions) {
+	l.mu.Lock()
+	l.opts.KeepAlive, l.opts.Progress, l.progress = opts.KeepAlive, opts.Progress, time.Now()
+	l.mu.Unlock()
+	l.client.keeper.update(l)
 }

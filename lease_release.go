@@ -44,17 +44,6 @@ func (l *Lease) Release(ctx context.Context) error {
 	return l.result
 }
 
-// isAround reports whether ctx is of the work under the lease, or of a lease
-// taken in it: such a context ends by the release itself.
-func (l *Lease) isAround(ctx context.Context) bool {
-	for held := heldUnder(ctx); held != nil; held = held.outer {
-		if held == l {
-			return true
-		}
-	}
-	return false
-}
-
 // beginRelease ends the lease for its holder. It reports whether this is the
 // first call.
 func (l *Lease) beginRelease() bool {
@@ -173,11 +162,4 @@ func (l *Lease) observeRelease(err error) {
 // keepFor returns what is left of MinHold.
 func (l *Lease) keepFor() time.Duration {
 	return max(0, ceilMS(l.client.now().until(l.began.add(l.opts.MinHold))))
-}
-
-// lostBefore returns why the lease was lost before Release, or nil.
-func (l *Lease) lostBefore() error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.lost
 }

@@ -6,9 +6,6 @@ import (
 	"github.com/holdfast-locks/holdfast/driver"
 )
 
-// A heldKey is the key of the innermost *Lease of a context.
-type heldKey struct{}
-
 // checkNesting returns ErrDeadlock if the acquire could wait for a lease that
 // its own context holds, which would be for ever:
 //

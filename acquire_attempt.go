@@ -1,0 +1,161 @@
+package holdfast
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/holdfast-locks/holdfast/driver"
+)
+
+// attempt sends one request.
+func (w *waiter) attempt(ctx context.Context) (*Lease, error) {
+	if w.client.isClosed() {
+		return nil, ErrClosed
+	}
+	ctx, cancel := w.client.requestContext(ctx)
+	defer cancel()
+	sent, reply, err := w.send(ctx)
+	if err == nil && reply.Outcome == driver.Spent {
+		w.startOver()
+		sent, reply, err = w.send(ctx)
+	}
+	if err != nil {
+		err = w.failed(sent.mono, ctx, err)
+		w.suffer(err)
+		return nil, err
+	}
+	switch reply.Outcome {
+	case driver.Granted:
+		return w.granted(sent, reply)
+	case driver.Held:
+		w.answered()
+		w.blocked(&reply.Blocker)
+		if reply.Place > 0 {
+			w.queued = sent
+		}
+		if w.waits {
+			w.client.turns.refused(w.req.Name)
+		}
+		if w.worthWaitingFor != nil {
+			if err := w.worthWaitingFor(reply.Holder); err != nil {
+				return nil, err
+			}
+		}
+		return nil, w.heldError(0)
+	case driver.Recorded:
+		w.record = reply.Record
+		return nil, errRecorded
+	case driver.Spent:
+		w.startOver()
+		w.countFailure(sent.mono)
+		return nil, fmt.Errorf("%w: it grants neither of two lease IDs", ErrUnavailable)
+	}
+	return nil, fmt.Errorf("%w: the request was cancelled", ErrLost)
+}
+
+// send sends the request once. INVARIANT I3: the clock starts before the first
+// byte is written.
+func (w *waiter) send(ctx context.Context) (sent instant, reply driver.AcquireReply, err error) {
+	sent = w.client.now()
+	w.tried = sent.mono
+	reply, err = w.client.engine.Acquire(ctx, w.req)
+	return sent, reply, err
+}
+
+// errRecorded: the request asked for Once, and the name has a record.
+var errRecorded = errors.New("the name has a record")
+
+// A grant is what a lease begins with.
+type grant struct {
+	token    uint64
+	acked    int     // replicas
+	began    instant // before the granting request was sent, or when we heard of the grant
+	deadline instant
+	brief    bool // the deadline is nearer than the TTL: to be lengthened soon
+}
+
+// granted makes the lease, unless the answer came too late to be of use.
+func (w *waiter) granted(sent instant, reply driver.AcquireReply) (*Lease, error) {
+	if reply.Acked < w.req.Replicas {
+		w.uncertain = true // it was granted, and is to be cancelled
+		return nil, fmt.Errorf("%w: %d of %d replicas have acknowledged the lease", ErrNotReplicated, reply.Acked, w.req.Replicas)
+	}
+	now := w.client.now()
+	end := sent.add(trusted(w.opts.TTL))
+	if now.reached(end) {
+		took := now.mono.Sub(sent.mono)
+		w.startOver() // the store may still hold the lock for us
+		w.countFailure(sent.mono)
+		return nil, fmt.Errorf("%w: it answered after %s, too late for a TTL of %s", ErrUnavailable, round(took), w.opts.TTL)
+	}
+	w.answered()
+	l, ahead := w.client.newLease(w.acquisition, grant{token: reply.Token, acked: reply.Acked, began: sent, deadline: end.asOf(now)})
+	if ahead != nil {
+		return nil, w.overtaken(ahead)
+	}
+	return l, nil
+}
+
+// handedOver returns the lease that the store has handed over, or nil if there
+// has to be another attempt.
+//
+// INVARIANT I3: the lease ends with the place, which lasts WaiterTTL from when
+// the store saw a request of ours: no earlier than from when we sent the last
+// one that it answered. The keep-alive soon asks for the whole TTL.
+func (w *waiter) handedOver(token uint64) *Lease {
+	now := w.client.now()
+	end := w.queued.add(trusted(w.req.WaiterTTL))
+	switch {
+	case w.opts.LockDelay > 0 || w.req.Replicas > 0:
+		// The delay must follow the lease even if we die at once, and the
+		// replicas must know of it: ask for both.
+		return nil
+	case now.reached(end):
+		w.startOver() // the store may still hold the lock for us
+		return nil
+	}
+	w.answered()
+	g := grant{token: token, began: now, deadline: end.asOf(now), brief: true}
+	if whole := now.add(trusted(w.opts.TTL)); !end.mono.Before(whole.mono) {
+		g.deadline, g.brief = whole, false
+	}
+	l, ahead := w.client.newLease(w.acquisition, g)
+	if ahead != nil {
+		_ = w.overtaken(ahead) // the next attempt finds out more
+	}
+	return l
+}
+
+// found is handedOver for what an answer of the store has told, which is about
+// the lease ID as it is now. If we have not heard for so long that we had a
+// place that the lease may not be trusted, it is asked for once more.
+func (w *waiter) found(token uint64) *Lease {
+	if w.client.now().reached(w.queued.add(trusted(w.req.WaiterTTL))) {
+		w.uncertain = true // news may be of this grant, and the next attempt get another
+		return nil
+	}
+	return w.handedOver(token)
+}
+
+// overtaken drops a grant that came behind a greater token: the answer was
+// late, and what it granted is gone, or the store has lost its count. Whoever
+// has the greater token is in the way.
+func (w *waiter) overtaken(ahead *Lease) error {
+	w.startOver() // the store may still hold the lock for us
+	w.answered()
+	w.blocked(&driver.Blocker{Holder: ahead.holder, ExpiresIn: ahead.Remaining()})
+	return w.heldError(0)
+}
+
+// startOver abandons the present lease ID and draws another for the next
+// attempt, so that news of the one, which may still come, is not taken for news
+// of the other, and nothing that is still to be undone of the one undoes the
+// other.
+func (w *waiter) startOver() {
+	w.cancelRequest()
+	w.req.LeaseID, w.uncertain, w.queued = driver.NewLeaseID(), false, instant{}
+	if w.watch != nil {
+		w.ask()
+	}
+}
