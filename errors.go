@@ -30,7 +30,7 @@ var (
 
 	// ErrOutcomeUnknown: the store may or may not have carried the request
 	// out.
-	ErrOutcomeUnknown = errors.New("outcome is unknown")
+	ErrOutcomeUnknown = driver.ErrOutcomeUnknown
 
 	// ErrUnsupported: the engine cannot do what was asked for.
 	ErrUnsupported = driver.ErrUnsupported

@@ -29,3 +29,37 @@ var (
 	// ErrClosed: the engine or the client was closed.
 	ErrClosed = errors.New("closed")
 )
+
+// ErrOutcomeUnknown: the store may or may not have carried the request out. It
+// is what package holdfast makes of an error with an effect that is not
+// definite; an engine has no need to return it.
+var ErrOutcomeUnknown = errors.New("outcome is unknown")
+
+// permanent are the definite errors that the same request would meet again.
+var permanent = []error{ErrLost, ErrInvalid, ErrUnsupported, ErrPermission, ErrKindMismatch, ErrClosed}
+
+// Class returns the definite error that err wraps, or nil: then the request may
+// or may not have been carried out. An error that wraps several counts as
+// permanent if one of them is.
+func Class(err error) error {
+	for _, class := range permanent {
+		if errors.Is(err, class) {
+			return class
+		}
+	}
+	if errors.Is(err, ErrUnavailable) {
+		return ErrUnavailable
+	}
+	return nil
+}
+
+// Definite reports whether err says that the request was not carried out
+// (INVARIANT I10).
+func Definite(err error) bool { return Class(err) != nil }
+
+// Permanent reports whether err is definite, and the same request would meet it
+// again.
+func Permanent(err error) bool {
+	class := Class(err)
+	return class != nil && class != ErrUnavailable
+}

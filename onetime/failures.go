@@ -5,6 +5,8 @@ import (
 	"crypto/sha256"
 	"sync"
 	"time"
+
+	"github.com/holdfast-locks/holdfast/internal/ask"
 )
 
 // A callerKey is the hash of a caller, so that long ones cost no more memory
@@ -46,7 +48,7 @@ func (f *failures) enter(ctx context.Context, name string) error {
 		select {
 		case <-ended:
 		case <-ctx.Done():
-			return contextError(ctx)
+			return ask.ContextError(ctx)
 		}
 	}
 }

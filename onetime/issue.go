@@ -31,7 +31,7 @@ func (s *Service) Issue(ctx context.Context, payload []byte, ttl time.Duration) 
 	}
 	f := s.repeat(ctx, func(ctx context.Context) error { return s.vault.Deposit(ctx, req) })
 	if f != nil {
-		return "", opError("issue", d, f.harmless(ctx))
+		return "", opError("issue", d, f.Harmless())
 	}
 	s.opts.Observer(Event{Kind: Issued, ID: string(d)})
 	return secret, nil
@@ -72,7 +72,7 @@ func (s *Service) peek(ctx context.Context, d driver.Digest) (reply driver.Vault
 		return err
 	})
 	if f != nil {
-		return driver.VaultReply{}, f.harmless(ctx)
+		return driver.VaultReply{}, f.Harmless()
 	}
 	return reply, nil
 }
@@ -107,7 +107,7 @@ func (s *Service) revoke(ctx context.Context, d driver.Digest) error {
 	})
 	switch {
 	case f != nil:
-		return opError("revoke", d, f.effective())
+		return opError("revoke", d, f.Effective())
 	case reply.State != driver.Fresh && reply.State != driver.Revoked: // INVARIANT I6: a repeat finds Revoked
 		return opError("revoke", d, stateError(reply.State))
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/internal/ask"
 )
 
 // restFactor is how many times as long as a step took the pruner rests after it,
@@ -37,8 +38,8 @@ func (s *Service) prune(ctx context.Context) (n int, err error) {
 		var deleted int
 		deleted, more, err = s.pruneBatch(ctx)
 		n += deleted
-		if more && err == nil && !sleep(ctx, restFactor*time.Since(began)) {
-			err = contextError(ctx)
+		if more && err == nil && !ask.Sleep(ctx, restFactor*time.Since(began)) {
+			err = ask.ContextError(ctx)
 		}
 	}
 	if err != nil {
@@ -53,7 +54,7 @@ func (s *Service) prune(ctx context.Context) (n int, err error) {
 // meanwhile has a place in the queue before the next step.
 func (s *Service) pruneBatch(ctx context.Context) (deleted int, more bool, err error) {
 	if ctx.Err() != nil {
-		return 0, false, contextError(ctx)
+		return 0, false, ask.ContextError(ctx)
 	}
 	lease, err := s.client.Acquire(ctx, s.opts.Name, &holdfast.AcquireOptions{
 		TTL: lockTTL, Reason: "prune one-time tokens",
@@ -67,7 +68,7 @@ func (s *Service) pruneBatch(ctx context.Context) (deleted int, more bool, err e
 		return err
 	})
 	if f != nil {
-		return 0, false, f.harmless(ctx)
+		return 0, false, f.Harmless()
 	}
 	return deleted, more, nil
 }
@@ -76,7 +77,7 @@ func (s *Service) pruneBatch(ctx context.Context) (deleted int, more bool, err e
 func (s *Service) pruneRegularly() {
 	defer close(s.pruner)
 	every := s.opts.PruneEvery
-	for sleep(s.background, every-rand.N(every/4)) {
+	for ask.Sleep(s.background, every-rand.N(every/4)) {
 		_, _ = s.prune(s.background) // an error is told to the Observer; the next round goes on
 	}
 }

@@ -82,9 +82,16 @@ func (s *Service) redeem(ctx context.Context, req driver.RedeemRequest) ([]byte,
 	return nil, stateError(reply.State)
 }
 
-// redeemLocked redeems while nothing is pruned and nobody else redeems the
-// token. The locks keep order and not the promise: the store decides in one
-// step who is handed the payload, so if a lock is lost the answer is as good.
+// redeemLocked redeems under nested locks: the collection's, which is shared by
+// all who redeem, so that nothing is pruned meanwhile, and the token's own. It is
+// the example of docs/waiting.md.
+//
+// They keep order and not the promise. The store decides in one step who is
+// handed the payload, so if a lock is lost the answer is as good, and one write
+// would do instead of a peek, two acquires, a redeem and two releases. What the
+// locks give is that a redeem never meets a step of pruning, which has the store
+// to itself for as long as it deletes, and that those who want the same token
+// wait in a queue and not at the store's one write.
 func (s *Service) redeemLocked(ctx context.Context, req driver.RedeemRequest) ([]byte, error) {
 	outer, err := s.client.Acquire(ctx, s.opts.Name, &holdfast.AcquireOptions{
 		Mode: holdfast.Shared, TTL: lockTTL, Reason: "redeem a one-time token",
@@ -114,7 +121,7 @@ func (s *Service) redeemUnlocked(ctx context.Context, req driver.RedeemRequest) 
 	})
 	switch {
 	case f != nil:
-		return nil, f.effective()
+		return nil, f.Effective()
 	case !reply.Granted:
 		return nil, stateError(reply.State)
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/internal/ask"
 )
 
 // A Service issues and redeems the one-time tokens of one collection. Make one
@@ -72,7 +73,7 @@ func (s *Service) Close(ctx context.Context) error {
 	case <-s.pruner:
 		return nil
 	case <-ctx.Done():
-		return opError("close", "", fmt.Errorf("a round of pruning is still ending: %w", contextError(ctx)))
+		return opError("close", "", fmt.Errorf("a round of pruning is still ending: %w", ask.ContextError(ctx)))
 	}
 }
 
@@ -102,6 +103,13 @@ func (s *Service) begin() error {
 		go s.pruneRegularly()
 	}
 	return nil
+}
+
+// repeat sends a request until the store has answered it, another one would
+// fail in the same way, ctx ends, or Options.RequestTimeout is over. INVARIANT
+// I6: send sends the same request each time.
+func (s *Service) repeat(ctx context.Context, send func(context.Context) error) *ask.Failure {
+	return ask.Until(ctx, s.opts.RequestTimeout, send)
 }
 
 // ID returns the name under which the store, events and errors know the token:

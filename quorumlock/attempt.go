@@ -151,7 +151,7 @@ func (a *attempt) receive(v vote) {
 // that it did not have before.
 func (v *vote) mayHaveTaken() bool {
 	if v.err != nil {
-		return !certain(v.err)
+		return !driver.Definite(v.err)
 	}
 	return v.value.Vote == driver.VoteAccepted
 }

@@ -160,7 +160,7 @@ func hear[T any](ctx context.Context, e *Engine, send func(ctx context.Context, 
 				h.answers = append(h.answers, a.value)
 				continue
 			}
-			h.errs, h.unknown = append(h.errs, a.err), h.unknown || !certain(a.err)
+			h.errs, h.unknown = append(h.errs, a.err), h.unknown || !driver.Definite(a.err)
 		case <-grace:
 			return h, nil
 		case <-ctx.Done():

@@ -25,40 +25,16 @@ func undecidedError(failed []error, of int) error {
 // errClosing: Close came before the answer.
 var errClosing = errors.New("the engine was closed before the members answered")
 
-// permanent are the errors that more patience does not change. Each is a
-// definite answer of the member.
-var permanent = []error{
-	driver.ErrInvalid, driver.ErrUnsupported, driver.ErrPermission, driver.ErrKindMismatch, driver.ErrClosed,
-}
-
-// certain reports whether err says that the member carried nothing out.
-func certain(err error) bool {
-	return errors.Is(err, driver.ErrUnavailable) || errors.Is(err, driver.ErrLost) || isPermanent(err)
-}
-
 func isLost(err error) bool { return errors.Is(err, driver.ErrLost) }
-
-func isPermanent(err error) bool {
-	for _, sentinel := range permanent {
-		if errors.Is(err, sentinel) {
-			return true
-		}
-	}
-	return false
-}
 
 // missing describes why there is no majority. If so many members give the same
 // permanent reason that there cannot be one, it is that reason.
 func missing(errs []error, quorum, of int, quarantined time.Duration) error {
-	for _, sentinel := range permanent {
-		count, example := 0, error(nil)
-		for _, err := range errs {
-			if errors.Is(err, sentinel) {
-				count, example = count+1, err
-			}
-		}
-		if count > of-quorum {
-			return example
+	count := map[error]int{}
+	for _, err := range errs {
+		class := driver.Class(err)
+		if count[class]++; driver.Permanent(err) && count[class] > of-quorum {
+			return err
 		}
 	}
 	switch {

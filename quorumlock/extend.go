@@ -201,7 +201,7 @@ func (x *extension) stop(err error) {
 // it is lost.
 func (x *extension) undecided(l *renewed) error {
 	for _, err := range l.failed {
-		if !certain(err) || len(l.has) > 0 {
+		if !driver.Definite(err) || len(l.has) > 0 {
 			return undecidedError(l.failed, len(x.members))
 		}
 	}

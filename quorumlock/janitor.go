@@ -2,7 +2,6 @@ package quorumlock
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"sync"
 	"time"
@@ -121,5 +120,5 @@ func (j *janitor) withdraw(w withdrawal) bool {
 	// A name is not kept closed for longer than it should have been.
 	w.KeepFor = max(time.Until(w.keepEnd), 0)
 	_, err := j.engine.members[j.member].Withdraw(ctx, w.WithdrawRequest)
-	return err == nil || errors.Is(err, driver.ErrLost) || isPermanent(err)
+	return err == nil || driver.Permanent(err)
 }

@@ -102,7 +102,7 @@ func (r *release) receive(a result[uint64]) {
 	default:
 		r.failed = append(r.failed, a.from)
 		r.causes = append(r.causes, a.err)
-		r.unknown = r.unknown || !certain(a.err)
+		r.unknown = r.unknown || !driver.Definite(a.err)
 	}
 }
 

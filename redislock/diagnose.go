@@ -93,12 +93,8 @@ func (s *survey) failed(key, server string, err error) {
 // definite returns err as one that wraps a definite error: what has no class
 // is a store that does not serve.
 func definite(err error) error {
-	for _, known := range []error{
-		driver.ErrPermission, driver.ErrUnavailable, driver.ErrUnsupported, driver.ErrInvalid, driver.ErrKindMismatch,
-	} {
-		if errors.Is(err, known) {
-			return err
-		}
+	if driver.Definite(err) {
+		return err
 	}
 	return fmt.Errorf("%w: %w", driver.ErrUnavailable, err)
 }

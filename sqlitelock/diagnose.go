@@ -55,8 +55,7 @@ func (s *survey) found(level driver.Level, key, format string, args ...any) {
 }
 
 func (s *survey) failed(key string, err error) {
-	if !slices.ContainsFunc([]error{driver.ErrPermission, driver.ErrUnavailable, driver.ErrInvalid, driver.ErrUnsupported},
-		func(known error) bool { return errors.Is(err, known) }) {
+	if !driver.Definite(err) {
 		err = fmt.Errorf("%w: %w", driver.ErrUnavailable, err)
 	}
 	s.findings = append(s.findings, driver.Finding{Level: driver.Fail, Key: key, Text: err.Error(), Err: err})

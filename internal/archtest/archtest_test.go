@@ -19,13 +19,13 @@ const root = "github.com/holdfast-locks/holdfast"
 // command and the examples know engines. A package that is not listed fails
 // the test.
 var mayImport = map[string][]string{
-	".":                     {"driver"},
+	".":                     {"driver", "internal/ask"},
 	"driver":                {},
 	"enginetest":            {"driver"},
 	"fence":                 {".", "driver"},
 	"memlock":               {"driver"},
 	"oncehttp":              {".", "driver"},
-	"onetime":               {".", "driver"},
+	"onetime":               {".", "driver", "internal/ask"},
 	"quorumlock":            {"driver"},
 	"quorumlock/membertest": {"driver"},
 	"redislock":             {"driver", "fence"},
@@ -45,6 +45,7 @@ var mayImport = map[string][]string{
 	"systest/soak":          {},
 	"systest/traffic":       {".", "driver", "fence", "internal/testsvc", "memlock", "redislock", "sqlitelock", "systest/check", "systest/fault", "systest/model/lease"},
 	"internal/archtest":     {},
+	"internal/ask":          {"driver"},
 	"internal/drivertest":   {"driver"},
 	"internal/faultproxy":   {},
 	"internal/onetimetest":  {".", "driver", "onetime"},
@@ -64,7 +65,7 @@ var mayImport = map[string][]string{
 
 // rootModule lists the packages that use the standard library only, because
 // whoever imports the library gets them.
-var rootModule = []string{".", "driver", "enginetest", "fence", "memlock", "oncehttp", "onetime", "quorumlock", "quorumlock/membertest", "internal/archtest", "internal/drivertest", "internal/faultproxy", "internal/onetimetest", "internal/testsvc"}
+var rootModule = []string{".", "driver", "enginetest", "fence", "memlock", "oncehttp", "onetime", "quorumlock", "quorumlock/membertest", "internal/archtest", "internal/ask", "internal/drivertest", "internal/faultproxy", "internal/onetimetest", "internal/testsvc"}
 
 // A pkg is what go list says of a package.
 type pkg struct {

@@ -1,0 +1,38 @@
+package ask
+
+import (
+	"context"
+	"math/rand/v2"
+	"time"
+)
+
+// The pauses between requests that fail.
+const (
+	FirstPause = 10 * time.Millisecond
+	LastPause  = time.Second
+)
+
+// A Backoff is a series of growing pauses. The zero Backoff is at its start.
+type Backoff struct{ last time.Duration }
+
+// Next returns the next pause: about twice the one before, and random, so that
+// those who failed together do not come back together.
+func (b *Backoff) Next(longest time.Duration) time.Duration {
+	b.last = min(max(2*b.last, FirstPause), longest)
+	return b.last/2 + rand.N(b.last/2+1)
+}
+
+// Sleep pauses; it reports false at once when ctx ends.
+func (b *Backoff) Sleep(ctx context.Context) bool { return Sleep(ctx, b.Next(LastPause)) }
+
+// Sleep returns true after d, or false as soon as ctx ends.
+func Sleep(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
