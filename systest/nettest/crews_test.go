@@ -27,7 +27,7 @@ type job string
 
 const (
 	takeTurns job = "take turns" // Workers take locks again and again, each for up to Hold
-	heedless  job = "heedless"   // the same, but go on when the lease is over: what no client may do
+	heedless  job = "heedless"   // the same for the whole of Hold, even when the lease is over: what no client may do
 	holdAll   job = "hold all"   // hold Names locks until they are lost, or the crew is told to end
 )
 
@@ -109,7 +109,7 @@ func (w *worker) work(ctx context.Context, lease *holdfast.Lease) {
 	case takeTurns:
 		pause(lease.Context(), time.Duration(w.rand.Int64N(int64(w.job.Hold)))+1)
 	case heedless:
-		pause(ctx, time.Duration(w.rand.Int64N(int64(w.job.Hold)))+1)
+		pause(ctx, w.job.Hold) // not less: the lease must be over by then
 	}
 	if seen.End = check.ValidUntil(lease); w.what == heedless {
 		seen.End = time.Now().UnixNano()
