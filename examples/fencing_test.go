@@ -16,6 +16,7 @@ import (
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/fence"
+	"github.com/holdfast-locks/holdfast/fence/sqlfence"
 	"github.com/holdfast-locks/holdfast/internal/testsvc"
 	"github.com/holdfast-locks/holdfast/memlock"
 	"github.com/holdfast-locks/holdfast/redislock"
@@ -43,14 +44,14 @@ func onPage(t *testing.T, code string) string {
 
 // The tables on the page are those that Migrate makes.
 func TestPageShowsTheTables(t *testing.T) {
-	for _, d := range []fence.Dialect{fence.PostgreSQL, fence.MySQL, fence.SQLite} {
+	for _, d := range []sqlfence.Dialect{sqlfence.PostgreSQL, sqlfence.MySQL, sqlfence.SQLite} {
 		onPage(t, strings.Replace(d.DDL(), "IF NOT EXISTS ", "", 1))
 	}
 }
 
 // databases returns an empty one of each kind that is at hand without MySQL,
 // whose statements are the same but for their placeholders.
-func databases(t *testing.T) map[fence.Dialect]*sql.DB {
+func databases(t *testing.T) map[sqlfence.Dialect]*sql.DB {
 	t.Helper()
 	open := func(driver, dsn string) *sql.DB {
 		db, err := sql.Open(driver, dsn)
@@ -60,9 +61,9 @@ func databases(t *testing.T) map[fence.Dialect]*sql.DB {
 		t.Cleanup(func() { db.Close() })
 		return db
 	}
-	return map[fence.Dialect]*sql.DB{
-		fence.PostgreSQL: open("pgx", testsvc.Postgres(t).DSN),
-		fence.SQLite:     open("sqlite", "file:"+filepath.Join(t.TempDir(), "db")+"?_txlock=immediate"),
+	return map[sqlfence.Dialect]*sql.DB{
+		sqlfence.PostgreSQL: open("pgx", testsvc.Postgres(t).DSN),
+		sqlfence.SQLite:     open("sqlite", "file:"+filepath.Join(t.TempDir(), "db")+"?_txlock=immediate"),
 	}
 }
 
@@ -101,7 +102,7 @@ func TestPageColumnForm(t *testing.T) {
 				if err != nil {
 					return err
 				}
-				row := fence.Row{Resource: "seat/" + id, Query: query, Args: []any{id}}
+				row := sqlfence.Row{Resource: "seat/" + id, Query: query, Args: []any{id}}
 				return d.CheckRow(t.Context(), tx, result, row, c)
 			})
 		}
@@ -116,7 +117,7 @@ func TestPageColumnForm(t *testing.T) {
 			{change(write, "12A", late, "Alan"), nil},
 			{change(write, "12A", late, "Alan"), nil},
 			{change(advance, "12A", old), fence.ErrStale},
-			{change(advance, "99Z", old), fence.ErrNoRow},
+			{change(advance, "99Z", old), sqlfence.ErrNoRow},
 		} {
 			if !errors.Is(step.err, step.want) {
 				t.Errorf("dialect %d: %v, want %v", d, step.err, step.want)

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/driver"
 )
 
@@ -12,7 +11,7 @@ import (
 // values must stay the same for the life of the claim.
 type Claim interface {
 	Token() uint64
-	ID() holdfast.LeaseID
+	ID() driver.LeaseID
 }
 
 // MaxToken is the greatest token that guards accept: the greatest number that
@@ -23,39 +22,31 @@ const MaxToken uint64 = math.MaxInt64
 // *holdfast.Lease: in a message, or from another lock service. An empty id
 // says that the lease is not known; such claims with equal tokens cannot be
 // told apart and count as one holder's.
-func NewClaim(token uint64, id holdfast.LeaseID) Claim { return claim{token, id} }
+func NewClaim(token uint64, id driver.LeaseID) Claim { return claim{token, id} }
 
 type claim struct {
 	token uint64
-	id    holdfast.LeaseID
+	id    driver.LeaseID
 }
 
-func (c claim) Token() uint64        { return c.token }
-func (c claim) ID() holdfast.LeaseID { return c.id }
+func (c claim) Token() uint64      { return c.token }
+func (c claim) ID() driver.LeaseID { return c.id }
 
-// read returns the values of c, or an error that wraps holdfast.ErrInvalid if
-// they or the name of the resource cannot be stored. Resources are named by
-// the rules for names of locks.
-func read(resource string, c Claim) (claim, error) {
+// CheckClaim returns an error that wraps driver.ErrInvalid if the resource's
+// name or the values of c cannot be stored. Resources are named by the rules
+// for names of locks. Every guard begins with it.
+func CheckClaim(resource string, c Claim) error {
 	if err := driver.CheckName(resource); err != nil {
-		return claim{}, fmt.Errorf("fence: resource %.40q: %w", resource, err)
+		return fmt.Errorf("fence: resource %.40q: %w", resource, err)
 	}
 	if c == nil {
-		return claim{}, fmt.Errorf("fence: resource %q: %w claim: it is nil", resource, holdfast.ErrInvalid)
+		return fmt.Errorf("fence: resource %q: %w claim: it is nil", resource, driver.ErrInvalid)
 	}
-	v := claim{c.Token(), c.ID()}
-	if err := v.check(); err != nil {
-		return claim{}, fmt.Errorf("fence: resource %q: %w", resource, err)
+	if token := c.Token(); token == 0 || token > MaxToken {
+		return fmt.Errorf("fence: resource %q: %w token %d: want 1 to %d", resource, driver.ErrInvalid, token, MaxToken)
 	}
-	return v, nil
-}
-
-func (c claim) check() error {
-	if c.token == 0 || c.token > MaxToken {
-		return fmt.Errorf("%w token %d: want 1 to %d", holdfast.ErrInvalid, c.token, MaxToken)
-	}
-	if c.id != "" && !c.id.Valid() {
-		return fmt.Errorf("%w lease ID: want 32 lower-case hexadecimal digits or nothing", holdfast.ErrInvalid)
+	if id := c.ID(); id != "" && !id.Valid() {
+		return fmt.Errorf("fence: resource %q: %w lease ID: want 32 lower-case hexadecimal digits or nothing", resource, driver.ErrInvalid)
 	}
 	return nil
 }

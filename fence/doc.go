@@ -32,14 +32,16 @@
 //
 // # The guards
 //
-//   - [Dialect.Advance] is the first statement of a transaction on PostgreSQL,
-//     MySQL, MariaDB or SQLite, and does both verbs: nothing else is needed in
-//     that transaction. [Dialect.CheckRow] is for rows that carry the token
-//     in a column of their own.
+//   - Package sqlfence is for PostgreSQL, MySQL, MariaDB and SQLite: Advance is
+//     the first statement of a transaction and does both verbs.
+//   - Package httpfence guards an HTTP service, over a [Gate] or any other
+//     [Marks], and sends the token of the lease in a request's context.
 //   - [Gate] keeps the marks of resources that live in this process.
-//   - [NewHandler] guards an HTTP service, over a Gate or any other [Marks];
-//     [Transport] sends the token of the lease in a request's context.
+//   - The engine for Redis and Valkey has a guard of its own.
 //
-// All functions and methods are safe for concurrent use, as far as what they
-// are given is: one *sql.Tx belongs to one goroutine.
+// This package has the rule, what all guards share, and nothing that brings
+// net/http or database/sql along. A guard of one's own begins with
+// [CheckClaim], refuses with a [*StaleError], and tells its [Observer].
+//
+// All functions and methods are safe for concurrent use.
 package fence

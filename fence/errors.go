@@ -13,10 +13,6 @@ var (
 	// resource, and write nothing more.
 	ErrStale = errors.New("stale fencing token")
 
-	// ErrNoRow: an update of the column form changed nothing because there
-	// is no such row, not because the token is stale.
-	ErrNoRow = errors.New("no such row")
-
 	// ErrFull: a Gate keeps the marks of as many resources as it may.
 	ErrFull = errors.New("too many resources")
 )

@@ -77,17 +77,17 @@ func (g *Gate) Write(resource string, c Claim, write func() error) error {
 
 // write is Write, but gives up the wait for its turn when ctx ends.
 func (g *Gate) write(ctx context.Context, resource string, c Claim, write func() error) error {
-	v, err := read(resource, c)
-	if err != nil {
+	if err := CheckClaim(resource, c); err != nil {
 		return err
 	}
+	v := claim{c.Token(), c.ID()}
 	m, err := g.take(ctx, resource)
 	if err != nil {
 		return err
 	}
 	defer func() { <-m.turn }()
 	err = m.accept(resource, v)
-	g.opts.Observer.report(resource, v, err)
+	g.opts.Observer.Report(resource, v, err)
 	if err != nil {
 		return err
 	}

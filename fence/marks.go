@@ -2,8 +2,8 @@ package fence
 
 import "context"
 
-// Marks is where a handler keeps what it has seen: Gate.Marks, or a store of
-// the caller's. Both methods must apply the rule of this package and return a
+// Marks is where a guard in front of a service keeps what it has seen:
+// Gate.Marks, or a store of the caller's. Both methods must apply the rule of this package and return a
 // *StaleError for a claim that it refuses; any other error means that the
 // store could not tell.
 type Marks interface {
@@ -12,7 +12,7 @@ type Marks interface {
 }
 
 // A Writer is a Marks that can keep other holders out while a write runs. A
-// handler uses it, where there is one, instead of Check.
+// guard uses it, where there is one, instead of Check.
 type Writer interface {
 	// Write must check the claim and, if it is accepted, call write before it
 	// accepts another claim for the resource. It must not return an error of

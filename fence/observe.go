@@ -33,17 +33,17 @@ func (k EventKind) String() string {
 	return "unknown"
 }
 
-// report tells the observer, if there is one, what became of c. An error that
-// is no decision, such as a broken connection, is not told.
-func (o Observer) report(resource string, c claim, err error) {
+// Report tells the observer, if there is one, what a guard answered to c. An
+// error that is not a decision, such as a broken connection, is not told.
+func (o Observer) Report(resource string, c Claim, err error) {
 	if o == nil {
 		return
 	}
 	var stale *StaleError
 	switch {
 	case err == nil:
-		o(Event{Kind: Accepted, Resource: resource, Token: c.token, Current: c.token})
+		o(Event{Kind: Accepted, Resource: resource, Token: c.Token(), Current: c.Token()})
 	case errors.As(err, &stale):
-		o(Event{Kind: Refused, Resource: resource, Token: c.token, Current: stale.Current})
+		o(Event{Kind: Refused, Resource: resource, Token: c.Token(), Current: stale.Current})
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/jackc/pgx/v5/stdlib"
 	_ "modernc.org/sqlite" // the driver "sqlite"
 
-	"github.com/holdfast-locks/holdfast/fence"
+	"github.com/holdfast-locks/holdfast/fence/sqlfence"
 )
 
 // A database is where the bookings are. Exactly one of File and PostgreSQL is
@@ -22,11 +22,11 @@ type database struct {
 	Schema     string // of this run, in PostgreSQL
 }
 
-func (d database) dialect() fence.Dialect {
+func (d database) dialect() sqlfence.Dialect {
 	if d.PostgreSQL != "" {
-		return fence.PostgreSQL
+		return sqlfence.PostgreSQL
 	}
-	return fence.SQLite
+	return sqlfence.SQLite
 }
 
 func (d database) open() (*sql.DB, error) {

@@ -22,7 +22,9 @@ var mayImport = map[string][]string{
 	".":                     {"driver", "internal/ask"},
 	"driver":                {},
 	"enginetest":            {"driver"},
-	"fence":                 {".", "driver"},
+	"fence":                 {"driver"},
+	"fence/httpfence":       {".", "driver", "fence"},
+	"fence/sqlfence":        {"driver", "fence"},
 	"memlock":               {"driver"},
 	"oncehttp":              {".", "driver"},
 	"onetime":               {".", "driver", "internal/ask"},
@@ -43,7 +45,7 @@ var mayImport = map[string][]string{
 	"systest/sim":           {".", "driver", "fence", "redislock"},
 	"systest/report":        {},
 	"systest/soak":          {},
-	"systest/traffic":       {".", "driver", "fence", "internal/testsvc", "memlock", "redislock", "sqlitelock", "systest/check", "systest/fault", "systest/model/lease"},
+	"systest/traffic":       {".", "driver", "fence", "fence/httpfence", "internal/testsvc", "memlock", "redislock", "sqlitelock", "systest/check", "systest/fault", "systest/model/lease"},
 	"internal/archtest":     {},
 	"internal/ask":          {"driver"},
 	"internal/drivertest":   {"driver"},
@@ -52,7 +54,7 @@ var mayImport = map[string][]string{
 	"internal/testsvc":      {},
 
 	"examples":       {},
-	"examples/seats": {".", "driver", "fence", "redislock", "sqlitelock"},
+	"examples/seats": {".", "driver", "fence", "fence/sqlfence", "redislock", "sqlitelock"},
 
 	"cmd/holdfast":                     {"cmd/holdfast/internal/cli"},
 	"cmd/holdfast/internal/cli":        {".", "driver", "onetime", "cmd/holdfast/internal/exit", "cmd/holdfast/internal/linewriter", "cmd/holdfast/internal/runner", "cmd/holdfast/internal/store", "cmd/holdfast/internal/supervise"},
@@ -63,14 +65,27 @@ var mayImport = map[string][]string{
 	"cmd/holdfast/internal/supervise":  {},
 }
 
-// rootModule lists the packages that use the standard library only, because
-// whoever imports the library gets them.
-var rootModule = []string{".", "driver", "enginetest", "fence", "memlock", "oncehttp", "onetime", "quorumlock", "quorumlock/membertest", "internal/archtest", "internal/ask", "internal/drivertest", "internal/faultproxy", "internal/onetimetest", "internal/testsvc"}
+// mustNotNeed lists what packages must not need, not even through others: a
+// program that takes a lock in Redis pays for neither an HTTP server nor SQL,
+// and what everybody shares stands on the driver alone. Dots at the end of a
+// name stand for whatever follows, as for the go command.
+var mustNotNeed = map[string][]string{
+	"driver...":       {root, "net/http", "database/sql"},
+	"fence":           {root, "net/http", "database/sql"},
+	"fence/httpfence": {"database/sql"},
+	"fence/sqlfence":  {root, "net/http"},
+	"memlock":         {root, "net/http", "database/sql"},
+	"quorumlock":      {root, "net/http", "database/sql"},
+	"redis...":        {root, "net/http", "database/sql"},
+	"sqlitelock":      {root, "net/http"},
+}
 
 // A pkg is what go list says of a package.
 type pkg struct {
 	ImportPath, Doc                    string
 	Imports, TestImports, XTestImports []string
+	Deps                               []string // with those of all that it imports
+	Module                             struct{ Path string }
 }
 
 func TestImports(t *testing.T) {
@@ -88,9 +103,33 @@ func TestImports(t *testing.T) {
 	}
 }
 
+func TestPackagesNeedNoMore(t *testing.T) {
+	pkgs := list(t)
+	for name, banned := range mustNotNeed {
+		prefix, family := strings.CutSuffix(name, "...")
+		found := false
+		for _, p := range pkgs {
+			path := relative(p.ImportPath)
+			if path != name && !(family && strings.HasPrefix(path, prefix)) {
+				continue
+			}
+			found = true
+			for _, b := range banned {
+				if slices.Contains(p.Deps, b) {
+					t.Errorf("%s needs %s: go list -deps ./%[1]s names it", path, b)
+				}
+			}
+		}
+		if !found {
+			t.Errorf("there is no package %s", name)
+		}
+	}
+}
+
+// Whoever imports the library gets the root module.
 func TestRootModuleNeedsOnlyTheStandardLibrary(t *testing.T) {
 	for _, p := range list(t) {
-		if !slices.Contains(rootModule, relative(p.ImportPath)) {
+		if p.Module.Path != root {
 			continue
 		}
 		for _, imp := range slices.Concat(p.Imports, p.TestImports, p.XTestImports) {
@@ -136,7 +175,7 @@ func relative(path string) string {
 
 func list(t *testing.T) []pkg {
 	t.Helper()
-	cmd := exec.Command("go", "list", "-json=ImportPath,Doc,Imports,TestImports,XTestImports", "work")
+	cmd := exec.Command("go", "list", "-json=ImportPath,Doc,Imports,TestImports,XTestImports,Deps,Module", "work")
 	cmd.Stderr = os.Stderr
 	out, err := cmd.Output()
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/fence"
+	"github.com/holdfast-locks/holdfast/fence/sqlfence"
 )
 
 // testColumn shows that CheckRow tells the truth, also where the driver counts
@@ -26,13 +27,13 @@ func testColumn(t *testing.T, s *store) {
 		{1, 34, "ben", nil},
 		{1, 33, "zombie", fence.ErrStale},
 		{1, 33, "ben", fence.ErrStale}, // even if it would change only the fence
-		{2, 33, "zombie", fence.ErrNoRow},
-		{2, 35, "ann", fence.ErrNoRow},
+		{2, 33, "zombie", sqlfence.ErrNoRow},
+		{2, 35, "ann", sqlfence.ErrNoRow},
 		{1, 35, "ann", nil},
 		{1, 34, "ben", fence.ErrStale},
 	} {
 		err := s.book(t.Context(), c.id, c.holder, c.token)
-		if c.want == nil && err != nil || !errors.Is(err, c.want) || (errors.Is(err, fence.ErrStale) && errors.Is(err, fence.ErrNoRow)) {
+		if c.want == nil && err != nil || !errors.Is(err, c.want) || (errors.Is(err, fence.ErrStale) && errors.Is(err, sqlfence.ErrNoRow)) {
 			t.Errorf("%s books seat %d with %d: %v, want %v", c.holder, c.id, c.token, err, c.want)
 		}
 	}
@@ -54,7 +55,7 @@ func testColumn(t *testing.T, s *store) {
 // testOldSnapshot shows that a transaction that still sees the row as it was
 // before another holder's write is told that it is stale.
 func (s *store) testOldSnapshot(t *testing.T) {
-	if s.dialect != fence.MySQL {
+	if s.dialect != sqlfence.MySQL {
 		return // the others end such a transaction with an error
 	}
 	tx, err := s.db.BeginTx(t.Context(), &sql.TxOptions{Isolation: sql.LevelRepeatableRead})
@@ -76,14 +77,14 @@ func (s *store) testOldSnapshot(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	row := fence.Row{Resource: "seats", Query: `SELECT fence FROM seats WHERE id = 1`}
+	row := sqlfence.Row{Resource: "seats", Query: `SELECT fence FROM seats WHERE id = 1`}
 	wantStale(t, s.dialect.CheckRow(t.Context(), tx, result, row, fence.NewClaim(59, "")), fence.StaleError{Resource: "seats", Token: 59, Current: 60})
 }
 
 // testLateRow shows that a row which comes into being between the UPDATE and
 // the check does not make the UPDATE a success.
 func (s *store) testLateRow(t *testing.T) {
-	if s.dialect == fence.SQLite {
+	if s.dialect == sqlfence.SQLite {
 		return // whoever ran an UPDATE keeps every other writer out
 	}
 	err := s.inTx(t.Context(), func(tx *sql.Tx) error {
@@ -92,10 +93,10 @@ func (s *store) testLateRow(t *testing.T) {
 			return err
 		}
 		s.exec(t, `INSERT INTO seats (id, fence) VALUES (7, 49)`)
-		row := fence.Row{Resource: "seats", Query: `SELECT fence FROM seats WHERE id = 7`}
+		row := sqlfence.Row{Resource: "seats", Query: `SELECT fence FROM seats WHERE id = 7`}
 		return s.dialect.CheckRow(t.Context(), tx, result, row, fence.NewClaim(50, ""))
 	})
-	if !errors.Is(err, fence.ErrNoRow) {
+	if !errors.Is(err, sqlfence.ErrNoRow) {
 		t.Errorf("a row that came after the UPDATE: %v, want ErrNoRow", err)
 	}
 }
@@ -110,7 +111,7 @@ func (s *store) bookIn(ctx context.Context, table string, id int, holder string,
 		if err != nil {
 			return err
 		}
-		row := fence.Row{Resource: table, Query: s.sql(`SELECT fence FROM ` + table + ` WHERE id = $1`), Args: []any{id}}
+		row := sqlfence.Row{Resource: table, Query: s.sql(`SELECT fence FROM ` + table + ` WHERE id = $1`), Args: []any{id}}
 		return s.dialect.CheckRow(ctx, tx, result, row, fence.NewClaim(token, ""))
 	})
 }

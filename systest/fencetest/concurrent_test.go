@@ -14,6 +14,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/fence"
+	"github.com/holdfast-locks/holdfast/fence/sqlfence"
 )
 
 // repeatable reports whether the database rolled a transaction back for
@@ -53,7 +54,7 @@ func transaction(ctx context.Context, db *sql.DB, level sql.IsolationLevel, work
 
 // levels are the isolation levels that a store has.
 func (s *store) levels() []sql.IsolationLevel {
-	if s.dialect == fence.SQLite {
+	if s.dialect == sqlfence.SQLite {
 		return []sql.IsolationLevel{sql.LevelDefault}
 	}
 	return []sql.IsolationLevel{sql.LevelReadCommitted, sql.LevelRepeatableRead, sql.LevelSerializable}
@@ -72,7 +73,7 @@ var errRollback = errors.New("the test rolls back")
 // accepted writes itself into a journal; the mark's lock makes the order of
 // the journal the order of the commits.
 func testSequence(t *testing.T, s *store) {
-	serial := map[fence.Dialect]string{fence.PostgreSQL: "bigserial PRIMARY KEY", fence.MySQL: "bigint AUTO_INCREMENT PRIMARY KEY", fence.SQLite: "integer PRIMARY KEY AUTOINCREMENT"}[s.dialect]
+	serial := map[sqlfence.Dialect]string{sqlfence.PostgreSQL: "bigserial PRIMARY KEY", sqlfence.MySQL: "bigint AUTO_INCREMENT PRIMARY KEY", sqlfence.SQLite: "integer PRIMARY KEY AUTOINCREMENT"}[s.dialect]
 	for _, level := range s.levels() {
 		t.Run(level.String(), func(t *testing.T) {
 			s.exec(t, `CREATE TABLE journal (seq `+serial+`, token bigint NOT NULL, lease_id char(32) NOT NULL)`)

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/holdfast-locks/holdfast/fence"
+	"github.com/holdfast-locks/holdfast/fence/sqlfence"
 	"github.com/holdfast-locks/holdfast/internal/testsvc"
 )
 
@@ -104,7 +105,7 @@ func (s countingStmt) QueryContext(ctx context.Context, args []driver.NamedValue
 // one under a guard.
 func BenchmarkTransaction(b *testing.B) {
 	server := testsvc.Postgres(b)
-	s := &store{dialect: fence.PostgreSQL, driver: "pgx", dsn: server.DSN}
+	s := &store{dialect: sqlfence.PostgreSQL, driver: "pgx", dsn: server.DSN}
 	s.db = s.open(b, "")
 	if err := s.dialect.Migrate(b.Context(), s.db); err != nil {
 		b.Fatal(err)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast/fence"
+	"github.com/holdfast-locks/holdfast/fence/sqlfence"
 	"github.com/holdfast-locks/holdfast/systest/soak"
 )
 
@@ -98,7 +99,7 @@ func testLostUpdates(t *testing.T, s *store) {
 	s.exec(t, `CREATE TABLE counters (id integer PRIMARY KEY, n integer NOT NULL, fence bigint NOT NULL DEFAULT 0)`)
 	s.exec(t, `INSERT INTO counters (id, n) VALUES (1, 0), (2, 0)`)
 	level := sql.LevelReadCommitted
-	if s.dialect == fence.SQLite {
+	if s.dialect == sqlfence.SQLite {
 		level = sql.LevelDefault
 	}
 	t.Run("table", func(t *testing.T) {
@@ -125,12 +126,12 @@ func (n sqlCounter) value(t *testing.T) int {
 	return v
 }
 
-func (n sqlCounter) read(ctx context.Context, tx fence.Tx) (v int, err error) {
+func (n sqlCounter) read(ctx context.Context, tx sqlfence.Tx) (v int, err error) {
 	err = tx.QueryRowContext(ctx, `SELECT n FROM counters WHERE id = 1`).Scan(&v)
 	return v, err
 }
 
-func (n sqlCounter) write(ctx context.Context, tx fence.Tx, v int) error {
+func (n sqlCounter) write(ctx context.Context, tx sqlfence.Tx, v int) error {
 	_, err := tx.ExecContext(ctx, n.sql(`UPDATE counters SET n = $1 WHERE id = 1`), v)
 	return err
 }
@@ -254,7 +255,7 @@ func (n columnCounter) update(ctx context.Context, c fence.Claim, query string, 
 	if err != nil {
 		return err
 	}
-	row := fence.Row{Resource: "counters/2", Query: `SELECT fence FROM counters WHERE id = 2`}
+	row := sqlfence.Row{Resource: "counters/2", Query: `SELECT fence FROM counters WHERE id = 2`}
 	if err := n.dialect.CheckRow(ctx, tx, result, row, c); err != nil {
 		return err
 	}

@@ -13,11 +13,12 @@ import (
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/fence"
+	"github.com/holdfast-locks/holdfast/fence/sqlfence"
 )
 
 var (
-	_ fence.Tx = (*sql.Tx)(nil)
-	_ fence.Tx = (*sql.Conn)(nil)
+	_ sqlfence.Tx = (*sql.Tx)(nil)
+	_ sqlfence.Tx = (*sql.Conn)(nil)
 )
 
 // advance runs one transaction that does nothing but Advance.
@@ -46,9 +47,9 @@ func wantStale(t *testing.T, err error, want fence.StaleError) {
 func testRule(t *testing.T, s *store) {
 	params := []string{""}
 	switch s.dialect {
-	case fence.MySQL:
+	case sqlfence.MySQL:
 		params = []string{"", "?clientFoundRows=true", "?interpolateParams=true", "?clientFoundRows=true&interpolateParams=true&sql_mode=ANSI"}
-	case fence.PostgreSQL:
+	case sqlfence.PostgreSQL:
 		params = []string{"", " default_query_exec_mode=simple_protocol", " default_query_exec_mode=exec"}
 	}
 	for i, p := range params {
@@ -102,7 +103,7 @@ func testBadClaims(t *testing.T, s *store) {
 	if token, _ := s.mark(t, "bad"); token != 0 {
 		t.Errorf("a bad claim left the mark %d", token)
 	}
-	if err := fence.Dialect(0).Advance(t.Context(), s.db, "bad", fence.NewClaim(1, id)); !errors.Is(err, holdfast.ErrInvalid) {
+	if err := sqlfence.Dialect(0).Advance(t.Context(), s.db, "bad", fence.NewClaim(1, id)); !errors.Is(err, holdfast.ErrInvalid) {
 		t.Errorf("unknown dialect: %v, want ErrInvalid", err)
 	}
 }
@@ -156,10 +157,10 @@ func testMigrate(t *testing.T, s *store) {
 	if token, _ := s.mark(t, "migrated"); token != 7 {
 		t.Errorf("the migration changed the mark from 7 to %d", token)
 	}
-	if err := fence.Dialect(9).Migrate(t.Context(), s.db); !errors.Is(err, holdfast.ErrInvalid) {
+	if err := sqlfence.Dialect(9).Migrate(t.Context(), s.db); !errors.Is(err, holdfast.ErrInvalid) {
 		t.Errorf("unknown dialect: %v, want ErrInvalid", err)
 	}
-	if s.dialect != fence.PostgreSQL {
+	if s.dialect != sqlfence.PostgreSQL {
 		return
 	}
 	s.exec(t, `CREATE ROLE reader LOGIN`)

@@ -11,7 +11,7 @@ import (
 	"go.uber.org/goleak"
 	_ "modernc.org/sqlite"
 
-	"github.com/holdfast-locks/holdfast/fence"
+	"github.com/holdfast-locks/holdfast/fence/sqlfence"
 	"github.com/holdfast-locks/holdfast/internal/testsvc"
 )
 
@@ -19,7 +19,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // A store is one real database.
 type store struct {
-	dialect fence.Dialect
+	dialect sqlfence.Dialect
 	db      *sql.DB
 	dsn     string
 	driver  string
@@ -51,17 +51,17 @@ var suite = []struct {
 
 func TestPostgreSQL(t *testing.T) {
 	server := testsvc.Postgres(t)
-	runSuite(t, &store{dialect: fence.PostgreSQL, driver: "pgx", dsn: server.DSN, restart: server.Restart})
+	runSuite(t, &store{dialect: sqlfence.PostgreSQL, driver: "pgx", dsn: server.DSN, restart: server.Restart})
 }
 
 func TestMariaDB(t *testing.T) {
 	server := testsvc.MariaDB(t)
-	runSuite(t, &store{dialect: fence.MySQL, driver: "mysql", dsn: server.DSN, restart: server.Restart})
+	runSuite(t, &store{dialect: sqlfence.MySQL, driver: "mysql", dsn: server.DSN, restart: server.Restart})
 }
 
 func TestSQLite(t *testing.T) {
 	dsn := "file:" + filepath.Join(t.TempDir(), "marks.db") + "?_pragma=busy_timeout(20000)&_pragma=journal_mode(wal)&_pragma=synchronous(off)"
-	runSuite(t, &store{dialect: fence.SQLite, driver: "sqlite", dsn: dsn})
+	runSuite(t, &store{dialect: sqlfence.SQLite, driver: "sqlite", dsn: dsn})
 }
 
 func runSuite(t *testing.T, s *store) {
@@ -92,7 +92,7 @@ var placeholder = regexp.MustCompile(`\$\d+`)
 // sql returns a query in the store's dialect: MySQL has no numbers in its
 // placeholders, which therefore must be in order.
 func (s *store) sql(query string) string {
-	if s.dialect == fence.MySQL {
+	if s.dialect == sqlfence.MySQL {
 		return placeholder.ReplaceAllString(query, "?")
 	}
 	return query

@@ -15,10 +15,10 @@ func guardMutants() []Mutant {
 			Breaks:  "A guard accepts every token.",
 			Old:     "return c.token > mark.token || c == mark",
 			New:     "return c.token > 0",
-			FoundBy: []Finder{{"fence", "TestRule"}, {"fence", "TestHandlerStory"}},
+			FoundBy: []Finder{{"fence", "TestRule"}, {"fence/httpfence", "TestHandlerStory"}},
 		},
 		{
-			Name: "sql-guard-accepts-equal-token", Invariant: "I4", File: "fence/sql.go",
+			Name: "sql-guard-accepts-equal-token", Invariant: "I4", File: "fence/sqlfence/sql.go",
 			Breaks:  "The guard for SQL accepts the token of its mark from another lease.",
 			Old:     "(mark.token = excluded.token AND mark.lease_id = excluded.lease_id)",
 			New:     "mark.token = excluded.token",

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/holdfast-locks/holdfast/fence"
+	"github.com/holdfast-locks/holdfast/fence/httpfence"
 	"github.com/holdfast-locks/holdfast/systest/check"
 )
 
@@ -26,7 +27,7 @@ func NewResource(t testing.TB) *Resource {
 	// The gate lets one request in at a time for each resource: so those that
 	// are accepted are logged in the order in which they are.
 	accept := http.HandlerFunc(func(_ http.ResponseWriter, q *http.Request) { r.note(q, true) })
-	guarded := fence.NewHandler(accept, fence.NewGate(nil).Marks(), nil)
+	guarded := httpfence.NewHandler(accept, fence.NewGate(nil).Marks(), nil)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
 		seen := &statusWriter{ResponseWriter: w}
 		guarded.ServeHTTP(seen, q)
@@ -40,7 +41,7 @@ func NewResource(t testing.TB) *Resource {
 }
 
 func (r *Resource) note(q *http.Request, accepted bool) {
-	c, err := fence.ParseHeader(q.Header.Get(fence.Header))
+	c, err := httpfence.ParseHeader(q.Header.Get(httpfence.Header))
 	if err != nil {
 		return // the handler has answered that
 	}
@@ -64,7 +65,7 @@ func write(client *http.Client, url, name string, c fence.Claim) (accepted bool,
 	if err != nil {
 		return false, err
 	}
-	q.Header.Set(fence.Header, fence.FormatHeader(c))
+	q.Header.Set(httpfence.Header, httpfence.FormatHeader(c))
 	answer, err := client.Do(q)
 	if err != nil {
 		return false, err

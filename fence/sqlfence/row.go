@@ -1,4 +1,4 @@
-package fence
+package sqlfence
 
 import (
 	"context"
@@ -6,8 +6,13 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/fence"
 )
+
+// ErrNoRow: an update of the column form changed nothing because there is no
+// such row, not because the token is stale.
+var ErrNoRow = errors.New("no such row")
 
 // A Row is a row that carries the token of its last holder in a column of its
 // own, for CheckRow.
@@ -29,16 +34,15 @@ type Row struct {
 // result of each. They may be statements of one transaction or, each with its
 // CheckRow in a transaction of its own, of several.
 //
-// CheckRow returns nil if the row was matched, a *StaleError if it carries a
+// CheckRow returns nil if the row was matched, a *fence.StaleError if it carries a
 // greater token, and ErrNoRow if there was no such row when the UPDATE ran.
 // Pass the transaction of the UPDATE. It sends a statement only if no row was
 // changed.
 //
 // The column has no lease ID, so that two holders with equal tokens both pass.
 // All tokens of one row must come from one lock, where no two are equal.
-func (d Dialect) CheckRow(ctx context.Context, tx Tx, result sql.Result, row Row, c Claim) error {
-	v, err := read(row.Resource, c)
-	if err != nil {
+func (d Dialect) CheckRow(ctx context.Context, tx Tx, result sql.Result, row Row, c fence.Claim) error {
+	if err := fence.CheckClaim(row.Resource, c); err != nil {
 		return err
 	}
 	changed, err := result.RowsAffected()
@@ -61,10 +65,10 @@ func (d Dialect) CheckRow(ctx context.Context, tx Tx, result sql.Result, row Row
 	case err != nil:
 		return rowError(row, err)
 	case !current.Valid:
-		return rowError(row, fmt.Errorf("%w column: it is NULL, which compares with no token: declare it NOT NULL DEFAULT 0", holdfast.ErrInvalid))
-	case current.Int64 > int64(v.token):
-		return &StaleError{Resource: row.Resource, Token: v.token, Current: uint64(current.Int64)}
-	case current.Int64 == int64(v.token) && d == MySQL:
+		return rowError(row, fmt.Errorf("%w column: it is NULL, which compares with no token: declare it NOT NULL DEFAULT 0", driver.ErrInvalid))
+	case current.Int64 > int64(c.Token()):
+		return &fence.StaleError{Resource: row.Resource, Token: c.Token(), Current: uint64(current.Int64)}
+	case current.Int64 == int64(c.Token()) && d == MySQL:
 		// MySQL does not count a row that it matched and left as it was.
 		return nil
 	}

@@ -1,11 +1,12 @@
-package fence
+package sqlfence
 
 import (
 	"context"
 	"database/sql"
 	"fmt"
 
-	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/fence"
 )
 
 // A Tx is a transaction of the caller: a *sql.Tx, or a *sql.Conn on which the
@@ -25,21 +26,21 @@ const (
 	SQLite                        // 3.24 or later
 )
 
-// A SQLGuard keeps marks in the table holdfast_fence of a SQL database.
-type SQLGuard struct {
+// A Guard keeps marks in the table holdfast_fence of a SQL database.
+type Guard struct {
 	dialect Dialect
-	opts    SQLOptions
+	opts    Options
 }
 
-// SQLOptions are the options of NewSQLGuard. Nil means the defaults.
-type SQLOptions struct {
+// Options are the options of NewGuard. Nil means the defaults.
+type Options struct {
 	// Observer is told every decision, before the transaction is over.
-	Observer Observer
+	Observer fence.Observer
 }
 
-// NewSQLGuard makes a guard. It keeps nothing in memory and opens nothing.
-func NewSQLGuard(d Dialect, opts *SQLOptions) *SQLGuard {
-	g := &SQLGuard{dialect: d}
+// NewGuard makes a guard. It keeps nothing in memory and opens nothing.
+func NewGuard(d Dialect, opts *Options) *Guard {
+	g := &Guard{dialect: d}
 	if opts != nil {
 		g.opts = *opts
 	}
@@ -48,13 +49,13 @@ func NewSQLGuard(d Dialect, opts *SQLOptions) *SQLGuard {
 
 // Advance is the guard on PostgreSQL and SQLite, which share the statement.
 // See Dialect.Advance.
-func Advance(ctx context.Context, tx Tx, resource string, c Claim) error {
+func Advance(ctx context.Context, tx Tx, resource string, c fence.Claim) error {
 	return PostgreSQL.Advance(ctx, tx, resource, c)
 }
 
-// Advance is NewSQLGuard(d, nil).Advance.
-func (d Dialect) Advance(ctx context.Context, tx Tx, resource string, c Claim) error {
-	return NewSQLGuard(d, nil).Advance(ctx, tx, resource, c)
+// Advance is NewGuard(d, nil).Advance.
+func (d Dialect) Advance(ctx context.Context, tx Tx, resource string, c fence.Claim) error {
+	return NewGuard(d, nil).Advance(ctx, tx, resource, c)
 }
 
 // Advance makes the database store the claim, and keeps the resource's mark
@@ -65,27 +66,27 @@ func (d Dialect) Advance(ctx context.Context, tx Tx, resource string, c Claim) e
 //
 // It blocks while another transaction has the mark, until ctx ends; on SQLite,
 // for as long as the connection's busy timeout allows. It returns
-// a *StaleError if a later holder came first: roll back. Any other error is
+// a *fence.StaleError if a later holder came first: roll back. Any other error is
 // the database's; roll back, and repeat the transaction if it was a deadlock
 // or a serialization failure.
 //
 // Advance sends one statement if the claim is accepted, and one more to learn
 // the mark if not. It is safe under every isolation level from READ COMMITTED
 // on. To guard work of several transactions, begin each of them with Advance.
-func (g *SQLGuard) Advance(ctx context.Context, tx Tx, resource string, c Claim) error {
-	v, err := read(resource, c)
-	if err != nil {
+func (g *Guard) Advance(ctx context.Context, tx Tx, resource string, c fence.Claim) error {
+	if err := fence.CheckClaim(resource, c); err != nil {
 		return err
 	}
+	var err error
 	switch g.dialect {
 	case PostgreSQL, SQLite:
-		err = upsert(ctx, tx, resource, v)
+		err = upsert(ctx, tx, resource, c)
 	case MySQL:
-		err = upsertMySQL(ctx, tx, resource, v)
+		err = upsertMySQL(ctx, tx, resource, c)
 	default:
 		return g.dialect.unknown()
 	}
-	g.opts.Observer.report(resource, v, err)
+	g.opts.Observer.Report(resource, c, err)
 	return err
 }
 
@@ -95,8 +96,8 @@ const upsertSQL = `INSERT INTO holdfast_fence AS mark (resource, token, lease_id
 ON CONFLICT (resource) DO UPDATE SET token = excluded.token, lease_id = excluded.lease_id
 WHERE mark.token < excluded.token OR (mark.token = excluded.token AND mark.lease_id = excluded.lease_id)`
 
-func upsert(ctx context.Context, tx Tx, resource string, c claim) error {
-	result, err := tx.ExecContext(ctx, upsertSQL, resource, int64(c.token), string(c.id))
+func upsert(ctx context.Context, tx Tx, resource string, c fence.Claim) error {
+	result, err := tx.ExecContext(ctx, upsertSQL, resource, int64(c.Token()), string(c.ID()))
 	if err != nil {
 		return advanceError(resource, err)
 	}
@@ -107,7 +108,7 @@ func upsert(ctx context.Context, tx Tx, resource string, c claim) error {
 	if changed == 1 {
 		return nil
 	}
-	stale := &StaleError{Resource: resource, Token: c.token}
+	stale := &fence.StaleError{Resource: resource, Token: c.Token()}
 	var current int64
 	// The claim is refused whether or not the mark can be read.
 	if tx.QueryRowContext(ctx, `SELECT token FROM holdfast_fence WHERE resource = $1`, resource).Scan(&current) == nil {
@@ -129,8 +130,8 @@ ON DUPLICATE KEY UPDATE
 lease_id = IF(token < ?, ?, lease_id),
 token = IF(token < ? OR (token = ? AND lease_id = ?), ? + LAST_INSERT_ID(0), LAST_INSERT_ID(token))`
 
-func upsertMySQL(ctx context.Context, tx Tx, resource string, c claim) error {
-	token, id := int64(c.token), string(c.id)
+func upsertMySQL(ctx context.Context, tx Tx, resource string, c fence.Claim) error {
+	token, id := int64(c.Token()), string(c.ID())
 	result, err := tx.ExecContext(ctx, mysqlUpsertSQL, resource, token, id, token, id, token, token, id, token)
 	if err != nil {
 		return advanceError(resource, err)
@@ -140,7 +141,7 @@ func upsertMySQL(ctx context.Context, tx Tx, resource string, c claim) error {
 		return advanceError(resource, err)
 	}
 	if current != 0 {
-		return &StaleError{Resource: resource, Token: c.token, Current: uint64(current)}
+		return &fence.StaleError{Resource: resource, Token: c.Token(), Current: uint64(current)}
 	}
 	return nil
 }
@@ -150,5 +151,5 @@ func advanceError(resource string, err error) error {
 }
 
 func (d Dialect) unknown() error {
-	return fmt.Errorf("fence: %w dialect %d: want PostgreSQL, MySQL or SQLite", holdfast.ErrInvalid, d)
+	return fmt.Errorf("fence: %w dialect %d: want PostgreSQL, MySQL or SQLite", driver.ErrInvalid, d)
 }

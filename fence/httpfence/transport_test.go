@@ -1,4 +1,4 @@
-package fence_test
+package httpfence_test
 
 import (
 	"context"
@@ -10,6 +10,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/fence"
+	"github.com/holdfast-locks/holdfast/fence/httpfence"
 	"github.com/holdfast-locks/holdfast/memlock"
 )
 
@@ -59,16 +60,16 @@ func get(ctx context.Context, t *testing.T, client *http.Client, url string, fie
 func TestTransportSendsTheLease(t *testing.T) {
 	var seen []string
 	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		seen = append(seen, fmt.Sprint(r.Header.Values(fence.Header), r.Header.Values(fence.AltHeader)))
+		seen = append(seen, fmt.Sprint(r.Header.Values(httpfence.Header), r.Header.Values(httpfence.AltHeader)))
 	}))
 	defer server.Close()
-	client := &http.Client{Transport: &fence.Transport{}}
+	client := &http.Client{Transport: &httpfence.Transport{}}
 	var lease *holdfast.Lease
 	hold(t, newClient(t), func(ctx context.Context, l *holdfast.Lease) {
 		lease = l
 		get(ctx, t, client, server.URL)
-		get(ctx, t, client, server.URL, fence.Header, "7")
-		get(ctx, t, client, server.URL, fence.AltHeader, "8")
+		get(ctx, t, client, server.URL, httpfence.Header, "7")
+		get(ctx, t, client, server.URL, httpfence.AltHeader, "8")
 	})
 	get(t.Context(), t, client, server.URL)
 	want := []string{
@@ -84,7 +85,7 @@ func TestTransportSendsTheLease(t *testing.T) {
 // release the lease.
 func TestTransportKeepsTheLeaseFromOtherHosts(t *testing.T) {
 	sent := map[string]bool{} // path -> with a claim
-	note := func(r *http.Request) { sent[r.URL.Path] = r.Header.Get(fence.Header) != "" }
+	note := func(r *http.Request) { sent[r.URL.Path] = r.Header.Get(httpfence.Header) != "" }
 	var first, other *httptest.Server
 	other = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		note(r)
@@ -106,7 +107,7 @@ func TestTransportKeepsTheLeaseFromOtherHosts(t *testing.T) {
 		}
 	}))
 	defer first.Close()
-	client := &http.Client{Transport: &fence.Transport{}}
+	client := &http.Client{Transport: &httpfence.Transport{}}
 	hold(t, newClient(t), func(ctx context.Context, _ *holdfast.Lease) { get(ctx, t, client, first.URL+"/") })
 	if got := fmt.Sprint(sent); got != "map[/:true /away:false /away/again:false /back:true /same:true]" {
 		t.Errorf("sent with a claim: %s", got)
@@ -116,9 +117,9 @@ func TestTransportKeepsTheLeaseFromOtherHosts(t *testing.T) {
 // TestZombieOverHTTP is the whole way: two leases, a transport, a guarded
 // service, and the first holder that wakes up too late.
 func TestZombieOverHTTP(t *testing.T) {
-	server := httptest.NewServer(fence.NewHandler(http.NotFoundHandler(), fence.NewGate(nil).Marks(), nil))
+	server := httptest.NewServer(httpfence.NewHandler(http.NotFoundHandler(), fence.NewGate(nil).Marks(), nil))
 	defer server.Close()
-	locks, client := newClient(t), &http.Client{Transport: &fence.Transport{}}
+	locks, client := newClient(t), &http.Client{Transport: &httpfence.Transport{}}
 	var zombie context.Context
 	hold(t, locks, func(ctx context.Context, _ *holdfast.Lease) {
 		zombie = context.WithoutCancel(ctx) // it does not notice that its lease is over

@@ -1,10 +1,11 @@
-package fence_test
+package httpfence_test
 
 import (
 	"strings"
 	"testing"
 
 	"github.com/holdfast-locks/holdfast/fence"
+	"github.com/holdfast-locks/holdfast/fence/httpfence"
 )
 
 const leaseID = "0123456789abcdef0123456789abcdef"
@@ -28,12 +29,12 @@ func TestParseHeader(t *testing.T) {
 		`1795247753125910;lease="` + leaseID + `"`:   fence.NewClaim(1795247753125910, leaseID),
 		`1795247753125910;  lease="` + leaseID + `"`: fence.NewClaim(1795247753125910, leaseID),
 	} {
-		if got, err := fence.ParseHeader(value); err != nil || got != want {
+		if got, err := httpfence.ParseHeader(value); err != nil || got != want {
 			t.Errorf("%q: got %v, %v; want %v", value, got, err, want)
 		}
 	}
 	for _, value := range malformed {
-		if got, err := fence.ParseHeader(value); err == nil || got != nil {
+		if got, err := httpfence.ParseHeader(value); err == nil || got != nil {
 			t.Errorf("%q: got %v, want an error", value, got)
 		}
 	}
@@ -47,14 +48,14 @@ func FuzzParseHeader(f *testing.F) {
 	f.Add("9223372036854775807")
 	f.Add(`1795247753125910; lease="` + leaseID + `"`)
 	f.Fuzz(func(t *testing.T, value string) {
-		c, err := fence.ParseHeader(value)
+		c, err := httpfence.ParseHeader(value)
 		if err != nil {
 			return
 		}
 		if c.Token() == 0 || c.Token() > fence.MaxToken || (c.ID() != "" && !c.ID().Valid()) {
 			t.Fatalf("%q is accepted as %v", value, c)
 		}
-		if normal := fence.FormatHeader(c); normal != strings.ReplaceAll(value, " ", "") {
+		if normal := httpfence.FormatHeader(c); normal != strings.ReplaceAll(value, " ", "") {
 			t.Fatalf("%q is read as %q", value, normal)
 		}
 	})

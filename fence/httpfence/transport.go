@@ -1,4 +1,4 @@
-package fence
+package httpfence
 
 import (
 	"net/http"

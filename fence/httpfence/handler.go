@@ -1,4 +1,4 @@
-package fence
+package httpfence
 
 import (
 	"context"
@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+
+	"github.com/holdfast-locks/holdfast/fence"
 )
 
 // HandlerOptions are the options of NewHandler. Nil means the defaults.
@@ -17,13 +19,13 @@ type HandlerOptions struct {
 
 	// Observer is told every decision. A Gate has one of its own: setting both
 	// counts twice.
-	Observer Observer
+	Observer fence.Observer
 }
 
 // A handler is what NewHandler returns.
 type handler struct {
 	next  http.Handler
-	marks Marks
+	marks fence.Marks
 	opts  HandlerOptions
 }
 
@@ -35,10 +37,10 @@ type handler struct {
 // advanced before next runs, as everybody has to who will write what they
 // computed from the answer. Without one, a read is passed on as it is.
 //
-// If marks is a Writer, as that of a Gate is, next runs while no other holder
+// If marks is a fence.Writer, as that of a Gate is, next runs while no other holder
 // is accepted for the resource, and must finish its write before it returns.
 // Otherwise a holder that was accepted can be overtaken before next writes:
-// then next must make the check part of its write, with Dialect.Advance and
+// then next must make the check part of its write, with sqlfence and
 // ClaimFromContext in its transaction, for example.
 //
 // The answers to what is not passed on are application/problem+json with a
@@ -48,7 +50,7 @@ type handler struct {
 //	400 token_malformed   the header field is not one claim
 //	412 token_stale       with "token" and, where known, "current"
 //	503 marks_unavailable the store of marks could not tell
-func NewHandler(next http.Handler, marks Marks, opts *HandlerOptions) http.Handler {
+func NewHandler(next http.Handler, marks fence.Marks, opts *HandlerOptions) http.Handler {
 	h := &handler{next: next, marks: marks}
 	if opts != nil {
 		h.opts = *opts
@@ -74,14 +76,14 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	resource := h.opts.Resource(r)
 	err = h.guard(resource, c, r, func() {
-		h.opts.Observer.report(resource, c, nil)
+		h.opts.Observer.Report(resource, c, nil)
 		h.next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), claimKey{}, c)))
 	})
 	if err == nil {
 		return
 	}
-	h.opts.Observer.report(resource, c, err)
-	var stale *StaleError
+	h.opts.Observer.Report(resource, c, err)
+	var stale *fence.StaleError
 	if errors.As(err, &stale) {
 		refuse(w, problem{Status: http.StatusPreconditionFailed, Code: "token_stale", Detail: err.Error(), Token: stale.Token, Current: stale.Current})
 		return
@@ -91,7 +93,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // guard calls pass if the claim is accepted, and returns an error if not.
-func (h *handler) guard(resource string, c claim, r *http.Request, pass func()) error {
+func (h *handler) guard(resource string, c fence.Claim, r *http.Request, pass func()) error {
 	if reads(r.Method) {
 		if err := h.marks.Advance(r.Context(), resource, c); err != nil {
 			return err
@@ -99,7 +101,7 @@ func (h *handler) guard(resource string, c claim, r *http.Request, pass func()) 
 		pass()
 		return nil
 	}
-	if w, ok := h.marks.(Writer); ok {
+	if w, ok := h.marks.(fence.Writer); ok {
 		return w.Write(r.Context(), resource, c, pass)
 	}
 	if err := h.marks.Check(r.Context(), resource, c); err != nil {
@@ -144,7 +146,7 @@ type claimKey struct{}
 
 // ClaimFromContext returns the claim of the request that ctx belongs to, if a
 // handler of this package has accepted one.
-func ClaimFromContext(ctx context.Context) (Claim, bool) {
-	c, ok := ctx.Value(claimKey{}).(Claim)
+func ClaimFromContext(ctx context.Context) (fence.Claim, bool) {
+	c, ok := ctx.Value(claimKey{}).(fence.Claim)
 	return c, ok
 }

@@ -1,4 +1,4 @@
-package fence
+package httpfence
 
 import (
 	"errors"
@@ -8,7 +8,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/fence"
 )
 
 // The header fields of a claim. AltHeader is what some clients send; a
@@ -31,7 +32,7 @@ var (
 // or without the parameter if the ID is empty. Tokens have 16 digits and may
 // have 19, where that RFC stops at 15: read them with ParseHeader, or as what
 // they look like.
-func FormatHeader(c Claim) string {
+func FormatHeader(c fence.Claim) string {
 	s := strconv.FormatUint(c.Token(), 10)
 	if id := c.ID(); id != "" {
 		s += `;lease="` + string(id) + `"`
@@ -41,44 +42,34 @@ func FormatHeader(c Claim) string {
 
 // ParseHeader reads what FormatHeader writes, with spaces after the semicolon
 // if any. It is strict: a sign, a fraction, a leading zero, 0, a number greater
-// than MaxToken, another parameter or a second value is an error.
-func ParseHeader(value string) (Claim, error) {
-	c, err := parseHeader(value)
-	if err != nil {
-		return nil, err
-	}
-	return c, nil
-}
-
-func parseHeader(value string) (claim, error) {
+// than fence.MaxToken, another parameter or a second value is an error.
+func ParseHeader(value string) (fence.Claim, error) {
 	digits, parameter, hasLease := strings.Cut(value, ";")
-	var c claim
-	var err error
 	// ParseUint accepts leading zeros, and base 10 neither signs nor underscores.
-	c.token, err = strconv.ParseUint(digits, 10, 63)
+	token, err := strconv.ParseUint(digits, 10, 63)
 	if err != nil || digits[0] == '0' {
-		return claim{}, fmt.Errorf("%w: token %.40q: want a decimal integer from 1 to %d without sign or leading zeros", errBadHeader, digits, MaxToken)
+		return nil, fmt.Errorf("%w: token %.40q: want a decimal integer from 1 to %d without sign or leading zeros", errBadHeader, digits, fence.MaxToken)
 	}
 	if !hasLease {
-		return c, nil
+		return fence.NewClaim(token, ""), nil
 	}
 	id, ok := strings.CutPrefix(strings.TrimLeft(parameter, " "), `lease="`)
 	id, quoted := strings.CutSuffix(id, `"`)
-	if c.id = holdfast.LeaseID(id); !ok || !quoted || !c.id.Valid() {
-		return claim{}, fmt.Errorf(`%w: parameter %.60q: want lease="..." with 32 lower-case hexadecimal digits`, errBadHeader, parameter)
+	if !ok || !quoted || !driver.LeaseID(id).Valid() {
+		return nil, fmt.Errorf(`%w: parameter %.60q: want lease="..." with 32 lower-case hexadecimal digits`, errBadHeader, parameter)
 	}
-	return c, nil
+	return fence.NewClaim(token, driver.LeaseID(id)), nil
 }
 
 // claimOf returns the claim of a request, errNoHeader, or an error that wraps
 // errBadHeader.
-func claimOf(h http.Header) (claim, error) {
+func claimOf(h http.Header) (fence.Claim, error) {
 	values := slices.Concat(h.Values(Header), h.Values(AltHeader))
 	switch len(values) {
 	case 0:
-		return claim{}, errNoHeader
+		return nil, errNoHeader
 	case 1:
-		return parseHeader(values[0])
+		return ParseHeader(values[0])
 	}
-	return claim{}, fmt.Errorf("%w: there are %d, want one", errBadHeader, len(values))
+	return nil, fmt.Errorf("%w: there are %d, want one", errBadHeader, len(values))
 }

@@ -1,4 +1,4 @@
-package fence_test
+package httpfence_test
 
 import (
 	"context"
@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast/fence"
+	"github.com/holdfast-locks/holdfast/fence/httpfence"
 )
 
 // A service is a guarded handler that counts what reaches it.
@@ -29,10 +30,10 @@ func newService(marks fence.Marks) *service {
 		marks = s.gate.Marks()
 	}
 	next := http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		c, _ := fence.ClaimFromContext(r.Context())
+		c, _ := httpfence.ClaimFromContext(r.Context())
 		s.passed = append(s.passed, c)
 	})
-	s.Handler = fence.NewHandler(next, marks, &fence.HandlerOptions{Observer: func(e fence.Event) { s.events = append(s.events, e) }})
+	s.Handler = httpfence.NewHandler(next, marks, &httpfence.HandlerOptions{Observer: func(e fence.Event) { s.events = append(s.events, e) }})
 	return s
 }
 
@@ -67,13 +68,13 @@ func wantProblem(t *testing.T, r *http.Response, status int, code string) (token
 func TestHandlerRefusesMalformedTokens(t *testing.T) {
 	s := newService(nil)
 	requests := [][]string{
-		{fence.Header, "1", fence.Header, "1"},
-		{fence.Header, "1", fence.AltHeader, "1"},
-		{fence.AltHeader, "1", fence.AltHeader, "2"},
-		{fence.Header, "", fence.AltHeader, "1"},
+		{httpfence.Header, "1", httpfence.Header, "1"},
+		{httpfence.Header, "1", httpfence.AltHeader, "1"},
+		{httpfence.AltHeader, "1", httpfence.AltHeader, "2"},
+		{httpfence.Header, "", httpfence.AltHeader, "1"},
 	}
 	for _, value := range malformed {
-		requests = append(requests, []string{fence.Header, value}, []string{fence.AltHeader, value})
+		requests = append(requests, []string{httpfence.Header, value}, []string{httpfence.AltHeader, value})
 	}
 	for _, fields := range requests {
 		for _, method := range []string{"GET", "PUT"} {
@@ -88,13 +89,13 @@ func TestHandlerRefusesMalformedTokens(t *testing.T) {
 		t.Errorf("%d requests were passed on, %d decided", len(s.passed), len(s.events))
 	}
 	// The smallest token passes: nothing has moved the mark.
-	if r := s.do("PUT", fence.Header, "1"); r.StatusCode != http.StatusOK {
+	if r := s.do("PUT", httpfence.Header, "1"); r.StatusCode != http.StatusOK {
 		t.Errorf("the smallest token: %d, want 200", r.StatusCode)
 	}
 }
 
 func TestHandlerStory(t *testing.T) {
-	for _, field := range []string{fence.Header, fence.AltHeader, strings.ToLower(fence.Header)} {
+	for _, field := range []string{httpfence.Header, httpfence.AltHeader, strings.ToLower(httpfence.Header)} {
 		s := newService(nil)
 		for _, c := range []struct {
 			method, value string
@@ -149,15 +150,15 @@ func (m plainMarks) Check(_ context.Context, resource string, c fence.Claim) err
 
 func TestHandlerOverAnyMarks(t *testing.T) {
 	s := newService(plainMarks{gate: fence.NewGate(nil)})
-	if r := s.do("PUT", fence.Header, "5"); r.StatusCode != http.StatusOK {
+	if r := s.do("PUT", httpfence.Header, "5"); r.StatusCode != http.StatusOK {
 		t.Errorf("the holder: %d, want 200", r.StatusCode)
 	}
-	if r := s.do("PUT", fence.Header, "4"); r.StatusCode != http.StatusPreconditionFailed {
+	if r := s.do("PUT", httpfence.Header, "4"); r.StatusCode != http.StatusPreconditionFailed {
 		t.Errorf("stale: %d, want 412", r.StatusCode)
 	}
 	broken := newService(plainMarks{gate: fence.NewGate(nil), err: errors.New("dial tcp 10.0.0.7: refused")})
 	for _, method := range []string{"GET", "PUT"} {
-		r := broken.do(method, fence.Header, "5")
+		r := broken.do(method, httpfence.Header, "5")
 		var body strings.Builder
 		r.Body = io.NopCloser(io.TeeReader(r.Body, &body))
 		wantProblem(t, r, http.StatusServiceUnavailable, "marks_unavailable")
@@ -182,8 +183,8 @@ func TestHandlerWritesInTurn(t *testing.T) {
 				t.Errorf("the next holder's Advance: %v, want it to wait", err)
 			}
 		})
-		s := &service{Handler: fence.NewHandler(next, gate.Marks(), nil)}
-		if r := s.do("PUT", fence.Header, "33"); r.StatusCode != http.StatusOK {
+		s := &service{Handler: httpfence.NewHandler(next, gate.Marks(), nil)}
+		if r := s.do("PUT", httpfence.Header, "33"); r.StatusCode != http.StatusOK {
 			t.Errorf("got %d, want 200", r.StatusCode)
 		}
 		if err := gate.Advance("/seats/12A", fence.NewClaim(34, "")); err != nil {
