@@ -18,18 +18,19 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/driver/mailbox"
 )
 
 // An Engine is a store and its only connection. Use New to make one; two
 // engines share nothing.
 type Engine struct {
-	losses driver.Losses
+	losses  driver.Losses
+	watches mailbox.Box[struct{}]
 
 	mu         sync.Mutex // guards the rest
 	closed     bool
 	locks      map[string]*lock
 	tombstones map[driver.LeaseID]time.Time // cancelled lease IDs, and until when
-	watches    map[driver.LeaseID]map[*watch]struct{}
 	deposits   map[driver.Digest]*deposit
 	prunable   prunable  // the deposits, by when they are due
 	sweepAt    time.Time // when sweepLocked next looks for what is forgotten
@@ -52,7 +53,6 @@ func New() *Engine {
 	return &Engine{
 		locks:      map[string]*lock{},
 		tombstones: map[driver.LeaseID]time.Time{},
-		watches:    map[driver.LeaseID]map[*watch]struct{}{},
 		deposits:   map[driver.Digest]*deposit{},
 	}
 }

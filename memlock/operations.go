@@ -47,7 +47,7 @@ func (e *Engine) Release(ctx context.Context, req driver.ReleaseRequest) error {
 	case req.KeepFor > 0:
 		h.released, h.expiry = true, now.Add(req.KeepFor)
 		if len(l.queue) > 0 {
-			e.tellLocked(l.queue[0].req.LeaseID, driver.Notice{}) // the end may be nearer now
+			e.watches.Tell(l.queue[0].req.LeaseID, driver.Notice{}) // the end may be nearer now
 		}
 	default:
 		l.end(h)

@@ -15,7 +15,7 @@ func (e *Engine) serveLocked(l *lock, now time.Time) {
 		head := l.queue[0]
 		if head.req.Once && l.record != nil {
 			l.queue = l.queue[1:]
-			e.tellLocked(head.req.LeaseID, driver.Notice{})
+			e.watches.Tell(head.req.LeaseID, driver.Notice{})
 			continue
 		}
 		if !l.fits(head.req) {
@@ -26,7 +26,7 @@ func (e *Engine) serveLocked(l *lock, now time.Time) {
 		// the place, so that a waiter that died costs no more than that.
 		least := max(uint64(now.UnixMicro()), head.req.MinToken+1)
 		h := l.grant(head.req, least, head.until)
-		e.tellLocked(head.req.LeaseID, driver.Notice{Token: h.token})
+		e.watches.Tell(head.req.LeaseID, driver.Notice{Token: h.token})
 	}
 }
 
@@ -79,53 +79,5 @@ func (e *Engine) refreshLocked(req driver.RefreshRequest, now time.Time) (driver
 	return driver.AcquireReply{Outcome: driver.Held, Blocker: l.blocker(i+1, now)}, nil
 }
 
-// A watch is one waiter's interest in its lease ID.
-type watch struct {
-	engine *Engine
-	id     driver.LeaseID
-	c      chan driver.Notice // holds one
-}
-
 // Watch implements driver.Queuer.
-func (e *Engine) Watch(id driver.LeaseID) driver.Watch {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	w := &watch{engine: e, id: id, c: make(chan driver.Notice, 1)}
-	if e.watches[id] == nil {
-		e.watches[id] = map[*watch]struct{}{}
-	}
-	e.watches[id][w] = struct{}{}
-	return w
-}
-
-func (w *watch) C() <-chan driver.Notice { return w.c }
-
-func (w *watch) Stop() {
-	w.engine.mu.Lock()
-	defer w.engine.mu.Unlock()
-	delete(w.engine.watches[w.id], w)
-	if len(w.engine.watches[w.id]) == 0 {
-		delete(w.engine.watches, w.id)
-	}
-}
-
-// tellLocked sends news to those who watch id.
-func (e *Engine) tellLocked(id driver.LeaseID, notice driver.Notice) {
-	for w := range e.watches[id] {
-		select {
-		case w.c <- notice:
-			continue
-		default:
-		}
-		// Something unread is there. Only e.mu's owner sends, so there is room
-		// once it was taken out; a grant gives way to nothing but a grant.
-		select {
-		case old := <-w.c:
-			if old.Token > notice.Token {
-				notice = old
-			}
-		default:
-		}
-		w.c <- notice
-	}
-}
+func (e *Engine) Watch(id driver.LeaseID) driver.Watch { return e.watches.Watch(id) }

@@ -34,7 +34,7 @@ func (e *Engine) Complete(ctx context.Context, req driver.CompleteRequest) error
 	l.end(h)
 	l.queue = slices.DeleteFunc(l.queue, func(p *place) bool {
 		if p.req.Once {
-			e.tellLocked(p.req.LeaseID, driver.Notice{})
+			e.watches.Tell(p.req.LeaseID, driver.Notice{})
 		}
 		return p.req.Once
 	})

@@ -93,16 +93,3 @@ func TestSweepKeepsLiftedToken(t *testing.T) {
 		}
 	})
 }
-
-// TestStoppedWatchCostsNothing checks that watches leave nothing behind.
-func TestStoppedWatchCostsNothing(t *testing.T) {
-	e := New()
-	id := driver.NewLeaseID()
-	first, second := e.Watch(id), e.Watch(id)
-	first.Stop()
-	second.Stop()
-	second.Stop()
-	if n := len(e.watches); n != 0 {
-		t.Errorf("%d lease IDs are watched after the last Stop, want 0", n)
-	}
-}

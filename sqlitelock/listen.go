@@ -42,7 +42,7 @@ func (e *Engine) listen() {
 		r.messages, _ = e.newWatcher()
 		r.attach()
 		r.last = e.bell.read()
-		e.watches.tellAll()
+		e.watches.TellAll()
 		go func() {
 			defer e.users.Done()
 			defer r.close()
@@ -141,7 +141,7 @@ func (e *Engine) look(name string, id driver.LeaseID) bool {
 		_, err = one(e.read.notice, []any{name, id, e.clock.bootID, now.boot}, &s.token, &s.looks)
 	}
 	if err != nil {
-		e.watches.tell(message{id: id})
+		e.watches.Tell(id, driver.Notice{})
 		return true
 	}
 	return e.watches.saw(id, before, s)

@@ -125,12 +125,13 @@ const (
 			OR name = ?1 AND boot_id = ?2 AND expiry <= ?3 LIMIT ?4)`
 
 	// noticeSQL is what a waiter wants to know: ?1 name, ?2 lease ID, ?3 boot ID,
-	// ?4 now. The looks are -1 if it has no place.
+	// ?4 now. A lease ID without a place has 0 looks, one with a place 1 more than
+	// it was told.
 	noticeSQL = `SELECT
 		coalesce((SELECT token FROM lease
 			WHERE name = ?1 AND lease_id = ?2 AND +boot_id = ?3 AND expiry > ?4 AND released = 0), 0),
-		coalesce((SELECT looks FROM place
-			WHERE name = ?1 AND lease_id = ?2 AND +boot_id = ?3 AND expiry > ?4), -1)`
+		coalesce((SELECT looks + 1 FROM place
+			WHERE name = ?1 AND lease_id = ?2 AND +boot_id = ?3 AND expiry > ?4), 0)`
 )
 
 // Records. ?1 name, and where now matters ?2 boot ID, ?3 now, ?4 now in

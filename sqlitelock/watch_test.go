@@ -68,15 +68,15 @@ func extend(t testing.TB, e *Engine, req driver.AcquireRequest) {
 func TestOvertakenLook(t *testing.T) {
 	var all watches
 	id := driver.NewLeaseID()
-	w := all.add(id)
+	w := all.Watch(id)
 	all.asks(id, "t")
 	before := all.seen(id)
-	found := sight{looks: -1} // no place yet
+	found := sight{} // no place yet
 	all.waits(id)
 	if all.saw(id, before, found) || !silent(w) {
 		t.Error("an old look was believed")
 	}
-	if !all.saw(id, all.seen(id), sight{looks: 0}) || !silent(w) {
+	if !all.saw(id, all.seen(id), sight{looks: 1}) || !silent(w) {
 		t.Error("the next look tells of news where there is none")
 	}
 	if !all.saw(id, all.seen(id), found) || silent(w) {
@@ -193,7 +193,7 @@ func TestKeepForTellsHead(t *testing.T) {
 		drivertest.Granted(t, e, req)
 		first, w := queued(t, waiter, "t")
 		second, behind := queued(t, waiter, "t")
-		_, last := queued(t, e, "t")
+		third, last := queued(t, e, "t")
 		for _, tell := range []driver.Watch{w, nil} {
 			err := e.Release(t.Context(), driver.ReleaseRequest{Name: "t", LeaseID: req.LeaseID, KeepFor: 100 * time.Millisecond})
 			if tell == nil {
@@ -213,7 +213,7 @@ func TestKeepForTellsHead(t *testing.T) {
 		drivertest.Release(t, e, first)
 		drivertest.HandedOver(t, behind)
 		drivertest.Release(t, e, second)
-		drivertest.Release(t, e, driver.AcquireRequest{Name: "t", LeaseID: last.(*watch).id})
+		drivertest.Release(t, e, third)
 	}
 }
 
@@ -257,27 +257,6 @@ func TestSharedSlot(t *testing.T) {
 	}
 }
 
-// TestNoticeGivesWay: what was not received gives way to later news, but a
-// grant only to a grant.
-func TestNoticeGivesWay(t *testing.T) {
-	var all watches
-	w := all.add("id")
-	tell := func(tokens ...uint64) {
-		for _, token := range tokens {
-			all.tell(message{"id", driver.Notice{Token: token}})
-		}
-	}
-	for _, c := range []struct {
-		sent []uint64
-		want uint64
-	}{{[]uint64{0}, 0}, {[]uint64{0, 0}, 0}, {[]uint64{0, 5}, 5}, {[]uint64{5, 0}, 5}, {[]uint64{5, 0, 4, 0}, 4}} {
-		tell(c.sent...)
-		if got := <-w.C(); got.Token != c.want || !silent(w) {
-			t.Errorf("after %v there is token %d, and more: want %d only", c.sent, got.Token, c.want)
-		}
-	}
-}
-
 // TestNoticeAfterTheCommit: nobody is told of what was not carried out.
 func TestNoticeAfterTheCommit(t *testing.T) {
 	e := openNew(t)
@@ -301,11 +280,11 @@ func TestUnreadableNotice(t *testing.T) {
 	h := newHost("boot")
 	e := openOn(t, h)
 	drivertest.Granted(t, e, drivertest.Request("t", time.Minute))
-	_, w := queued(t, e, "t")
+	req, w := queued(t, e, "t")
 	h.mu.Lock()
 	h.fault = errors.New("no clock")
 	h.mu.Unlock()
-	e.bell.ring([]driver.LeaseID{w.(*watch).id})
+	e.bell.ring([]driver.LeaseID{req.LeaseID})
 	told(t, w)
 }
 
@@ -324,7 +303,5 @@ func TestStoppedWatches(t *testing.T) {
 	}
 	b.Stop()
 	b.Stop()
-	if n := len(e.watches.byID); n != 0 {
-		t.Errorf("%d lease IDs are watched, want 0", n)
-	}
+	e.watches.Each(func(id driver.LeaseID, _ *waiter) { t.Errorf("%s is watched after the last Stop", id) })
 }

@@ -46,6 +46,7 @@ func All() []Mutant {
 		waiterMutants(),
 		turnsMutants(),
 		workMutants(),
+		mailboxMutants(),
 		memlockMutants(),
 		redisLeaseMutants(),
 		redisQueueMutants(),

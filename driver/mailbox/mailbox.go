@@ -1,0 +1,143 @@
+// Package mailbox keeps the watches of an engine: who listens for notices of
+// which lease ID, and what each has not received yet. It is for engines that
+// have a queue; see driver.Queuer.
+//
+// An engine keeps one [Box]. Its Watch is the box's, and wherever it serves a
+// queue, or hears that another process did, it calls Tell. That is all that a
+// simple engine needs. One that reads its notices from elsewhere also notes
+// what it knows of each lease ID that is watched, with Note and Each.
+//
+// # Concurrency
+//
+// A Box is safe for concurrent use. Its mutex is held for a few steps only and
+// never while somebody receives, so it may be used under the engine's own.
+package mailbox
+
+import (
+	"sync"
+
+	"github.com/holdfast-locks/holdfast/driver"
+)
+
+// A Box has the watches of one engine. The zero Box is ready to use.
+//
+// N is what the engine notes of a lease ID: it is zero when the first watch
+// begins, and forgotten when the last one stops. An engine that notes nothing
+// takes struct{}.
+type Box[N any] struct {
+	mu   sync.Mutex // guards the rest, and sending to the watches
+	byID map[driver.LeaseID]*interest[N]
+}
+
+// An interest is that of all who watch one lease ID.
+type interest[N any] struct {
+	note    N
+	watches map[*watch[N]]struct{}
+}
+
+// A watch is that of one caller.
+type watch[N any] struct {
+	box *Box[N]
+	id  driver.LeaseID
+	c   chan driver.Notice // holds one
+}
+
+// Watch implements driver.Queuer.
+func (b *Box[N]) Watch(id driver.LeaseID) driver.Watch {
+	w := &watch[N]{box: b, id: id, c: make(chan driver.Notice, 1)}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.byID == nil {
+		b.byID = map[driver.LeaseID]*interest[N]{}
+	}
+	if b.byID[id] == nil {
+		b.byID[id] = &interest[N]{watches: map[*watch[N]]struct{}{}}
+	}
+	b.byID[id].watches[w] = struct{}{}
+	return w
+}
+
+// C implements driver.Watch.
+func (w *watch[N]) C() <-chan driver.Notice { return w.c }
+
+// Stop implements driver.Watch. Other watches of the lease ID go on.
+func (w *watch[N]) Stop() {
+	b := w.box
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	i := b.byID[w.id]
+	if i == nil {
+		return // stopped before
+	}
+	delete(i.watches, w)
+	if len(i.watches) == 0 {
+		delete(b.byID, w.id)
+	}
+}
+
+// Tell sends a notice to all who watch id, and reports whether anybody does.
+// It does not block.
+func (b *Box[N]) Tell(id driver.LeaseID, notice driver.Notice) (watched bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	i := b.byID[id]
+	if i == nil {
+		return false
+	}
+	i.tell(notice)
+	return true
+}
+
+// TellAll tells everybody to look: notices may have been lost.
+func (b *Box[N]) TellAll() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, i := range b.byID {
+		i.tell(driver.Notice{})
+	}
+}
+
+func (i *interest[N]) tell(notice driver.Notice) {
+	for w := range i.watches {
+		w.tell(notice)
+	}
+}
+
+// tell sends a notice, in place of one that was not received. A grant is only
+// replaced by a grant: whoever waits would otherwise not hear of its lease, and
+// look for it with one request more.
+func (w *watch[N]) tell(notice driver.Notice) {
+	select {
+	case unread := <-w.c:
+		if notice.Token == 0 {
+			notice = unread
+		}
+	default:
+	}
+	w.c <- notice // there is room: only whoever has box.mu sends
+}
+
+// Note calls do with what is noted of id, if anybody watches it, and reports
+// whether anybody does. No other call of the box comes between; do must not
+// make one.
+func (b *Box[N]) Note(id driver.LeaseID, do func(note *N)) (watched bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	i := b.byID[id]
+	if i == nil {
+		return false
+	}
+	do(&i.note)
+	return true
+}
+
+// Each calls do with every lease ID that is watched, in no particular order,
+// and what is noted of it. No other call of the box comes between; do must not
+// make one.
+func (b *Box[N]) Each(do func(id driver.LeaseID, note *N)) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for id, i := range b.byID {
+		do(id, &i.note)
+	}
+}

@@ -1,0 +1,157 @@
+package mailbox_test
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+
+	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/driver/mailbox"
+)
+
+// unread returns the tokens of the notices that w has not received.
+func unread(w driver.Watch) (tokens []uint64) {
+	for {
+		select {
+		case notice := <-w.C():
+			tokens = append(tokens, notice.Token)
+		default:
+			return tokens
+		}
+	}
+}
+
+// watched returns the lease IDs that are watched, with what is noted of them.
+func watched(b *mailbox.Box[string]) map[driver.LeaseID]string {
+	all := map[driver.LeaseID]string{}
+	b.Each(func(id driver.LeaseID, note *string) { all[id] = *note })
+	return all
+}
+
+// TestNoticeGivesWay: a notice that was not received gives way to a later one,
+// but a grant only to a grant; and there is one at most.
+func TestNoticeGivesWay(t *testing.T) {
+	var b mailbox.Box[string]
+	one, twin, other := b.Watch("a"), b.Watch("a"), b.Watch("b")
+	for _, c := range []struct {
+		told []uint64
+		want uint64
+	}{
+		{[]uint64{0}, 0}, {[]uint64{5}, 5}, {[]uint64{0, 0}, 0}, {[]uint64{0, 5}, 5}, {[]uint64{5, 0}, 5},
+		{[]uint64{5, 7}, 7}, {[]uint64{7, 5}, 5}, {[]uint64{5, 0, 4, 0}, 4}, {[]uint64{0, 5, 0, 0}, 5},
+	} {
+		for _, token := range c.told {
+			if !b.Tell("a", driver.Notice{Token: token}) {
+				t.Error("Tell says that nobody watches")
+			}
+		}
+		for _, w := range []driver.Watch{one, twin} {
+			if got := fmt.Sprint(unread(w)); got != fmt.Sprint([]uint64{c.want}) {
+				t.Errorf("told %v: a watch has %s, want [%d]", c.told, got, c.want)
+			}
+		}
+	}
+	if got := unread(other); got != nil {
+		t.Errorf("a watch of another lease ID has %v", got)
+	}
+}
+
+// TestTellAll tells everybody to look, and takes no grant away.
+func TestTellAll(t *testing.T) {
+	var b mailbox.Box[string]
+	one, twin, other := b.Watch("a"), b.Watch("a"), b.Watch("b")
+	b.Tell("b", driver.Notice{Token: 5})
+	b.TellAll()
+	if got := fmt.Sprint(unread(one), unread(twin), unread(other)); got != "[0] [0] [5]" {
+		t.Errorf("the watches have %s, want [0] [0] [5]", got)
+	}
+}
+
+// TestStop: a watch that was stopped is told nothing, as often as it is
+// stopped, and stops no other, not even one that begins afterwards.
+func TestStop(t *testing.T) {
+	var b mailbox.Box[string]
+	one, twin := b.Watch("a"), b.Watch("a")
+	one.Stop()
+	one.Stop()
+	if !b.Tell("a", driver.Notice{Token: 5}) {
+		t.Error("the second watch was stopped with the first")
+	}
+	if got := fmt.Sprint(unread(one), unread(twin)); got != "[] [5]" {
+		t.Errorf("the watches have %s, want [] [5]", got)
+	}
+	twin.Stop()
+	twin.Stop()
+	if b.Tell("a", driver.Notice{}) || len(watched(&b)) != 0 {
+		t.Errorf("after the last Stop there is %v", watched(&b))
+	}
+	late := b.Watch("a")
+	one.Stop()
+	twin.Stop()
+	b.Tell("a", driver.Notice{Token: 7})
+	if got := fmt.Sprint(unread(late)); got != "[7]" {
+		t.Errorf("a later watch has %s, want [7]", got)
+	}
+	late.Stop()
+}
+
+// TestNote: what is noted of a lease ID begins as nothing, is shared by its
+// watches, and ends with the last.
+func TestNote(t *testing.T) {
+	var b mailbox.Box[string]
+	add := func(id driver.LeaseID, text string) bool {
+		return b.Note(id, func(note *string) { *note += text })
+	}
+	if add("a", "x") || len(watched(&b)) != 0 {
+		t.Error("something is noted of a lease ID that nobody watches")
+	}
+	one, twin, other := b.Watch("a"), b.Watch("a"), b.Watch("b")
+	if !add("a", "x") || !add("a", "y") || !add("b", "z") {
+		t.Error("nothing is noted of a lease ID that is watched")
+	}
+	one.Stop()
+	if got := watched(&b); len(got) != 2 || got["a"] != "xy" || got["b"] != "z" {
+		t.Errorf("noted %v, want a: xy, b: z", got)
+	}
+	b.Each(func(_ driver.LeaseID, note *string) { *note = strings.ToUpper(*note) })
+	twin.Stop()
+	again := b.Watch("a")
+	if got := watched(&b); len(got) != 2 || got["a"] != "" || got["b"] != "Z" {
+		t.Errorf("noted %v, want nothing of a, b: Z", got)
+	}
+	again.Stop()
+	other.Stop()
+}
+
+// TestGrantIsNeverLost, however many tell, receive and stop at the same time.
+func TestGrantIsNeverLost(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) { // which ends if somebody waits for ever
+		var b mailbox.Box[string]
+		const last = 500
+		var all sync.WaitGroup
+		for range 4 {
+			w := b.Watch("a")
+			all.Go(func() {
+				defer w.Stop()
+				for (<-w.C()).Token != last {
+				}
+			})
+			all.Go(func() {
+				for range last {
+					b.Tell("a", driver.Notice{})
+					b.TellAll()
+					b.Watch("a").Stop()
+				}
+			})
+		}
+		for token := range uint64(last) {
+			b.Tell("a", driver.Notice{Token: token + 1})
+		}
+		all.Wait()
+		if n := len(watched(&b)); n != 0 {
+			t.Errorf("%d lease IDs are watched, want 0", n)
+		}
+	})
+}
