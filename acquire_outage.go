@@ -89,7 +89,7 @@ func (a *acquisition) silentError() error {
 // heldError says who is in the way, and how much of what the store said is left.
 func (a *acquisition) heldError(waited time.Duration) error {
 	left := a.blocker.ExpiresIn
-	if left != driver.Never {
+	if left != Never {
 		left = max(0, left-time.Since(a.blockedAt))
 	}
 	return &HeldError{Holder: a.blocker.Holder, ExpiresIn: left, Waited: waited}

@@ -118,7 +118,7 @@ func (w *waiter) sleep(ctx context.Context, d time.Duration) error {
 // pollPause returns how long to sleep where there is no queue.
 func (w *waiter) pollPause() time.Duration {
 	pause := w.polling.next(pollLongest)
-	if left := w.blocker.ExpiresIn; left != driver.Never {
+	if left := w.blocker.ExpiresIn; left != Never {
 		pause = min(pause, max(left, 0)+expirySlack+rand.N(expiryJitter))
 	}
 	return pause

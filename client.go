@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"iter"
 	"sync"
 	"time"
 
@@ -60,43 +59,6 @@ func New(engine driver.Engine, opts *Options) (*Client, error) {
 // Engine returns the engine that New was given, for packages that use more of
 // it than locks. What they do with it, the client does not see.
 func (c *Client) Engine() driver.Engine { return c.engine }
-
-// Inspect reports what the store knows of a name. It is a snapshot: what it
-// says may be over when it returns.
-func (c *Client) Inspect(ctx context.Context, name string) (driver.Lock, error) {
-	if err := driver.CheckName(name); err != nil {
-		return driver.Lock{}, opError("inspect", name, err)
-	}
-	ctx, cancel := c.requestContext(ctx)
-	defer cancel()
-	lock, err := c.engine.Inspect(ctx, name)
-	if err != nil {
-		return driver.Lock{}, opError("inspect", name, harmless(ctx, err))
-	}
-	return lock, nil
-}
-
-// List yields the locks whose names begin with prefix and that somebody
-// holds, in no particular order. An error ends the sequence; it wraps
-// ErrUnsupported if the engine cannot list.
-func (c *Client) List(ctx context.Context, prefix string) iter.Seq2[driver.Lock, error] {
-	lister, ok := c.engine.(driver.Lister)
-	return func(yield func(driver.Lock, error) bool) {
-		if !ok {
-			yield(driver.Lock{}, opError("list", prefix, fmt.Errorf("listing is %w", ErrUnsupported)))
-			return
-		}
-		for lock, err := range lister.List(ctx, prefix) {
-			if err != nil {
-				yield(driver.Lock{}, opError("list", prefix, err))
-				return
-			}
-			if !yield(lock, nil) {
-				return
-			}
-		}
-	}
-}
 
 // Close releases every lease that is still held and waits until all releases
 // and the clean-ups of abandoned requests are done, or until ctx's deadline; it

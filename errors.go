@@ -83,7 +83,7 @@ type HeldError struct {
 	// wait ended before the store said who has it.
 	Holder Holder
 	// ExpiresIn is how long the lease lasts unless its holder extends it,
-	// counted from when the error was made; driver.Never if it has no end.
+	// counted from when the error was made; Never if it has no end.
 	ExpiresIn time.Duration
 	// Waited is how long Acquire waited in vain.
 	Waited time.Duration
@@ -95,7 +95,7 @@ func (e *HeldError) Error() string {
 	switch {
 	case e.ExpiresIn > 0:
 		fmt.Fprintf(&b, " for another %s", round(e.ExpiresIn))
-	case e.ExpiresIn == driver.Never:
+	case e.ExpiresIn == Never:
 		b.WriteString(" without an end")
 	}
 	if e.Waited > 0 {

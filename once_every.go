@@ -13,21 +13,21 @@ import (
 // is of the form "reports/nightly@2026-11-21T03:00Z".
 //
 // scheduled is the time for which the schedule says that the run is due, in
-// whole seconds, and not the present time: see Slot. Retention must be longer
+// whole seconds, and not the present time: see ScheduledTime. Retention must be longer
 // than a replica may be late; a replica that comes later works again.
 func (c *Client) OnceEvery(ctx context.Context, key string, scheduled time.Time, opts *OnceOptions, fn func(ctx context.Context, l *Lease) ([]byte, error)) (OnceResult, error) {
 	if err := driver.CheckName(key); err != nil { // the time would make it a name
 		return OnceResult{}, opError("once", key, err)
 	}
 	if scheduled.Nanosecond() != 0 || scheduled.IsZero() {
-		err := fmt.Errorf("%w scheduled time %s: want whole seconds, as the schedule says and not as a clock does: see Slot", ErrInvalid, scheduled)
+		err := fmt.Errorf("%w scheduled time %s: want whole seconds, as the schedule says and not as a clock does: see ScheduledTime", ErrInvalid, scheduled)
 		return OnceResult{}, opError("once", key, err)
 	}
-	return c.Once(ctx, key+"@"+slotName(scheduled), opts, fn)
+	return c.Once(ctx, key+"@"+scheduleName(scheduled), opts, fn)
 }
 
-// slotName writes a scheduled time in UTC, the same on every machine.
-func slotName(scheduled time.Time) string {
+// scheduleName writes a scheduled time in UTC, the same on every machine.
+func scheduleName(scheduled time.Time) string {
 	layout := "2006-01-02T15:04Z"
 	if scheduled.Second() != 0 {
 		layout = "2006-01-02T15:04:05Z"
@@ -35,19 +35,19 @@ func slotName(scheduled time.Time) string {
 	return scheduled.UTC().Format(layout)
 }
 
-// Slot returns the scheduled time nearest to now of a schedule that is due
-// every so often, counted from start, for programs whose timer does not tell
-// which run it is for. Replicas whose clocks are off by less than half of
-// every get the same slot for the same run. Start and every are guaranteed to
-// be whole seconds, every more than 0.
-func Slot(now, start time.Time, every time.Duration) time.Time {
-	// In half seconds, because the middle of a slot may be one, and not as a
-	// Duration, which ends after 292 years.
+// ScheduledTime returns the time nearest to now at which a schedule is due that
+// begins at start and repeats with the period every: for programs whose timer
+// does not tell which run it is for. Replicas whose clocks are off by less than
+// half of every get the same time for the same run. Start and every must be
+// whole seconds, every more than 0.
+func ScheduledTime(now, start time.Time, every time.Duration) time.Time {
+	// In half seconds, because the middle between two times may be one, and not
+	// as a Duration, which ends after 292 years.
 	period := int64(every / time.Second)
 	since := 2*(now.Unix()-start.Unix()) + int64(now.Nanosecond()/5e8) + period
 	n := since / (2 * period)
 	if since%(2*period) < 0 {
-		n-- // the next lower one, also before start
+		n-- // the next lower one, even before start
 	}
 	return time.Unix(start.Unix()+n*period, 0).In(start.Location())
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/holdfast-locks/holdfast"
 )
 
-// Replicas whose clocks are off by less than half of the period run each slot
+// Replicas whose clocks are off by less than half of the period run each time
 // of the schedule once, though each one's timer fires at another time.
 func TestOnceEveryWithClocksThatAreOff(t *testing.T) {
 	for _, every := range []time.Duration{2 * time.Second, time.Minute, 15 * time.Minute, 24 * time.Hour} {
@@ -21,7 +21,7 @@ func TestOnceEveryWithClocksThatAreOff(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				engine := newFaulty()
 				start := time.Now().Truncate(time.Second)
-				const slots = 10
+				const times = 10
 				var mu sync.Mutex
 				runs := map[time.Time]int{}
 				var wg sync.WaitGroup
@@ -29,17 +29,17 @@ func TestOnceEveryWithClocksThatAreOff(t *testing.T) {
 					c := newClient(t, engine, nil)
 					off := time.Duration(float64(every) * 0.49 * (float64(replica)/3.5 - 1)) // -0.49 to 0.49 of it
 					wg.Go(func() {
-						for n := 1; n <= slots; n++ {
-							// The timer of this replica fires when its own clock shows the slot.
+						for n := 1; n <= times; n++ {
+							// The timer of this replica fires when its own clock shows the time.
 							time.Sleep(time.Until(start.Add(time.Duration(n)*every - off)))
 							clock := time.Now().Add(off + time.Duration(rand.N(int64(every/100)))) // a timer is late
-							slot := holdfast.Slot(clock, start, every)
+							run := holdfast.ScheduledTime(clock, start, every)
 							opts := &holdfast.OnceOptions{Await: true, Retention: 2 * every}
-							r, err := c.OnceEvery(t.Context(), "report", slot, opts, func(context.Context, *holdfast.Lease) ([]byte, error) {
+							r, err := c.OnceEvery(t.Context(), "report", run, opts, func(context.Context, *holdfast.Lease) ([]byte, error) {
 								mu.Lock()
 								defer mu.Unlock()
-								runs[slot]++
-								return fmt.Append(nil, slot.Unix()), nil
+								runs[run]++
+								return fmt.Append(nil, run.Unix()), nil
 							})
 							if err != nil || string(r.Value) != fmt.Sprint(start.Add(time.Duration(n)*every).Unix()) {
 								t.Errorf("replica %d, run %d: %+v, %v", replica, n, r, err)
@@ -48,12 +48,12 @@ func TestOnceEveryWithClocksThatAreOff(t *testing.T) {
 					})
 				}
 				wg.Wait()
-				if len(runs) != slots {
-					t.Errorf("%d slots ran, want %d", len(runs), slots)
+				if len(runs) != times {
+					t.Errorf("%d runs, want %d", len(runs), times)
 				}
-				for slot, n := range runs {
+				for run, n := range runs {
 					if n != 1 {
-						t.Errorf("slot %s ran %d times", slot, n)
+						t.Errorf("run %s ran %d times", run, n)
 					}
 				}
 			})
@@ -61,7 +61,7 @@ func TestOnceEveryWithClocksThatAreOff(t *testing.T) {
 	}
 }
 
-func TestSlot(t *testing.T) {
+func TestScheduledTime(t *testing.T) {
 	berlin := time.FixedZone("CET", 3600)
 	start := time.Date(2026, 11, 21, 3, 0, 0, 0, time.UTC)
 	const day = 24 * time.Hour
@@ -95,21 +95,21 @@ func TestSlot(t *testing.T) {
 		{start, start.AddDate(-400, 0, 0), day, start},
 		{start, start.AddDate(3000, 0, 0), time.Hour, start},
 	} {
-		got := holdfast.Slot(c.now, c.start, c.every)
+		got := holdfast.ScheduledTime(c.now, c.start, c.every)
 		if !got.Equal(c.want) || got.Location() != c.start.Location() || got.Nanosecond() != 0 {
-			t.Errorf("Slot(%s, %s, %s) = %s, want %s", c.now, c.start, c.every, got, c.want)
+			t.Errorf("ScheduledTime(%s, %s, %s) = %s, want %s", c.now, c.start, c.every, got, c.want)
 		}
 	}
-	// A reading of the monotonic clock plays no part: the slot is wall time.
+	// A reading of the monotonic clock plays no part: the result is wall time.
 	now := time.Now()
-	if holdfast.Slot(now, now.Truncate(time.Hour), time.Hour) != holdfast.Slot(now.Round(0), now.Truncate(time.Hour), time.Hour) {
-		t.Error("the monotonic clock moves the slot")
+	if holdfast.ScheduledTime(now, now.Truncate(time.Hour), time.Hour) != holdfast.ScheduledTime(now.Round(0), now.Truncate(time.Hour), time.Hour) {
+		t.Error("the monotonic clock moves the scheduled time")
 	}
 }
 
-// The nearest slot is never more than half a period away, and a multiple of
+// The nearest scheduled time is never more than half a period away, and a multiple of
 // the period from the start.
-func FuzzSlot(f *testing.F) {
+func FuzzScheduledTime(f *testing.F) {
 	f.Add(int64(0), int64(0), int64(0), int64(1))
 	f.Add(int64(1_795_247_753), int64(999_999_999), int64(-62135596800), int64(7))
 	f.Fuzz(func(t *testing.T, now, nanos, start, every int64) {
@@ -118,12 +118,12 @@ func FuzzSlot(f *testing.F) {
 			return
 		}
 		at, from := time.Unix(now, nanos&(1<<29-1)), time.Unix(start, 0)
-		slot := holdfast.Slot(at, from, time.Duration(every)*time.Second)
-		if (slot.Unix()-start)%every != 0 || slot.Nanosecond() != 0 {
-			t.Errorf("%s is no slot of every %d s from %s", slot, every, from)
+		run := holdfast.ScheduledTime(at, from, time.Duration(every)*time.Second)
+		if (run.Unix()-start)%every != 0 || run.Nanosecond() != 0 {
+			t.Errorf("%s is no run of every %d s from %s", run, every, from)
 		}
-		if d := 2 * at.Sub(slot); d >= time.Duration(every)*time.Second || d < -time.Duration(every)*time.Second {
-			t.Errorf("%s is %s away from %s, every %d s", slot, at.Sub(slot), at, every)
+		if d := 2 * at.Sub(run); d >= time.Duration(every)*time.Second || d < -time.Duration(every)*time.Second {
+			t.Errorf("%s is %s away from %s, every %d s", run, at.Sub(run), at, every)
 		}
 	})
 }
@@ -154,7 +154,7 @@ func TestOnceEveryKeys(t *testing.T) {
 					t.Error(err)
 				}
 			}
-			if s, err := cl.Status(t.Context(), c.want); s.State != holdfast.OnceDone {
+			if s, err := cl.OnceStatus(t.Context(), c.want); s.State != holdfast.OnceDone {
 				t.Errorf("%s: %s (%v)", c.want, s.State, err)
 			}
 		})
@@ -168,7 +168,7 @@ func TestOnceEveryRefusesAClocksTime(t *testing.T) {
 		for _, scheduled := range []time.Time{{}, time.Unix(0, 1), time.Unix(1_795_247_753, 999_999_999)} {
 			_, err := c.OnceEvery(t.Context(), "k", scheduled, nil, mustNotRun(t).fn)
 			wantErr(t, err, holdfast.ErrInvalid)
-			if err != nil && !strings.Contains(err.Error(), "see Slot") {
+			if err != nil && !strings.Contains(err.Error(), "see ScheduledTime") {
 				t.Errorf("%v does not say what to do", err)
 			}
 		}
@@ -182,11 +182,11 @@ func TestOnceEveryRefusesAClocksTime(t *testing.T) {
 func TestOnceEveryRetention(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newClient(t, newFaulty(), nil)
-		slot := time.Date(2026, 11, 21, 3, 0, 0, 0, time.UTC)
+		run := time.Date(2026, 11, 21, 3, 0, 0, 0, time.UTC)
 		j := returns("x")
 		for _, late := range []time.Duration{0, 59 * time.Minute, 2 * time.Minute} {
 			time.Sleep(late)
-			if _, err := c.OnceEvery(t.Context(), "k", slot, &holdfast.OnceOptions{Retention: time.Hour}, j.fn); err != nil {
+			if _, err := c.OnceEvery(t.Context(), "k", run, &holdfast.OnceOptions{Retention: time.Hour}, j.fn); err != nil {
 				t.Error(err)
 			}
 		}

@@ -116,8 +116,8 @@ func ExampleClient_OnceEvery() {
 	client, ctx := openExample(), context.Background()
 	start := time.Date(2026, 1, 1, 3, 0, 0, 0, time.UTC) // every day at 03:00
 	report := func(now time.Time) error {
-		slot := holdfast.Slot(now, start, 24*time.Hour)
-		_, err := client.OnceEvery(ctx, "reports/nightly", slot, &holdfast.OnceOptions{Retention: 48 * time.Hour}, func(ctx context.Context, l *holdfast.Lease) ([]byte, error) {
+		scheduled := holdfast.ScheduledTime(now, start, 24*time.Hour)
+		_, err := client.OnceEvery(ctx, "reports/nightly", scheduled, &holdfast.OnceOptions{Retention: 48 * time.Hour}, func(ctx context.Context, l *holdfast.Lease) ([]byte, error) {
 			fmt.Println("working for", l.Name())
 			return nil, nil
 		})
@@ -133,10 +133,10 @@ func ExampleClient_OnceEvery() {
 	// working for reports/nightly@2026-11-21T03:00Z
 }
 
-func ExampleClient_Status() {
+func ExampleClient_OnceStatus() {
 	client, ctx := openExample(), context.Background()
 	show := func() {
-		status, err := client.Status(ctx, "email/order-42")
+		status, err := client.OnceStatus(ctx, "email/order-42")
 		if err != nil {
 			fmt.Println(err)
 			return
@@ -153,7 +153,7 @@ func ExampleClient_Status() {
 	show()
 	client.Once(ctx, "email/order-42", nil, func(context.Context, *holdfast.Lease) ([]byte, error) { return []byte("message 7"), nil })
 	show()
-	found, err := client.Forget(ctx, "email/order-42")
+	found, err := client.OnceForget(ctx, "email/order-42")
 	fmt.Println(found, err)
 	show()
 	// Output:

@@ -86,7 +86,7 @@ func bounded(t testing.TB) context.Context {
 // wantState fails t unless the key "k" is in the state.
 func wantState(t testing.TB, c *holdfast.Client, want holdfast.OnceState) holdfast.OnceStatus {
 	t.Helper()
-	status, err := c.Status(context.Background(), "k")
+	status, err := c.OnceStatus(context.Background(), "k")
 	if err != nil || status.State != want {
 		t.Errorf("status = %+v, %v; want %s", status, err, want)
 	}

@@ -32,7 +32,7 @@ func TestOnceFingerprintOfDone(t *testing.T) {
 				r, err := c.Once(t.Context(), "k", &holdfast.OnceOptions{Fingerprint: p.later, Await: await}, mustNotRun(t).fn)
 				checkFingerprint(t, p.differ, r, err)
 			}
-			c.Forget(t.Context(), "k")
+			c.OnceForget(t.Context(), "k")
 		}
 	})
 }
@@ -79,7 +79,7 @@ func TestOnceFingerprintOfWorkInProgress(t *testing.T) {
 				}
 				return nil, nil
 			}))
-			c.Forget(t.Context(), "k")
+			c.OnceForget(t.Context(), "k")
 		}
 	})
 }

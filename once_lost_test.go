@@ -83,7 +83,7 @@ func TestOnceZombieIsRefused(t *testing.T) {
 					}
 					time.Sleep(2 * time.Second)
 					if p.forgets {
-						b.Forget(t.Context(), "k")
+						b.OnceForget(t.Context(), "k")
 					}
 					return []byte("zombie"), nil
 				})

@@ -8,7 +8,7 @@ import (
 	"github.com/holdfast-locks/holdfast/driver"
 )
 
-// OnceStatus is what the store knows of a do-once key.
+// A OnceStatus is what has become of the work under a do-once key.
 type OnceStatus struct {
 	State     OnceState
 	Result    OnceResult    // if done
@@ -16,9 +16,9 @@ type OnceStatus struct {
 	ExpiresIn time.Duration // of the result, or of the lease of the work unless it is extended
 }
 
-// Status reports what has become of a do-once key. A lock that is held under
+// OnceStatus reports what has become of a do-once key. A lock that is held under
 // the same name is in progress, too.
-func (c *Client) Status(ctx context.Context, key string) (OnceStatus, error) {
+func (c *Client) OnceStatus(ctx context.Context, key string) (OnceStatus, error) {
 	status, err := c.status(ctx, key)
 	return status, wrapOp("status of", key, err)
 }
@@ -58,10 +58,10 @@ func recall(ctx context.Context, recorder driver.Recorder, key string) (OnceStat
 	return OnceStatus{State: OnceDone, Result: result, ExpiresIn: r.ExpiresIn}, err
 }
 
-// Forget deletes the result of a do-once key, so that the next call of Once
+// OnceForget deletes the result of a do-once key, so that the next call of Once
 // works again, and reports whether there was one. Work in progress goes on,
 // and its result will be stored.
-func (c *Client) Forget(ctx context.Context, key string) (bool, error) {
+func (c *Client) OnceForget(ctx context.Context, key string) (bool, error) {
 	recorder, err := c.recorder(key)
 	if err != nil {
 		return false, opError("forget", key, err)

@@ -78,7 +78,7 @@ func TestStatusNeverGoesBack(t *testing.T) {
 				time.Sleep(time.Duration(i) * time.Millisecond)
 				last := holdfast.OnceAbsent
 				for range 40 {
-					s, err := c.Status(t.Context(), "k")
+					s, err := c.OnceStatus(t.Context(), "k")
 					if err != nil || s.State < last {
 						t.Errorf("%s after %s (%v)", s.State, last, err)
 					}
@@ -103,7 +103,7 @@ func TestForget(t *testing.T) {
 		c := newClient(t, engine, nil)
 		forget := func(want bool) {
 			t.Helper()
-			if found, err := c.Forget(t.Context(), "k"); found != want || err != nil {
+			if found, err := c.OnceForget(t.Context(), "k"); found != want || err != nil {
 				t.Errorf("Forget = %t, %v; want %t", found, err, want)
 			}
 		}
@@ -135,7 +135,7 @@ func TestForgetRaces(t *testing.T) {
 		wg.Go(func() {
 			for range 100 {
 				time.Sleep(7 * time.Millisecond)
-				found, err := operator.Forget(t.Context(), "k")
+				found, err := operator.OnceForget(t.Context(), "k")
 				if err != nil {
 					t.Error(err)
 				}
@@ -177,9 +177,9 @@ func TestStatusAndForgetErrors(t *testing.T) {
 			client := newClient(t, engine, nil)
 			engine.set(c.before, nil)
 			start := time.Now()
-			_, err := client.Status(t.Context(), "k")
+			_, err := client.OnceStatus(t.Context(), "k")
 			wantErr(t, err, c.status)
-			_, err = client.Forget(t.Context(), "k")
+			_, err = client.OnceForget(t.Context(), "k")
 			wantErr(t, err, c.forget)
 			if errors.Is(err, context.DeadlineExceeded) || time.Since(start) > 10*time.Second {
 				t.Errorf("%v after %s", err, time.Since(start))
@@ -187,7 +187,7 @@ func TestStatusAndForgetErrors(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			cancel()
 			engine.set(hang("recall"), nil)
-			_, err = client.Status(ctx, "k")
+			_, err = client.OnceStatus(ctx, "k")
 			wantErr(t, err, context.Canceled)
 		})
 	}
@@ -207,9 +207,9 @@ func TestOnceForeignRecord(t *testing.T) {
 			}
 			_, err = c.Once(t.Context(), "k", nil, mustNotRun(t).fn)
 			wantErr(t, err, holdfast.ErrKindMismatch)
-			_, err = c.Status(t.Context(), "k")
+			_, err = c.OnceStatus(t.Context(), "k")
 			wantErr(t, err, holdfast.ErrKindMismatch)
-			if found, err := c.Forget(t.Context(), "k"); !found || err != nil {
+			if found, err := c.OnceForget(t.Context(), "k"); !found || err != nil {
 				t.Errorf("Forget = %t, %v", found, err)
 			}
 			wantFree(t, engine, c)

@@ -184,7 +184,7 @@ func TestOnceMaxResult(t *testing.T) {
 			if r := once(t, c, opts, mustNotRun(t)); string(r.Value) != large[1:] {
 				t.Errorf("limit %d: %d bytes came back, want %d", limit, len(r.Value), size)
 			}
-			c.Forget(t.Context(), "k")
+			c.OnceForget(t.Context(), "k")
 		}
 	})
 }
@@ -277,7 +277,7 @@ func TestOnceUnderItselfIsADeadlock(t *testing.T) {
 			if n := engine.count("acquire"); n != 2 {
 				t.Errorf("%d acquires, want 2: none for what cannot be", n)
 			}
-			c.Forget(t.Context(), "k")
+			c.OnceForget(t.Context(), "k")
 		}
 		// Different keys nest.
 		once(t, c, nil, newJob(func(ctx context.Context, _ *holdfast.Lease, _ int) ([]byte, error) {
@@ -309,9 +309,9 @@ func TestOnceBadInputSendsNothing(t *testing.T) {
 			wantErr(t, err, holdfast.ErrInvalid)
 			_, err = c.OnceEvery(t.Context(), key, time.Unix(0, 0), nil, mustNotRun(t).fn)
 			wantErr(t, err, holdfast.ErrInvalid)
-			_, err = c.Status(t.Context(), key)
+			_, err = c.OnceStatus(t.Context(), key)
 			wantErr(t, err, holdfast.ErrInvalid)
-			_, err = c.Forget(t.Context(), key)
+			_, err = c.OnceForget(t.Context(), key)
 			wantErr(t, err, holdfast.ErrInvalid)
 		}
 		if len(engine.calls) != 0 {
@@ -326,9 +326,9 @@ func TestOnceNeedsARecorder(t *testing.T) {
 		c := newClient(t, plain{engine}, nil)
 		_, err := c.Once(t.Context(), "k", nil, mustNotRun(t).fn)
 		wantErr(t, err, holdfast.ErrUnsupported)
-		_, err = c.Status(t.Context(), "k")
+		_, err = c.OnceStatus(t.Context(), "k")
 		wantErr(t, err, holdfast.ErrUnsupported)
-		_, err = c.Forget(t.Context(), "k")
+		_, err = c.OnceForget(t.Context(), "k")
 		wantErr(t, err, holdfast.ErrUnsupported)
 		_, _, err = holdfast.OnceJSON(t.Context(), c, "k", nil, func(context.Context, *holdfast.Lease) (int, error) { return 0, nil })
 		wantErr(t, err, holdfast.ErrUnsupported)

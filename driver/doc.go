@@ -1,6 +1,8 @@
 // Package driver defines the interface between package holdfast and the
-// engines that keep locks in a store. Application code uses package holdfast
-// and meets this package only through an engine's constructor.
+// engines that keep locks in a store. It is for those who write an engine, or
+// wrap one. Application code uses package holdfast, which has names of its own
+// for all that its methods return, and meets this package only in an engine
+// that it hands from a constructor to holdfast.New.
 //
 // # How to read the contract
 //

@@ -137,7 +137,7 @@ func ExampleMiddleware_Name() {
 	}
 	// Support lets a customer try again under the same key.
 	name := once.Name("account-of-ada", "POST /payments", "8e03978e-40d5-43e8-bc93-6894a57f9324")
-	found, err := client.Forget(context.Background(), name)
+	found, err := client.OnceForget(context.Background(), name)
 	fmt.Println(found, err)
 	// Output:
 	// false <nil>

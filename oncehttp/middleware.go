@@ -42,7 +42,7 @@ func New(client *holdfast.Client, caller func(*http.Request) string, opts *Optio
 }
 
 // Name returns the do-once key under which a response is kept, for
-// holdfast.Client.Status and Forget. It has a digest of the three, so that
+// holdfast.Client.OnceStatus and OnceForget. It has a digest of the three, so that
 // whoever can list names learns no keys.
 func (m *Middleware) Name(caller, route, key string) string {
 	return m.opts.Prefix + digest([]byte(caller), []byte(route), []byte(key))

@@ -247,11 +247,11 @@ func TestNames(t *testing.T) {
 	}
 	s.post(key, "x", "Caller", "7")
 	name := s.once.Name("account 7", "POST /payments", key)
-	status, err := s.client.Status(t.Context(), name)
+	status, err := s.client.OnceStatus(t.Context(), name)
 	if err != nil || status.State != holdfast.OnceDone || s.last().Name != name {
 		t.Errorf("%+v, %v, observed %q", status, err, s.last().Name)
 	}
-	if found, err := s.client.Forget(t.Context(), name); !found || err != nil {
+	if found, err := s.client.OnceForget(t.Context(), name); !found || err != nil {
 		t.Errorf("Forget = %t, %v", found, err)
 	}
 	s.post(key, "x", "Caller", "7")

@@ -244,7 +244,7 @@ func (s *service) wantRuns(n int) {
 // state returns what the store knows of the key.
 func (s *service) state() holdfast.OnceState {
 	s.t.Helper()
-	status, err := s.client.Status(context.Background(), s.once.Name("account ", "POST /payments", key))
+	status, err := s.client.OnceStatus(context.Background(), s.once.Name("account ", "POST /payments", key))
 	if err != nil {
 		s.t.Error(err)
 	}

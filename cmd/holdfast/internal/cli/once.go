@@ -233,7 +233,7 @@ type onceView struct {
 
 // onceStatus tells what has become of a key.
 func (a *app) onceStatus(ctx context.Context, c *holdfast.Client, key string) error {
-	s, err := c.Status(ctx, key)
+	s, err := c.OnceStatus(ctx, key)
 	if err != nil {
 		return exit.FromStore(err)
 	}
@@ -266,7 +266,7 @@ func (a *app) onceStatus(ctx context.Context, c *holdfast.Client, key string) er
 
 // onceForget deletes what was recorded of a key.
 func (a *app) onceForget(ctx context.Context, c *holdfast.Client, key string) error {
-	found, err := c.Forget(ctx, key)
+	found, err := c.OnceForget(ctx, key)
 	if err != nil {
 		return exit.FromStore(err)
 	}

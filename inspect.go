@@ -1,0 +1,58 @@
+package holdfast
+
+import (
+	"context"
+	"fmt"
+	"iter"
+
+	"github.com/holdfast-locks/holdfast/driver"
+)
+
+// A Lock is what a store knows of one name: see Client.Inspect and Client.List.
+type Lock = driver.Lock
+
+// A Holding is one live lease of a Lock.
+type Holding = driver.Holding
+
+// A Place is one waiter's in the queue of a Lock.
+type Place = driver.Waiting
+
+// Never is the ExpiresIn of a Holding, or of a HeldError, that has no end.
+const Never = driver.Never
+
+// Inspect reports what the store knows of a name. It is a snapshot: what it
+// says may be over when it returns.
+func (c *Client) Inspect(ctx context.Context, name string) (Lock, error) {
+	if err := driver.CheckName(name); err != nil {
+		return Lock{}, opError("inspect", name, err)
+	}
+	ctx, cancel := c.requestContext(ctx)
+	defer cancel()
+	lock, err := c.engine.Inspect(ctx, name)
+	if err != nil {
+		return Lock{}, opError("inspect", name, harmless(ctx, err))
+	}
+	return lock, nil
+}
+
+// List yields the locks whose names begin with prefix and that somebody
+// holds, in no particular order. An error ends the sequence; it wraps
+// ErrUnsupported if the engine cannot list.
+func (c *Client) List(ctx context.Context, prefix string) iter.Seq2[Lock, error] {
+	lister, ok := c.engine.(driver.Lister)
+	return func(yield func(Lock, error) bool) {
+		if !ok {
+			yield(Lock{}, opError("list", prefix, fmt.Errorf("listing is %w", ErrUnsupported)))
+			return
+		}
+		for lock, err := range lister.List(ctx, prefix) {
+			if err != nil {
+				yield(Lock{}, opError("list", prefix, err))
+				return
+			}
+			if !yield(lock, nil) {
+				return
+			}
+		}
+	}
+}
