@@ -5,14 +5,15 @@ import (
 	"time"
 )
 
-// A Member is an engine that can be one of the stores of a quorum, which
-// together act as one engine: a lock is held where a majority of them has it.
-// No store knows of the others.
+// A Member is one of the stores of a quorum, which together act as one engine: a
+// lock is held where a majority of them has it. No store knows of the others. It
+// need not be an Engine. If there is one on the same store, then the leases of
+// both exclude each other.
 //
 // # Counters
 //
-// For each name a member keeps a counter: the last token, as Acquire and
-// Inspect know it, remembered for TokenMemory. A token of a quorum is even. The
+// For each name a member keeps a counter: the last token, as Inspect and the
+// store's Engine know it, remembered for TokenMemory. A token of a quorum is even. The
 // counter is raised to each token that the member accepts, and to the odd
 // number above it when that token is withdrawn. It must never go down. That is
 // what keeps the tokens of a quorum in order, and what stops a request that
@@ -31,7 +32,7 @@ import (
 //
 // # Breaking
 //
-// A member that is a Breaker must raise the counter in Break as well, to the
+// A member that is a Breaker, with Capabilities.Break, must raise the counter in Break as well, to the
 // odd number above the request's token, whether or not it has the lease, so that
 // it is not repaired afterwards; but not for a token that is more than twice
 // MaxTokenLead ahead of the store's clock, which no lease can have.
@@ -41,8 +42,6 @@ import (
 // Each request must be one atomic step of the store, and its repeat must have
 // the effect and the answer of once (INVARIANT I6).
 type Member interface {
-	Engine
-
 	// Propose asks the member to accept a token. It must decide in this order:
 	//
 	//  1. Withdraw with Cancel came first for req.LeaseID: VoteCancelled.
@@ -94,6 +93,19 @@ type Member interface {
 	// live: because the store is new, or because nobody has used the quorum
 	// for as long as the longest TTL.
 	Admit(ctx context.Context) error
+
+	// Inspect reports what the store knows of a name, as that of Engine does:
+	// the lease, and the counter as LastToken.
+	Inspect(ctx context.Context, name string) (Lock, error)
+
+	// Capabilities says what a quorum may ask for besides, as that of Engine
+	// does: Break and Losses.
+	Capabilities() Capabilities
+
+	// Close frees the member's connections and ends its goroutines, as that of
+	// Engine does. It must not touch any lease. Calls after Close must fail with
+	// ErrClosed.
+	Close() error
 }
 
 // MaxProposalLag is how far a proposed token may be behind the store's clock,

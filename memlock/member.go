@@ -2,42 +2,52 @@ package memlock
 
 import (
 	"context"
+	"iter"
 	"time"
 
 	"github.com/holdfast-locks/holdfast/driver"
 )
 
-// A Member is an engine that can be one of the stores of a quorum; see
-// package quorumlock. Use NewMember to make one. It is in quarantine until
-// Admit is called, or the quarantine is over.
+// A Member is an engine's store as one of the stores of a quorum; see package
+// quorumlock. Use NewMember to make one. It is in quarantine until Admit is
+// called, or the quarantine is over.
 type Member struct {
-	*Engine
+	engine     *Engine
 	marked     bool      // Engine.mu guards the rest
 	quarantine time.Time // its end, if marked
 }
 
-var _ driver.Member = (*Member)(nil)
+var (
+	_ driver.Member     = (*Member)(nil)
+	_ driver.Lister     = (*Member)(nil)
+	_ driver.Breaker    = (*Member)(nil)
+	_ driver.LossTeller = (*Member)(nil)
+)
 
 // NewMember returns a member with an empty store.
-func NewMember() *Member { return &Member{Engine: New()} }
+func NewMember() *Member { return &Member{engine: New()} }
+
+// Engine returns the engine on the member's store: leases that are acquired
+// through it and those of the quorum exclude each other.
+func (m *Member) Engine() *Engine { return m.engine }
 
 // Restart makes the member forget its locks, as a server does that is started
 // again without its data. It is for tests.
 func (m *Member) Restart() {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.locks = map[string]*lock{}
-	m.tombstones = map[driver.LeaseID]time.Time{}
+	m.engine.mu.Lock()
+	defer m.engine.mu.Unlock()
+	m.engine.locks = map[string]*lock{}
+	m.engine.tombstones = map[driver.LeaseID]time.Time{}
 	m.marked = false
 }
 
 // Admit implements driver.Member.
 func (m *Member) Admit(ctx context.Context) error {
-	now, err := m.enter(ctx)
+	now, err := m.engine.enter(ctx)
 	if err != nil {
 		return err
 	}
-	defer m.mu.Unlock()
+	defer m.engine.mu.Unlock()
 	m.marked, m.quarantine = true, now
 	return nil
 }
@@ -53,13 +63,13 @@ func (m *Member) remainingLocked(now time.Time, length time.Duration) time.Durat
 
 // Propose implements driver.Member.
 func (m *Member) Propose(ctx context.Context, req driver.ProposeRequest) (driver.ProposeReply, error) {
-	now, err := m.enter(ctx)
+	now, err := m.engine.enter(ctx)
 	if err != nil {
 		return driver.ProposeReply{}, err
 	}
-	defer m.mu.Unlock()
-	m.sweepLocked(now)
-	l := m.settledLocked(req.Name, now)
+	defer m.engine.mu.Unlock()
+	m.engine.sweepLocked(now)
+	l := m.engine.settledLocked(req.Name, now)
 	if err := l.checkKind(driver.AcquireRequest{}); err != nil {
 		return driver.ProposeReply{}, err
 	}
@@ -70,7 +80,7 @@ func (m *Member) Propose(ctx context.Context, req driver.ProposeRequest) (driver
 
 func (m *Member) voteLocked(l *lock, req driver.ProposeRequest, now time.Time) driver.ProposeReply {
 	// INVARIANT I5: a request overtaken by its own cancel grants nothing.
-	if m.cancelledLocked(req.LeaseID, now) {
+	if m.engine.cancelledLocked(req.LeaseID, now) {
 		return driver.ProposeReply{Vote: driver.VoteCancelled}
 	}
 	own := l.held(req.LeaseID)
@@ -130,14 +140,14 @@ func later(a, b time.Time) time.Time {
 // Renew implements driver.Member.
 func (m *Member) Renew(ctx context.Context, reqs []driver.RenewRequest) []driver.RenewReply {
 	replies := make([]driver.RenewReply, len(reqs))
-	now, err := m.enter(ctx)
+	now, err := m.engine.enter(ctx)
 	if err != nil {
 		for i := range replies {
 			replies[i].Err = err
 		}
 		return replies
 	}
-	defer m.mu.Unlock()
+	defer m.engine.mu.Unlock()
 	for i, req := range reqs {
 		replies[i] = m.renewLocked(req, now)
 	}
@@ -145,7 +155,7 @@ func (m *Member) Renew(ctx context.Context, reqs []driver.RenewRequest) []driver
 }
 
 func (m *Member) renewLocked(req driver.RenewRequest, now time.Time) driver.RenewReply {
-	l := m.settledLocked(req.Name, now)
+	l := m.engine.settledLocked(req.Name, now)
 	own := l.held(req.LeaseID)
 	if own != nil && (!req.Repair || own.token >= req.Token) {
 		own.lengthen(now.Add(req.TTL))
@@ -173,32 +183,56 @@ func (m *Member) repairableLocked(l *lock, own *lease, req driver.RenewRequest, 
 	return req.Repair && l.lastToken <= req.Token &&
 		(own != nil || l.free()) &&
 		near(req.Token, now, 1<<62, 2*driver.MaxTokenLead) &&
-		!m.cancelledLocked(req.LeaseID, now) &&
+		!m.engine.cancelledLocked(req.LeaseID, now) &&
 		m.remainingLocked(now, req.Quarantine) == 0
+}
+
+// Inspect implements driver.Member.
+func (m *Member) Inspect(ctx context.Context, name string) (driver.Lock, error) {
+	return m.engine.Inspect(ctx, name)
+}
+
+// Capabilities implements driver.Member.
+func (m *Member) Capabilities() driver.Capabilities { return m.engine.Capabilities() }
+
+// Close implements driver.Member. It closes the engine.
+func (m *Member) Close() error { return m.engine.Close() }
+
+// List implements driver.Lister.
+func (m *Member) List(ctx context.Context, prefix string) iter.Seq2[driver.Lock, error] {
+	return m.engine.List(ctx, prefix)
+}
+
+// OnLoss implements driver.LossTeller.
+func (m *Member) OnLoss(told func(driver.Loss)) (stop func()) { return m.engine.OnLoss(told) }
+
+// Breaks implements driver.Breaker.
+func (m *Member) Breaks(ctx context.Context, name string) ([]driver.Broken, error) {
+	return m.engine.Breaks(ctx, name)
 }
 
 // Break implements driver.Breaker, with the member's duty to the counter.
 func (m *Member) Break(ctx context.Context, req driver.BreakRequest) ([]driver.Broken, error) {
-	all, ended, err := m.breakLeases(ctx, req, func(l *lock, now time.Time) {
+	all, ended, err := m.engine.breakLeases(ctx, req, func(l *lock, now time.Time) {
 		if near(req.Token, now, 1<<62, 2*driver.MaxTokenLead) {
 			l.lastToken = max(l.lastToken, req.Token|1)
 		}
 	})
-	m.tellLost(req.Name, ended)
+	m.engine.tellLost(req.Name, ended)
 	return all, err
 }
 
 // Withdraw implements driver.Member.
 func (m *Member) Withdraw(ctx context.Context, req driver.WithdrawRequest) (uint64, error) {
-	now, err := m.enter(ctx)
+	now, err := m.engine.enter(ctx)
 	if err != nil {
 		return 0, err
 	}
-	defer m.mu.Unlock()
+	defer m.engine.mu.Unlock()
 	if req.Cancel {
-		m.tombstones[req.LeaseID] = now.Add(driver.TombstoneTTL)
+		m.engine.tombstones[req.LeaseID] = now.Add(driver.TombstoneTTL)
 	}
-	l := m.settledLocked(req.Name, now)
+	l := m.engine.settledLocked(req.Name, now)
 	if req.Token != 0 && near(req.Token, now, 1<<62, req.Lead+driver.TombstoneTTL) {
 		l.lastToken = max(l.lastToken, req.Token|1)
 	}
@@ -212,6 +246,6 @@ func (m *Member) Withdraw(ctx context.Context, req driver.WithdrawRequest) (uint
 	} else {
 		l.end(own)
 	}
-	m.serveLocked(l, now)
+	m.engine.serveLocked(l, now)
 	return own.token, nil
 }

@@ -13,6 +13,7 @@ import (
 func TestMember(t *testing.T) {
 	membertest.Run(t, membertest.Harness{
 		Open:    func(testing.TB) driver.Member { return memlock.NewMember() },
+		Engine:  func(_ testing.TB, m driver.Member) driver.Engine { return m.(*memlock.Member).Engine() },
 		Restart: func(_ testing.TB, m driver.Member) { m.(*memlock.Member).Restart() },
 		Unit:    time.Second,
 		Bubble:  synctest.Test,

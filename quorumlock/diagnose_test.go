@@ -182,13 +182,13 @@ func TestLeased(t *testing.T) {
 		t.Errorf("an unused quorum: %q, %t, %v", name, found, err)
 	}
 	req := ask("a")
-	if reply, err := all[2].Acquire(t.Context(), req); err != nil || reply.Outcome != driver.Granted {
+	if reply, err := all[2].Engine().Acquire(t.Context(), req); err != nil || reply.Outcome != driver.Granted {
 		t.Fatalf("%+v, %v", reply, err)
 	}
 	if name, found, err := e.Leased(t.Context()); !found || name != "a" || err != nil {
 		t.Errorf("with a lease on one member: %q, %t, %v", name, found, err)
 	}
-	if err := all[2].Release(t.Context(), driver.ReleaseRequest{Name: "a", LeaseID: req.LeaseID}); err != nil {
+	if err := all[2].Engine().Release(t.Context(), driver.ReleaseRequest{Name: "a", LeaseID: req.LeaseID}); err != nil {
 		t.Fatal(err)
 	}
 	if name, found, err := e.Leased(t.Context()); found || err != nil {

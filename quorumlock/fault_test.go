@@ -257,7 +257,7 @@ func TestPermanentErrorsShow(t *testing.T) {
 	bubble(t, 3, func(r *rig) {
 		for i := range 2 {
 			shared := driver.AcquireRequest{Name: "a", LeaseID: driver.NewLeaseID(), TTL: time.Minute, Mode: driver.Semaphore, Limit: 2, Permits: 1}
-			if reply, err := r.stores[i].Acquire(r.Context(), shared); err != nil || reply.Outcome != driver.Granted {
+			if reply, err := r.stores[i].Engine().Acquire(r.Context(), shared); err != nil || reply.Outcome != driver.Granted {
 				r.Fatalf("%+v, %v", reply, err)
 			}
 			if i == 0 {

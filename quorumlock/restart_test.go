@@ -166,7 +166,7 @@ func TestRepeatRepairs(t *testing.T) {
 func TestInspectCountsMajorities(t *testing.T) {
 	bubble(t, 3, func(r *rig) {
 		half := ask("a")
-		if reply, err := r.stores[1].Acquire(r.Context(), half); err != nil || reply.Outcome != driver.Granted {
+		if reply, err := r.stores[1].Engine().Acquire(r.Context(), half); err != nil || reply.Outcome != driver.Granted {
 			r.Fatalf("%+v, %v", reply, err)
 		}
 		if lock, err := r.Inspect(r.Context(), "a"); err != nil || len(lock.Holders) != 0 {

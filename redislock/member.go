@@ -28,7 +28,7 @@ var (
 // A Member is one Redis or Valkey server as a member of a quorum; see package
 // quorumlock. Use OpenMember or NewMember to make one. It keeps leases under
 // the same keys as an Engine, so that both exclude each other, but a name
-// should be used through one of the two only: who waits in an Engine's queue
+// should be used through one of the two only: whoever waits in an Engine's queue
 // is not told when a Member ends a lease.
 //
 // The server must be a master of its own, with no replica of another member,
@@ -157,7 +157,7 @@ func (e *Engine) checkMember() error {
 	return nil
 }
 
-// Close implements driver.Engine.
+// Close implements driver.Member.
 func (m *Member) Close() error {
 	m.mu.Lock()
 	m.closed = true
@@ -173,47 +173,13 @@ func (m *Member) Close() error {
 	return e.Close()
 }
 
-// Capabilities implements driver.Engine. What an Engine can do besides is no
+// Capabilities implements driver.Member. What an Engine can do besides is of no
 // use in a quorum.
 func (m *Member) Capabilities() driver.Capabilities {
 	return driver.Capabilities{Break: true, Losses: true}
 }
 
-// Acquire implements driver.Engine.
-func (m *Member) Acquire(ctx context.Context, req driver.AcquireRequest) (driver.AcquireReply, error) {
-	if err := driver.CheckSupport(m.Capabilities(), req); err != nil {
-		return driver.AcquireReply{}, err
-	}
-	e, err := m.connect(ctx)
-	if err != nil {
-		return driver.AcquireReply{}, err
-	}
-	return e.Acquire(ctx, req)
-}
-
-// Extend implements driver.Engine.
-func (m *Member) Extend(ctx context.Context, reqs []driver.ExtendRequest) []error {
-	e, err := m.connect(ctx)
-	if err == nil {
-		return e.Extend(ctx, reqs)
-	}
-	errs := make([]error, len(reqs))
-	for i := range errs {
-		errs[i] = err
-	}
-	return errs
-}
-
-// Release implements driver.Engine.
-func (m *Member) Release(ctx context.Context, req driver.ReleaseRequest) error {
-	e, err := m.connect(ctx)
-	if err != nil {
-		return err
-	}
-	return e.Release(ctx, req)
-}
-
-// Inspect implements driver.Engine.
+// Inspect implements driver.Member.
 func (m *Member) Inspect(ctx context.Context, name string) (driver.Lock, error) {
 	e, err := m.connect(ctx)
 	if err != nil {

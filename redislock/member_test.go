@@ -28,8 +28,13 @@ func openMember(t testing.TB, url string) *Member {
 	return m
 }
 
+// An inspector is a member or an engine.
+type inspector interface {
+	Inspect(ctx context.Context, name string) (driver.Lock, error)
+}
+
 // reached waits until a member, or the majority of a quorum, answers again.
-func reached(t testing.TB, m driver.Engine) {
+func reached(t testing.TB, m inspector) {
 	t.Helper()
 	drivertest.Eventually(t, "the member answers", func() bool {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
@@ -49,6 +54,7 @@ func TestMember(t *testing.T) {
 			}
 			return openMember(tb, server.URL+"?prefix=locks:")
 		},
+		Engine: func(tb testing.TB, _ driver.Member) driver.Engine { return open(tb, server.URL+"?prefix=locks:") },
 		Restart: func(tb testing.TB, m driver.Member) {
 			server.Restart()
 			reached(tb, m)

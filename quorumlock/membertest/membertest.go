@@ -1,6 +1,5 @@
-// Package membertest is the conformance suite of driver.Member: what an engine
-// must do to be one of the stores of a quorum. The rest of the contract, that
-// of driver.Engine, is checked by package enginetest.
+// Package membertest is the conformance suite of driver.Member: what a store must
+// do to be one of those of a quorum. That of driver.Engine is package enginetest.
 package membertest
 
 import (
@@ -17,6 +16,10 @@ type Harness struct {
 	// Open returns a member on an empty store of its own, in quarantine or
 	// without a marker. It is called once per case. The suite closes it.
 	Open func(testing.TB) driver.Member
+
+	// Engine returns an engine on a member's store, which the suite does not
+	// close.
+	Engine func(testing.TB, driver.Member) driver.Engine
 
 	// Restart empties the member's store, as a server does that is started
 	// again without its data. The member stays open.
@@ -248,4 +251,6 @@ func (t *T) everyCall(ctx context.Context, check func(call string, err error)) {
 	_, err = t.Withdraw(ctx, driver.WithdrawRequest{Name: "a", LeaseID: id, Token: 2})
 	check("Withdraw", err)
 	check("Admit", t.Admit(ctx))
+	_, err = t.Inspect(ctx, "a")
+	check("Inspect", err)
 }

@@ -170,24 +170,26 @@ func counterOutlivesLease(t *T) {
 	}
 }
 
-// bindsAcquire: to those who use the member as an engine of its own, a
+// bindsAcquire: to those who use the store through an engine of its own, a
 // proposal is a lease like any other.
 func bindsAcquire(t *T) {
+	engine := t.harness.Engine(t, t.Member)
 	req := t.take("a", t.units(40))
 	single := driver.AcquireRequest{Name: "a", LeaseID: driver.NewLeaseID(), TTL: t.units(40)}
-	if reply, err := t.Acquire(t.Context(), single); err != nil || reply.Outcome != driver.Held {
+	if reply, err := engine.Acquire(t.Context(), single); err != nil || reply.Outcome != driver.Held {
 		t.Fatalf("Acquire of a held name: %+v, %v", reply, err)
 	}
 	t.mustWithdraw(req)
-	reply, err := t.Acquire(t.Context(), single)
+	reply, err := engine.Acquire(t.Context(), single)
 	if err != nil || reply.Outcome != driver.Granted || reply.Token <= req.Token+1 {
 		t.Fatalf("Acquire: %+v, %v; want a token above %d", reply, err, req.Token+1)
 	}
 }
 
 func boundByAcquire(t *T) {
+	engine := t.harness.Engine(t, t.Member)
 	single := driver.AcquireRequest{Name: "a", LeaseID: driver.NewLeaseID(), TTL: t.units(40)}
-	granted, err := t.Acquire(t.Context(), single)
+	granted, err := engine.Acquire(t.Context(), single)
 	if err != nil || granted.Outcome != driver.Granted {
 		t.Fatalf("Acquire: %+v, %v", granted, err)
 	}
@@ -195,7 +197,7 @@ func boundByAcquire(t *T) {
 	if reply := t.vote("a proposal for a held name", req, driver.VoteHeld); reply.Rival != single.LeaseID {
 		t.Errorf("rival %q, want %q", reply.Rival, single.LeaseID)
 	}
-	if err := t.Release(t.Context(), driver.ReleaseRequest{Name: "a", LeaseID: single.LeaseID}); err != nil {
+	if err := engine.Release(t.Context(), driver.ReleaseRequest{Name: "a", LeaseID: single.LeaseID}); err != nil {
 		t.Fatal(err)
 	}
 	req.Token = granted.Token &^ 1

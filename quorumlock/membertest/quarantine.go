@@ -88,7 +88,7 @@ func quarantineRepairsNothing(t *T) {
 func quarantineRenews(t *T) {
 	t.restart()
 	single := driver.AcquireRequest{Name: "a", LeaseID: driver.NewLeaseID(), TTL: t.units(4)}
-	if reply, err := t.Acquire(t.Context(), single); err != nil || reply.Outcome != driver.Granted {
+	if reply, err := t.harness.Engine(t, t.Member).Acquire(t.Context(), single); err != nil || reply.Outcome != driver.Granted {
 		t.Fatalf("Acquire: %+v, %v", reply, err)
 	}
 	t.vote("a proposal in quarantine", t.fresh("b"), driver.VoteQuarantined)
