@@ -7,20 +7,13 @@ import (
 	"github.com/holdfast-locks/holdfast/driver"
 )
 
-// wasGivenUp reports whether a request failed because its connection was given
-// up for a new one. It may have been carried out.
-func wasGivenUp(err error) bool {
-	var silent *silentError
-	return errors.As(err, &silent)
-}
-
 // again sends a request that ends something once more if its connection was
 // given up. A repeat that fails does not tell what became of the first request,
 // and one that finds no lease does not tell who ended it: the outcome then
 // stays unknown.
 func again(ctx context.Context, request func() error) error {
 	err := request()
-	if !wasGivenUp(err) || ctx.Err() != nil {
+	if !errors.Is(err, ErrGivenUp) || ctx.Err() != nil {
 		return err
 	}
 	if request() == nil {

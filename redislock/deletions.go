@@ -5,8 +5,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/redis/rueidis"
-
 	"github.com/holdfast-locks/holdfast/driver"
 )
 
@@ -27,7 +25,7 @@ const (
 // the connection, losses are heard of later, by the next renewal. A nil tracker
 // does nothing.
 type tracker struct {
-	client rueidis.Client
+	conn   Conn
 	keys   keyspace
 	life   context.Context
 	losses *driver.Losses
@@ -50,9 +48,9 @@ type tracked struct {
 	changed bool // since it was asked for
 }
 
-func newTracker(client rueidis.Client, keys keyspace, life context.Context, losses *driver.Losses) *tracker {
+func newTracker(conn Conn, keys keyspace, life context.Context, losses *driver.Losses) *tracker {
 	return &tracker{
-		client: client, keys: keys, life: life, losses: losses, wake: make(chan struct{}, 1),
+		conn: conn, keys: keys, life: life, losses: losses, wake: make(chan struct{}, 1),
 		ask: map[string]tracked{}, known: map[string]tracked{}, told: map[string]struct{}{},
 	}
 }
@@ -60,8 +58,8 @@ func newTracker(client rueidis.Client, keys keyspace, life context.Context, loss
 // tellDeletions makes the engine hear of deletions, where the server can tell.
 // In a cluster it would take a connection to each node.
 func (e *Engine) tellDeletions(yes bool) {
-	if yes && e.client.Mode() != rueidis.ClientModeCluster {
-		e.tracker = newTracker(e.client, e.keys, e.life, &e.inbox.losses)
+	if yes && e.conn.Mode() != InCluster {
+		e.tracker = newTracker(e.conn, e.keys, e.life, &e.inbox.losses)
 	}
 }
 
@@ -123,12 +121,11 @@ func (t *tracker) run() {
 // session asks the server to tell on one connection until that breaks. It
 // reports whether the server refused.
 func (t *tracker) session() (refused bool) {
-	conn, _ := t.client.Dedicate()
-	defer conn.Close()
-	broken := conn.SetOnInvalidations(t.changed)
-	if err := conn.Do(t.life, conn.B().ClientTracking().On().Build()).Error(); err != nil {
-		_, refused = rueidis.IsRedisErr(err)
-		return refused
+	session := t.conn.Dedicate()
+	defer session.Close()
+	broken, err := session.Track(t.life, t.changed)
+	if err != nil {
+		return serverSays(err) != ""
 	}
 	defer t.forget()
 	for {
@@ -140,14 +137,14 @@ func (t *tracker) session() (refused bool) {
 		case <-t.wake:
 		}
 		for keys := t.next(); len(keys) > 0; keys = t.next() {
-			values, err := conn.Do(t.life, conn.B().Mget().Key(keys...).Build()).ToArray()
+			reply, err := session.Do(t.life, Command{Words: []string{"MGET"}, Keys: keys})
+			values, _ := reply.([]any)
 			if err != nil || len(values) != len(keys) {
-				_, refused = rueidis.IsRedisErr(err)
-				return refused
+				return err != nil && serverSays(err) != ""
 			}
 			for i, key := range keys {
-				text, err := values[i].ToString()
-				t.answered(key, text, err == nil)
+				text, found := values[i].(string)
+				t.answered(key, text, found)
 			}
 		}
 	}
@@ -197,7 +194,7 @@ func (t *tracker) answered(key, text string, found bool) {
 }
 
 // changed runs in the connection's reading goroutine. No keys are all keys.
-func (t *tracker) changed(keys []rueidis.RedisMessage) {
+func (t *tracker) changed(keys []string) {
 	if t.life.Err() != nil {
 		return
 	}
@@ -209,9 +206,7 @@ func (t *tracker) changed(keys []rueidis.RedisMessage) {
 		}
 	}
 	for _, key := range keys {
-		if text, err := key.ToString(); err == nil {
-			names = t.changedLocked(text, names)
-		}
+		names = t.changedLocked(key, names)
 	}
 	t.mu.Unlock()
 	if len(names) > 0 {

@@ -26,15 +26,15 @@ type survey struct {
 	opts     rueidis.ClientOption // of req.URL
 	hosts    []string             // of req.URL
 	findings []driver.Finding
-	member   bool           // the store is one of a quorum's
-	first    rueidis.Client // for commands without a key: a master that answers
-	last     rueidis.Client // another one, if there is
+	member   bool // the store is one of a quorum's
+	first    Conn // for commands without a key: a master that answers
+	last     Conn // another one, if there is
 }
 
 // A server is one that Diagnose looks at.
 type server struct {
 	addr   string
-	client rueidis.Client
+	client Conn
 	err    error // why it does not answer
 	info   info  // nil if it does not let us see
 	timing timing
@@ -108,10 +108,10 @@ func hidden(err error) string {
 }
 
 // tell sends one command and returns its reply.
-func (s *survey) tell(ctx context.Context, client rueidis.Client, words ...string) (any, error) {
+func (s *survey) tell(ctx context.Context, on Sender, words ...string) (any, error) {
 	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
 	defer cancel()
-	return s.ask(ctx, func() rueidis.RedisResult { return client.Do(ctx, client.B().Arbitrary(words...).Build()) })
+	return s.ask(ctx, func() (any, error) { return on.Do(ctx, Command{Words: words}) })
 }
 
 // erase deletes keys of one slot that a check has made, even if ctx has ended.
@@ -119,22 +119,20 @@ func (s *survey) tell(ctx context.Context, client rueidis.Client, words ...strin
 func (s *survey) erase(ctx context.Context, keys []string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookTimeout)
 	defer cancel()
-	_, _ = s.ask(ctx, func() rueidis.RedisResult {
-		return s.client.Do(ctx, s.client.B().Del().Key(keys...).Build())
-	})
+	_, _ = s.do(ctx, Command{Words: []string{"DEL"}, Keys: keys})
 }
 
 // reach returns the servers of the store, and a function that closes the
 // connections made for them. It fails if none of those that the engine uses
 // answers.
 func (s *survey) reach(ctx context.Context) (servers []*server, closeAll func(), err error) {
-	var made []rueidis.Client
+	var made []Conn
 	closeAll = func() {
 		for _, client := range made {
 			client.Close()
 		}
 	}
-	nodes := s.client.Nodes()
+	nodes := s.conn.Nodes()
 	answers := 0
 	for _, addr := range slices.Sorted(maps.Keys(nodes)) {
 		node := &server{addr: addr, client: nodes[addr]}
@@ -152,7 +150,7 @@ func (s *survey) reach(ctx context.Context) (servers []*server, closeAll func(),
 		return nil, closeAll, openError(ctx, err)
 	}
 	s.chooseNodes(servers)
-	if s.client.Mode() != rueidis.ClientModeSentinel || s.opts.InitAddress == nil {
+	if s.conn.Mode() != BySentinel || s.opts.InitAddress == nil {
 		return servers, closeAll, nil
 	}
 	for _, addr := range servers[0].info.replicaAddrs() {
@@ -169,8 +167,8 @@ func (s *survey) reach(ctx context.Context) (servers []*server, closeAll func(),
 // chooseNodes sets the clients for commands without a key. The client of a
 // cluster would send those to any node, also to one that is down.
 func (s *survey) chooseNodes(servers []*server) {
-	s.first, s.last = s.client, s.client
-	if s.client.Mode() != rueidis.ClientModeCluster {
+	s.first, s.last = s.conn, s.conn
+	if s.conn.Mode() != InCluster {
 		return
 	}
 	known := false
@@ -202,14 +200,18 @@ func (s *survey) greet(ctx context.Context, server *server) error {
 }
 
 // connect connects to one server, or to one sentinel, as the URL says.
-func (s *survey) connect(ctx context.Context, addr string, sentinel bool) (rueidis.Client, error) {
+func (s *survey) connect(ctx context.Context, addr string, sentinel bool) (Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
 	defer cancel()
-	opts := s.opts
-	opts.InitAddress, opts.ForceSingleClient, opts.DialCtxFn = []string{addr}, true, newSwitchboard(s.life, 0).dial
+	opts, board := s.opts, newSwitchboard(s.life, 0)
+	opts.InitAddress, opts.ForceSingleClient, opts.DialCtxFn = []string{addr}, true, board.dial
 	if sentinel {
 		opts.Username, opts.Password, opts.SelectDB = s.opts.Sentinel.Username, s.opts.Sentinel.Password, 0
 	}
 	opts.Sentinel = rueidis.SentinelOption{}
-	return newClient(ctx, opts)
+	client, err := newClient(ctx, opts)
+	if err != nil {
+		return nil, err
+	}
+	return newConn(client, board), nil
 }

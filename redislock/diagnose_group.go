@@ -8,15 +8,13 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/redis/rueidis"
-
 	"github.com/holdfast-locks/holdfast/driver"
 )
 
 // lookAtSentinels asks each sentinel of the URL who the master is, and whether
 // it can reach enough others to replace it.
 func (s *survey) lookAtSentinels(ctx context.Context) {
-	if s.client.Mode() != rueidis.ClientModeSentinel || len(s.hosts) == 0 {
+	if s.conn.Mode() != BySentinel || len(s.hosts) == 0 {
 		return
 	}
 	masters := map[string][]string{} // sentinels by whom they name
@@ -78,7 +76,7 @@ func (s *survey) askSentinel(ctx context.Context, host string) (master string, q
 
 // lookAtCluster asks the first node that answers what it knows of the cluster.
 func (s *survey) lookAtCluster(ctx context.Context, servers []*server) {
-	if s.client.Mode() != rueidis.ClientModeCluster {
+	if s.conn.Mode() != InCluster {
 		return
 	}
 	for _, server := range servers {

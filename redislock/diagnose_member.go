@@ -22,7 +22,7 @@ func (m *Member) String() string {
 	if m.engine == nil {
 		return ""
 	}
-	return strings.Join(slices.Sorted(maps.Keys(m.engine.client.Nodes())), ",")
+	return strings.Join(slices.Sorted(maps.Keys(m.engine.conn.Nodes())), ",")
 }
 
 // Check looks at the server as Engine.Diagnose does, and tries the requests of
@@ -87,7 +87,7 @@ func (s *survey) tryMember(ctx context.Context, m *Member, quarantine time.Durat
 
 // serverTime reads the server's clock, which a proposal must not be far from.
 func (s *survey) serverTime(ctx context.Context) (time.Time, error) {
-	reply, err := s.tell(ctx, s.client, "TIME")
+	reply, err := s.tell(ctx, s.conn, "TIME")
 	if err != nil {
 		return time.Time{}, err
 	}

@@ -6,8 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redis/rueidis"
-
 	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/internal/testsvc"
 )
@@ -158,7 +156,7 @@ func TestCheckWrongAnswers(t *testing.T) {
 	t.Parallel()
 	server := testsvc.Redis(t, persistent...)
 	admitted(t, server.URL)
-	script := rueidis.NewLuaScript
+	script := func(text string) *script { return newScript(text) }
 	for _, c := range []struct {
 		what  string
 		spoil func(*Member)

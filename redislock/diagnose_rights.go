@@ -8,8 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/redis/rueidis"
-
 	"github.com/holdfast-locks/holdfast/driver"
 )
 
@@ -124,9 +122,7 @@ func (s *survey) try(ctx context.Context, r right, key string) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
 	defer cancel()
-	_, err := s.ask(ctx, func() rueidis.RedisResult {
-		return s.client.Do(ctx, s.client.B().Arbitrary(r.words...).Keys(key).Args(r.args...).Build())
-	})
+	_, err := s.do(ctx, Command{Words: r.words, Keys: []string{key}, Args: r.args})
 	return err
 }
 
@@ -151,12 +147,6 @@ func lacks(err error, what string) bool {
 	return errors.Is(err, driver.ErrPermission) && !strings.Contains(err.Error(), "to run the") && strings.Contains(serverSays(err), what)
 }
 
-// serverSays returns the words of the server in an error of ours.
-func serverSays(err error) string {
-	_, words, _ := strings.Cut(err.Error(), "the server says ")
-	return words
-}
-
 // noAnswer reports whether err is not a reply of the server.
 func noAnswer(err error) bool { return serverSays(err) == "" && !errors.Is(err, driver.ErrPermission) }
 
@@ -167,15 +157,15 @@ func (s *survey) tryMessages(ctx context.Context) {
 	const loss = "waiting works, by asking now and then, and is slower"
 	who := s.user(ctx)
 	channel := s.keys.inboxes() + string(driver.NewLeaseID())
-	conn, _ := s.first.Dedicate()
-	defer conn.Close() // it has a subscription
+	session := s.first.Dedicate()
+	defer session.Close() // it has a subscription
 	came := make(chan struct{}, 1)
-	conn.SetPubSubHooks(rueidis.PubSubHooks{OnMessage: func(rueidis.PubSubMessage) {
+	told := func(string, string) {
 		select {
 		case came <- struct{}{}:
 		default:
 		}
-	}})
+	}
 	refused := func(command string, err error) {
 		if lacks(err, "channel") {
 			s.found(driver.Warn, "messages", "", "%s may not use channels such as %q: %s: give it &%s*", who, channel, loss, s.keys.inboxes())
@@ -185,14 +175,12 @@ func (s *survey) tryMessages(ctx context.Context) {
 			s.found(driver.Warn, "messages", "", "%s failed: %s: %s", command, err, loss)
 		}
 	}
-	if err := conn.Do(ctx, conn.B().Subscribe().Channel(channel).Build()).Error(); err != nil {
-		refused("subscribe", clientError(err))
+	if _, err := session.Subscribe(ctx, told, channel); err != nil {
+		refused("subscribe", err)
 		return
 	}
 	sent := time.Now()
-	if _, err := s.ask(ctx, func() rueidis.RedisResult {
-		return s.last.Do(ctx, s.last.B().Publish().Channel(channel).Message("0").Build())
-	}); err != nil {
+	if _, err := s.tell(ctx, s.last, "PUBLISH", channel, "0"); err != nil {
 		refused("publish", err)
 		return
 	}

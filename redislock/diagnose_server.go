@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/redis/rueidis"
-
 	"github.com/holdfast-locks/holdfast/driver"
 )
 
@@ -104,7 +102,7 @@ func (s *survey) lookAtReplicas(ctx context.Context, server *server) {
 		rule = hidden(err) + " at min-replicas-to-write"
 	}
 	// A node of a cluster stops by itself when it sees too few of the others.
-	goesOn := err == nil && (least == "0" || lag == "0") && s.client.Mode() != rueidis.ClientModeCluster
+	goesOn := err == nil && (least == "0" || lag == "0") && s.conn.Mode() != InCluster
 	s.add(replicasFinding(server, rule, goesOn))
 }
 

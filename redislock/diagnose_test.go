@@ -7,8 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redis/rueidis"
-
 	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/internal/drivertest"
 	"github.com/holdfast-locks/holdfast/internal/testsvc"
@@ -274,7 +272,7 @@ func TestDiagnoseCluster(t *testing.T) {
 	c := testsvc.RedisCluster(t, persistent...)
 	e := open(t, c.URL)
 	drivertest.Cycle(t, e, "a")
-	drivertest.Eventually(t, "the client knows all nodes", func() bool { return len(e.client.Nodes()) == 6 })
+	drivertest.Eventually(t, "the client knows all nodes", func() bool { return len(e.conn.Nodes()) == 6 })
 	d, err := e.Diagnose(t.Context(), driver.DiagnoseRequest{TTL: 30 * time.Second})
 	if err != nil {
 		t.Fatal(err)
@@ -333,7 +331,7 @@ func TestDiagnoseTLS(t *testing.T) {
 // is found out. Here it runs other scripts.
 func TestDiagnoseWrongAnswers(t *testing.T) {
 	server := testsvc.Redis(t, persistent...)
-	script := rueidis.NewLuaScript
+	script := func(text string) *script { return newScript(text) }
 	for _, c := range []struct {
 		what  string
 		spoil func(*Engine)

@@ -14,8 +14,7 @@ import (
 // An Engine keeps locks in one Redis, Valkey, or Redis Cluster. Use
 // Open or New to make one.
 type Engine struct {
-	client rueidis.Client
-	board  *switchboard // made the client's connections; nil if the client is the caller's
+	conn Conn
 	settings
 	invalid error // of the options; what every call answers
 	scripts scripts
@@ -90,7 +89,7 @@ func New(client rueidis.Client, opts *Options) *Engine {
 	}
 	keys, err := newKeyspace(o.Prefix)
 	life, end := context.WithCancel(context.Background())
-	e := newEngine(client, settings{keys: keys, foreign: !o.NoForeignClients}, life, end)
+	e := newEngine(newConn(client, nil), settings{keys: keys, foreign: !o.NoForeignClients}, life, end)
 	e.invalid = err
 	e.tellDeletions(o.TellDeletions)
 	return e
@@ -102,10 +101,10 @@ type settings struct {
 	foreign bool // other clients may want the locks
 }
 
-func newEngine(client rueidis.Client, set settings, life context.Context, end context.CancelFunc) *Engine {
+func newEngine(conn Conn, set settings, life context.Context, end context.CancelFunc) *Engine {
 	return &Engine{
-		client: client, settings: set, scripts: newScripts(set.foreign),
-		inbox: newInbox(client, set.keys, life), life: life, end: end,
+		conn: conn, settings: set, scripts: newScripts(set.foreign),
+		inbox: newInbox(conn, set.keys, life), life: life, end: end,
 	}
 }
 
@@ -123,17 +122,12 @@ const closeLimit = 200 * time.Millisecond
 // of a second even if the server is silent.
 func (e *Engine) Close() error {
 	e.end()
-	if e.board != nil {
-		e.board.close()
-	}
 	closed := make(chan struct{})
 	go func() { // ends within about a second
 		defer close(closed)
+		e.conn.Close()
 		e.inbox.wait()
 		e.tracker.wait()
-		if e.board != nil {
-			e.client.Close() // a second time does nothing
-		}
 	}()
 	select {
 	case <-closed:
@@ -158,12 +152,11 @@ func (e *Engine) enter(ctx context.Context, name string) error {
 // errClosing: Close came before the answer.
 var errClosing = errors.New("the engine was closed before the server answered")
 
-// exec runs a script and returns its reply: an int64, a string, nil, or a
-// slice of them.
-func (e *Engine) exec(ctx context.Context, script *rueidis.Lua, keys, args []string) (any, error) {
-	request := func() rueidis.RedisResult { return script.Exec(ctx, e.client, keys, args) }
+// exec runs a script and returns its reply.
+func (e *Engine) exec(ctx context.Context, script *script, keys, args []string) (any, error) {
+	request := func() (any, error) { return script.run(ctx, e.conn, keys, args) }
 	reply, err := e.ask(ctx, request)
-	if wasGivenUp(err) && e.scripts.mayRepeat(script) && ctx.Err() == nil {
+	if errors.Is(err, ErrGivenUp) && e.scripts.mayRepeat(script) && ctx.Err() == nil {
 		if again, failed := e.ask(ctx, request); failed == nil {
 			return again, nil // the first one's outcome stays unknown otherwise
 		}
@@ -171,44 +164,42 @@ func (e *Engine) exec(ctx context.Context, script *rueidis.Lua, keys, args []str
 	return reply, err
 }
 
-// ask runs request and returns its reply, or an error as soon as ctx or the
-// engine ends; the outcome is then unknown.
+// do sends a command that is no script.
+func (e *Engine) do(ctx context.Context, c Command) (any, error) {
+	return e.ask(ctx, func() (any, error) { return e.conn.Do(ctx, c) })
+}
+
+// An answer is what a request came to.
+type answer struct {
+	reply any
+	err   error
+}
+
+// ask returns what request does, or an error as soon as ctx or the engine ends;
+// the outcome is then unknown.
 //
-// The goroutine ends with the client's answer. It is needed because the
-// client does not look at ctx while it waits for a connection that another
-// call is making, nor while its queue is full behind a silent server.
-func (e *Engine) ask(ctx context.Context, request func() rueidis.RedisResult) (any, error) {
-	answer := make(chan rueidis.RedisResult, 1)
-	go func() { answer <- request() }()
+// The goroutine ends with the client's answer. It is needed because a client
+// may not look at ctx while it waits for a connection that another call is
+// making, nor while its queue is full behind a silent server.
+func (e *Engine) ask(ctx context.Context, request func() (any, error)) (any, error) {
+	answers := make(chan answer, 1)
+	go func() {
+		reply, err := request()
+		answers <- answer{reply, err}
+	}()
 	var cause error
 	select {
-	case r := <-answer:
-		return decode(r)
+	case a := <-answers:
+		return a.reply, a.err
 	case <-ctx.Done():
 		cause = fmt.Errorf("no answer from the server: %w", ctx.Err())
 	case <-e.life.Done():
 		cause = errClosing
 	}
 	select {
-	case r := <-answer: // both at once: an answer is better
-		return decode(r)
+	case a := <-answers: // both at once: an answer is better
+		return a.reply, a.err
 	default:
 		return nil, cause
 	}
-}
-
-// decode returns the reply of the server, or its error as ours.
-func decode(r rueidis.RedisResult) (any, error) {
-	message, err := r.ToMessage()
-	if err != nil {
-		if rueidis.IsRedisNil(err) {
-			return nil, nil
-		}
-		return nil, clientError(err)
-	}
-	reply, err := message.ToAny()
-	if err != nil {
-		return nil, clientError(err)
-	}
-	return reply, nil
 }

@@ -1,12 +1,8 @@
 package redislock
 
 import (
-	"errors"
 	"fmt"
-	"net"
 	"strings"
-
-	"github.com/redis/rueidis"
 
 	"github.com/holdfast-locks/holdfast/driver"
 )
@@ -58,11 +54,9 @@ func saying(text string) (advice string, sentinel error) {
 	return "", nil
 }
 
-// serverError turns the text of a server's error into ours. One that is not
-// known to mean that nothing was done leaves the outcome unknown.
-func serverError(text string) error {
-	// The word ERR says nothing, and the client cuts it off.
-	text = strings.TrimPrefix(strings.TrimPrefix(text, "-"), "ERR ")
+// meaning returns what a server's error means, and what to do; no sentinel if
+// it is not known to mean that nothing was done.
+func meaning(text string) (advice string, sentinel error) {
 	code, rest, _ := strings.Cut(text, " ")
 	if strings.HasPrefix(text, "Error running script") || strings.HasPrefix(text, "@user_script") {
 		// Old servers put the script's error behind the place where it arose.
@@ -73,33 +67,10 @@ func serverError(text string) error {
 			}
 		}
 	}
-	advice, sentinel := refusal(code)
-	if sentinel == nil {
+	if advice, sentinel = refusal(code); sentinel == nil {
 		advice, sentinel = saying(text)
 	}
-	if sentinel == nil {
-		return fmt.Errorf("the server says %q", text)
-	}
-	return fmt.Errorf("%w: %s (the server says %q)", sentinel, advice, text)
-}
-
-// A dialError is the failure to connect: nothing was sent.
-type dialError struct{ err error }
-
-func (e *dialError) Error() string { return e.err.Error() }
-func (e *dialError) Unwrap() error { return e.err }
-
-// clientError turns an error of the Redis client into ours.
-func clientError(err error) error {
-	if redisErr, ok := rueidis.IsRedisErr(err); ok {
-		return serverError(redisErr.Error())
-	}
-	var dial *dialError
-	var op *net.OpError
-	if errors.As(err, &dial) || errors.As(err, &op) && op.Op == "dial" {
-		return fmt.Errorf("%w: cannot connect: %w", driver.ErrUnavailable, err)
-	}
-	return fmt.Errorf("no answer from the server: %w", err)
+	return advice, sentinel
 }
 
 // errMalformed reports a reply that no script of ours gives.

@@ -315,7 +315,7 @@ func TestServerErrors(t *testing.T) {
 		"UNBLOCKED": nil,
 		"":          nil,
 	} {
-		err := serverError(text)
+		err := ReplyError(text)
 		wantIs(t, text, err, want)
 		if err == nil {
 			t.Errorf("%q is no error", text)

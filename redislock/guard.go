@@ -127,7 +127,7 @@ func (g *Guard) Delete(ctx context.Context, resource string, c fence.Claim) erro
 func single(resource string, err error) error {
 	var failed *ScriptError
 	if errors.As(err, &failed) {
-		return guardError(resource, serverError(failed.Text))
+		return guardError(resource, ReplyError(failed.Text))
 	}
 	return err
 }
@@ -183,7 +183,7 @@ func (g *Guard) enter(ctx context.Context, resource string, c fence.Claim, keys 
 		if err := g.keys.check(key); err != nil {
 			return fmt.Errorf("key %.40q: %w", key, err)
 		}
-		if g.engine.client.Mode() == rueidis.ClientModeCluster && slot(g.keys.lock(key)) != slot(g.keys.lock(resource)) {
+		if g.engine.conn.Mode() == InCluster && slot(g.keys.lock(key)) != slot(g.keys.lock(resource)) {
 			return fmt.Errorf("%w key %.40q: it is not in the resource's slot; give both the same hash tag", driver.ErrInvalid, key)
 		}
 	}

@@ -104,7 +104,7 @@ func updates(t *testing.T, g *Guard, counter string, add protocol) (acked, lost 
 
 // read returns a counter, by a plain GET.
 func read(ctx context.Context, g *Guard, counter string) (int64, error) {
-	client := g.engine.client
+	client := g.engine.conn.(*conn).client
 	text, err := client.Do(ctx, client.B().Get().Key(counter).Build()).ToString()
 	if err != nil {
 		return 0, err
@@ -140,7 +140,7 @@ func TestLostUpdates(t *testing.T) {
 		loses bool
 	}{
 		{"unfenced", readAddWrite("unfenced", func(ctx context.Context, _ claim, value string) error {
-			client := g.engine.client
+			client := g.engine.conn.(*conn).client
 			return client.Do(ctx, client.B().Set().Key("unfenced").Value(value).Build()).Error()
 		}), true},
 		{"check on write", guarded("check on write"), true},

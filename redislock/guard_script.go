@@ -4,15 +4,13 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/redis/rueidis"
-
 	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/fence"
 )
 
 // A Script is Lua code that a Guard runs for holders whose token is not
 // stale. It is safe for concurrent use.
-type Script struct{ lua *rueidis.Lua }
+type Script struct{ lua *script }
 
 // NewScript prepares the body of a script, in the Lua of the server. The body
 // finds the resource's key in KEYS[1], the keys given to Run after it in
@@ -25,7 +23,7 @@ type Script struct{ lua *rueidis.Lua }
 func NewScript(body string) *Script {
 	// On one line with the body's first, so that the server's errors name the
 	// right lines of it.
-	return &Script{rueidis.NewLuaScript("local function body(KEYS, ARGV) " + body + "\nend\n" + guardLua)}
+	return &Script{newScript("local function body(KEYS, ARGV) " + body + "\nend\n" + guardLua)}
 }
 
 // Run runs the script if the claim is not stale, and returns its value: an

@@ -7,8 +7,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/redis/rueidis"
-
 	"github.com/holdfast-locks/holdfast/driver"
 )
 
@@ -37,7 +35,7 @@ type inbox struct {
 	id      string // what others write to
 	channel string // of its own
 	all     string // of all inboxes
-	client  rueidis.Client
+	conn    Conn
 	life    context.Context
 	start   sync.Once
 	wg      sync.WaitGroup // of run
@@ -51,10 +49,10 @@ type inbox struct {
 	hears   bool                        // the last of them is there
 }
 
-func newInbox(client rueidis.Client, keys keyspace, life context.Context) *inbox {
+func newInbox(conn Conn, keys keyspace, life context.Context) *inbox {
 	id := string(driver.NewLeaseID())
 	return &inbox{
-		id: id, channel: keys.inboxes() + id, all: keys.inboxes() + allInboxes, client: client, life: life,
+		id: id, channel: keys.inboxes() + id, all: keys.inboxes() + allInboxes, conn: conn, life: life,
 		doubt:   make(chan struct{}, 1),
 		watches: map[driver.LeaseID]map[*watch]struct{}{},
 		owed:    map[driver.LeaseID]struct{}{},
@@ -100,12 +98,11 @@ func reconnect(life context.Context, session func() (refused bool)) {
 func (i *inbox) session() (refused bool) {
 	// Closed and not given back: nobody else must get a connection that may
 	// still have a subscription.
-	conn, _ := i.client.Dedicate()
-	defer conn.Close()
-	broken := conn.SetPubSubHooks(rueidis.PubSubHooks{OnMessage: i.message})
-	reply := conn.Do(i.life, conn.B().Subscribe().Channel(i.channel, i.all).Build())
-	if err := reply.Error(); err != nil {
-		return reply.NonRedisError() == nil
+	session := i.conn.Dedicate()
+	defer session.Close()
+	broken, err := session.Subscribe(i.life, i.message, i.channel, i.all)
+	if err != nil {
+		return serverSays(err) != ""
 	}
 	i.subscribed()
 	defer i.deaf()
@@ -193,12 +190,12 @@ func (i *inbox) miss(id driver.LeaseID, subscription int) {
 
 // message runs in the connection's reading goroutine and must not block. A
 // message that makes no sense is dropped.
-func (i *inbox) message(m rueidis.PubSubMessage) {
-	if m.Channel == i.all {
-		i.lost(m.Message)
+func (i *inbox) message(channel, message string) {
+	if channel == i.all {
+		i.lost(message)
 		return
 	}
-	id, text, _ := strings.Cut(m.Message, " ")
+	id, text, _ := strings.Cut(message, " ")
 	if ms, ok := strings.CutPrefix(text, "0 "); ok {
 		i.later(driver.LeaseID(id), ms)
 		return

@@ -203,7 +203,7 @@ func TestNoticeIsReplaced(t *testing.T) {
 	i := newInbox(nil, keyspace{}, t.Context())
 	id, other := driver.NewLeaseID(), driver.NewLeaseID()
 	w, twin, stranger := i.add(id), i.add(id), i.add(other)
-	send := func(message string) { i.message(rueidis.PubSubMessage{Message: message}) }
+	send := func(message string) { i.message("", message) }
 	for _, c := range []struct {
 		messages string
 		want     uint64
@@ -250,7 +250,7 @@ func TestOwedMessage(t *testing.T) {
 	wait := func(w waiter) { w.waits(w.watch.id, w.subscription()) }
 	grant := func(w waiter) { w.expect(w.watch.id) }
 	tell := func(token string) func(waiter) {
-		return func(w waiter) { w.message(rueidis.PubSubMessage{Message: string(w.watch.id) + " " + token}) }
+		return func(w waiter) { w.message("", string(w.watch.id)+" "+token) }
 	}
 	for what, c := range map[string]struct {
 		happens []func(waiter)

@@ -14,7 +14,7 @@ import (
 func (f *inspection) parse(name string, reply any) {
 	f.lock.Name = name
 	if text, ok := reply.(string); ok {
-		f.err = serverError(text)
+		f.err = ReplyError(text)
 		return
 	}
 	malformed := errMalformed("inspect", reply)

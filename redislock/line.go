@@ -64,6 +64,9 @@ func (e *silentError) Error() string {
 	return fmt.Sprintf("the connection was silent for %s and was given up", e.silent.Round(time.Millisecond))
 }
 
+// Is makes it ErrGivenUp.
+func (e *silentError) Is(target error) bool { return target == ErrGivenUp }
+
 // Close implements net.Conn.
 func (l *line) Close() error {
 	l.board.remove(l)

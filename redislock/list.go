@@ -7,8 +7,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/redis/rueidis"
-
 	"github.com/holdfast-locks/holdfast/driver"
 )
 
@@ -26,7 +24,7 @@ func (e *Engine) List(ctx context.Context, prefix string) iter.Seq2[driver.Lock,
 			return
 		}
 		seen := map[string]bool{} // SCAN may give a key twice
-		for _, node := range e.client.Nodes() {
+		for _, node := range e.conn.Nodes() {
 			if !e.listNode(ctx, node, prefix, seen, yield) {
 				return
 			}
@@ -36,7 +34,7 @@ func (e *Engine) List(ctx context.Context, prefix string) iter.Seq2[driver.Lock,
 
 // listNode yields the locks whose names are on one node, and reports whether
 // to go on.
-func (e *Engine) listNode(ctx context.Context, node rueidis.Client, prefix string, seen map[string]bool, yield func(driver.Lock, error) bool) bool {
+func (e *Engine) listNode(ctx context.Context, node Sender, prefix string, seen map[string]bool, yield func(driver.Lock, error) bool) bool {
 	for cursor := uint64(0); ; {
 		next, keys, err := e.scan(ctx, node, cursor, e.keys.listPattern(prefix))
 		if err != nil {
@@ -87,13 +85,12 @@ func (e *Engine) listNames(ctx context.Context, names []string, yield func(drive
 }
 
 // scan looks at the next few keys of a node.
-func (e *Engine) scan(ctx context.Context, node rueidis.Client, cursor uint64, pattern string) (next uint64, keys []string, err error) {
+func (e *Engine) scan(ctx context.Context, node Sender, cursor uint64, pattern string) (next uint64, keys []string, err error) {
 	if err := e.enter(ctx, ""); err != nil {
 		return 0, nil, err
 	}
-	reply, err := e.ask(ctx, func() rueidis.RedisResult {
-		return node.Do(ctx, node.B().Scan().Cursor(cursor).Match(pattern).Count(scanStep).Build())
-	})
+	scan := Command{Words: []string{"SCAN", strconv.FormatUint(cursor, 10), "MATCH", pattern, "COUNT", strconv.Itoa(scanStep)}}
+	reply, err := e.ask(ctx, func() (any, error) { return node.Do(ctx, scan) })
 	if err != nil {
 		return 0, nil, err
 	}

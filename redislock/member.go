@@ -7,8 +7,6 @@ import (
 	"iter"
 	"sync"
 
-	"github.com/redis/rueidis"
-
 	"github.com/holdfast-locks/holdfast/driver"
 )
 
@@ -41,7 +39,7 @@ var (
 type Member struct {
 	url string // of OpenMember
 
-	propose, renew, withdraw, admit *rueidis.Lua
+	propose, renew, withdraw, admit *script
 
 	losses driver.Losses // of the engine's, once there is one
 
@@ -86,8 +84,8 @@ func NewMember(e *Engine) *Member {
 }
 
 func newMember() *Member {
-	load := func(script string) *rueidis.Lua {
-		return rueidis.NewLuaScript(valueLua + clockLua + memberLua + script)
+	load := func(text string) *script {
+		return newScript(valueLua, clockLua, memberLua, text)
 	}
 	return &Member{propose: load(proposeLua), renew: load(renewLua), withdraw: load(withdrawLua), admit: load(admitLua)}
 }
@@ -151,7 +149,7 @@ func (m *Member) use(e *Engine) {
 
 // checkMember refuses stores that cannot be a member.
 func (e *Engine) checkMember() error {
-	if e.client.Mode() == rueidis.ClientModeCluster {
+	if e.conn.Mode() == InCluster {
 		return fmt.Errorf("%w member: it is a Redis Cluster, whose masters lose their memory one by one: use servers of their own", driver.ErrInvalid)
 	}
 	return nil

@@ -61,7 +61,7 @@ func parseRenew(reply any, replies []driver.RenewReply) error {
 	for i, item := range items {
 		switch item := item.(type) {
 		case string:
-			replies[i].Err = serverError(item)
+			replies[i].Err = ReplyError(item)
 		case int64:
 			switch {
 			case item > 0:
@@ -95,7 +95,7 @@ func parseWithdraw(reply any) (uint64, error) {
 		// Not one of the definite errors: the lease was ended.
 		return 0, fmt.Errorf("withdrawn, but the server did not remember the cancel: it says %q", refused)
 	case refused != "":
-		return 0, serverError(refused)
+		return 0, ReplyError(refused)
 	case token == 0:
 		return 0, driver.ErrLost
 	}

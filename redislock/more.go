@@ -3,8 +3,6 @@ package redislock
 import (
 	"context"
 	"fmt"
-
-	"github.com/redis/rueidis"
 )
 
 // more is the reply of a script that had no room for all that was to be done:
@@ -15,7 +13,7 @@ const more = int64(-6)
 // execAll runs a script until it has done all that there was to do, and
 // returns the last reply. INVARIANT I7: who is refused was refused when nothing
 // else was left to do.
-func (e *Engine) execAll(ctx context.Context, script *rueidis.Lua, keys, args []string) (any, error) {
+func (e *Engine) execAll(ctx context.Context, script *script, keys, args []string) (any, error) {
 	for {
 		reply, err := e.exec(ctx, script, keys, args)
 		if err != nil || !isMore(reply) {

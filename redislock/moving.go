@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/redis/rueidis"
-
 	"github.com/holdfast-locks/holdfast/driver"
 )
 
@@ -36,8 +34,10 @@ func (e *Engine) extendAlone(ctx context.Context, req driver.ExtendRequest, why 
 func (e *Engine) releaseAlone(ctx context.Context, req driver.ReleaseRequest, why error) error {
 	if req.Cancel {
 		// INVARIANT I5: first, because a copy of the acquire may be under way.
-		tombstone := e.client.B().Set().Key(e.keys.tombstone(req.Name, req.LeaseID)).Value("").Px(driver.TombstoneTTL).Build()
-		if _, err := e.ask(ctx, func() rueidis.RedisResult { return e.client.Do(ctx, tombstone) }); err != nil {
+		remember := Command{
+			Words: []string{"SET"}, Keys: []string{e.keys.tombstone(req.Name, req.LeaseID)}, Args: []string{"", "PX", formatMS(driver.TombstoneTTL)},
+		}
+		if _, err := e.do(ctx, remember); err != nil {
 			return err
 		}
 	}

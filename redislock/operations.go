@@ -5,8 +5,6 @@ import (
 	"strconv"
 	"sync"
 
-	"github.com/redis/rueidis"
-
 	"github.com/holdfast-locks/holdfast/driver"
 )
 
@@ -128,7 +126,7 @@ func (e *Engine) batch(ctx context.Context, n int, name func(int) string, fail f
 
 // Route implements driver.Router: one for each slot of a Redis Cluster.
 func (e *Engine) Route(name string) uint32 {
-	if e.client.Mode() != rueidis.ClientModeCluster {
+	if e.conn.Mode() != InCluster {
 		return 0
 	}
 	return uint32(slot(e.keys.lock(name)))

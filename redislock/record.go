@@ -3,8 +3,6 @@ package redislock
 import (
 	"context"
 
-	"github.com/redis/rueidis"
-
 	"github.com/holdfast-locks/holdfast/driver"
 )
 
@@ -65,9 +63,7 @@ func (e *Engine) Forget(ctx context.Context, name string) (bool, error) {
 	if err := e.enter(ctx, name); err != nil {
 		return false, err
 	}
-	reply, err := e.ask(ctx, func() rueidis.RedisResult {
-		return e.client.Do(ctx, e.client.B().Del().Key(e.keys.record(name)).Build())
-	})
+	reply, err := e.do(ctx, Command{Words: []string{"DEL"}, Keys: []string{e.keys.record(name)}})
 	if err != nil {
 		return false, err
 	}

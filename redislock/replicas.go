@@ -2,13 +2,8 @@ package redislock
 
 import (
 	"context"
-	"crypto/sha1"
-	"encoding/hex"
 	"fmt"
-	"strings"
 	"time"
-
-	"github.com/redis/rueidis"
 
 	"github.com/holdfast-locks/holdfast/driver"
 )
@@ -23,21 +18,21 @@ const waitStep = minPatience / 2
 // tells of the writes of its own connection and blocks it, so the two go over
 // one that nobody else uses meanwhile.
 func (e *Engine) acquireReplicated(ctx context.Context, req driver.AcquireRequest, keys, args []string) (reply any, acked int, err error) {
-	conn, giveBack := e.client.Dedicate()
+	session := e.conn.Dedicate()
 	defer func() {
 		if err == nil {
-			giveBack()
+			session.GiveBack()
 		} else {
-			conn.Close() // something may be under way on it
+			session.Close() // something may be under way on it
 		}
 	}()
 	for reply = more; isMore(reply) && err == nil; {
-		reply, err = e.ask(ctx, func() rueidis.RedisResult { return evalOn(ctx, conn, e.scripts.acquireText, keys, args) })
+		reply, err = e.ask(ctx, func() (any, error) { return e.scripts.acquire.run(ctx, session, keys, args) })
 	}
 	if err != nil || !isGranted(reply) {
 		return reply, 0, err
 	}
-	acked, err = e.wait(ctx, conn, req.Replicas, waitFor(ctx, req.TTL))
+	acked, err = e.wait(ctx, session, req.Replicas, waitFor(ctx, req.TTL))
 	if err != nil {
 		// Not wrapped: the lease is granted, and err may say that nothing was done.
 		return nil, 0, fmt.Errorf("granted, but how many replicas know of it cannot be told: %s", err) //nolint:errorlint // see above
@@ -45,23 +40,18 @@ func (e *Engine) acquireReplicated(ctx context.Context, req driver.AcquireReques
 	return reply, acked, nil
 }
 
-// wait returns how many replicas know of what was written on conn, as soon as
+// wait returns how many replicas know of what was written on session, as soon as
 // there are enough or when the time is over. It asks in small steps: a
 // connection that owes an answer for longer is taken for dead.
-func (e *Engine) wait(ctx context.Context, conn rueidis.DedicatedClient, enough int, limit time.Duration) (int, error) {
+func (e *Engine) wait(ctx context.Context, session Session, enough int, limit time.Duration) (int, error) {
 	for end := time.Now().Add(limit); ; {
 		step := min(waitStep, max(time.Until(end), time.Millisecond))
-		wait := conn.B().Wait().Numreplicas(int64(enough)).Timeout(step.Milliseconds()).Build()
-		answer, err := e.ask(ctx, func() rueidis.RedisResult { return conn.Do(ctx, wait) })
+		acked, err := e.ask(ctx, func() (any, error) { return session.Wait(ctx, enough, step) })
 		if err != nil {
 			return 0, err
 		}
-		n, ok := answer.(int64)
-		if !ok {
-			return 0, errMalformed("wait", answer)
-		}
-		if int(n) >= enough || !time.Now().Before(end) {
-			return int(n), nil
+		if n := acked.(int); n >= enough || !time.Now().Before(end) {
+			return n, nil
 		}
 	}
 }
@@ -79,15 +69,4 @@ func waitFor(ctx context.Context, ttl time.Duration) time.Duration {
 func isGranted(reply any) bool {
 	items, _ := reply.([]any)
 	return len(items) == 2 && items[0] == int64(1)
-}
-
-// evalOn runs a script on one connection: by its hash, and in full if the
-// server does not know that.
-func evalOn(ctx context.Context, conn rueidis.DedicatedClient, script string, keys, args []string) rueidis.RedisResult {
-	sum := sha1.Sum([]byte(script)) //nolint:gosec // what Redis calls scripts by
-	r := conn.Do(ctx, conn.B().Evalsha().Sha1(hex.EncodeToString(sum[:])).Numkeys(int64(len(keys))).Key(keys...).Arg(args...).Build())
-	if redisErr, ok := rueidis.IsRedisErr(r.Error()); ok && strings.HasPrefix(redisErr.Error(), "NOSCRIPT") {
-		r = conn.Do(ctx, conn.B().Eval().Script(script).Numkeys(int64(len(keys))).Key(keys...).Arg(args...).Build())
-	}
-	return r
 }

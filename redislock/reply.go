@@ -97,7 +97,7 @@ func parseAcquireAll(reply any, reqs []driver.AcquireRequest) (driver.AllReply, 
 // parseRefresh reads what refresh.lua says of one place.
 func parseRefresh(reply any) (answer driver.RefreshReply) {
 	if text, ok := reply.(string); ok {
-		answer.Err = serverError(text)
+		answer.Err = ReplyError(text)
 		return answer
 	}
 	if list, ok := reply.([]any); ok && len(list) == 1 && list[0] == int64(-5) {
@@ -135,7 +135,7 @@ func expiresIn(ms int64) time.Duration {
 func parseExtend(reply any) error {
 	switch reply := reply.(type) {
 	case string:
-		return serverError(reply)
+		return ReplyError(reply)
 	case int64:
 		switch reply {
 		case 1:
@@ -176,7 +176,7 @@ func (r *released) err() error {
 		// Not one of the definite errors: the lease was ended.
 		return fmt.Errorf("released, but the server did not remember the cancel: it says %q", r.refused)
 	case r.refused != "":
-		return serverError(r.refused)
+		return ReplyError(r.refused)
 	case !r.ended:
 		return driver.ErrLost
 	}

@@ -3,9 +3,6 @@ package redislock
 import (
 	_ "embed"
 	"fmt"
-	"strings"
-
-	"github.com/redis/rueidis"
 )
 
 var (
@@ -66,55 +63,46 @@ var (
 )
 
 // scripts are the engine's operations on the store; each is one atomic step
-// and one round trip. They are sent by their hash, and in full only when the
-// server answers that it does not know the hash, which it does before it runs
-// anything.
+// and one round trip.
 type scripts struct {
-	acquire, acquireAll, extend, refresh, release, downgrade, complete, recall, inspect, inspectRest, extendAlone, releaseAlone *rueidis.Lua
+	acquire, acquireAll, extend, refresh, release, downgrade, complete, recall, inspect, inspectRest, extendAlone, releaseAlone *script
 
-	breakLeases, breaks *rueidis.Lua
+	breakLeases, breaks *script
 
-	deposit, redeem, peek, revoke *rueidis.Lua // one-time tokens
-
-	acquireText string // of acquire
+	deposit, redeem, peek, revoke *script // one-time tokens
 }
 
 // foreign says that clients which are not holdfast may want the same locks.
 func newScripts(foreign bool) scripts {
-	// Not the Retryable kind: the client must not send a request twice on its
-	// own, because the holder's deadline counts from the first sending.
-	load := func(parts ...string) *rueidis.Lua { return rueidis.NewLuaScript(strings.Join(parts, "")) }
 	serveLua := fmt.Sprintf("local FOREIGN = %t\n", foreign) + yieldLua + serveLua
-	acquire := strings.Join([]string{valueLua, clockLua, stateLua, queueLua, serveLua, requestLua, acquireLua}, "")
 	return scripts{
-		acquire:     load(acquire),
-		acquireText: acquire,
-		acquireAll:  load(valueLua, clockLua, stateLua, queueLua, serveLua, requestLua, acquireAllLua),
-		extend:      load(valueLua, clockLua, stateLua, extendLua),
-		refresh:     load(valueLua, clockLua, stateLua, queueLua, serveLua, refreshLua),
-		release:     load(valueLua, clockLua, stateLua, queueLua, serveLua, finishLua, releaseLua),
-		downgrade:   load(valueLua, clockLua, stateLua, queueLua, serveLua, downgradeLua),
-		complete:    load(valueLua, clockLua, stateLua, queueLua, serveLua, finishLua, completeLua),
-		breakLeases: load(valueLua, clockLua, stateLua, queueLua, serveLua, finishLua, breakLua),
-		breaks:      load(clockLua, breaksLua),
-		recall:      load(recallLua),
-		inspect:     load(inspectLua),
-		inspectRest: load(inspectRestLua),
+		acquire:     newScript(valueLua, clockLua, stateLua, queueLua, serveLua, requestLua, acquireLua),
+		acquireAll:  newScript(valueLua, clockLua, stateLua, queueLua, serveLua, requestLua, acquireAllLua),
+		extend:      newScript(valueLua, clockLua, stateLua, extendLua),
+		refresh:     newScript(valueLua, clockLua, stateLua, queueLua, serveLua, refreshLua),
+		release:     newScript(valueLua, clockLua, stateLua, queueLua, serveLua, finishLua, releaseLua),
+		downgrade:   newScript(valueLua, clockLua, stateLua, queueLua, serveLua, downgradeLua),
+		complete:    newScript(valueLua, clockLua, stateLua, queueLua, serveLua, finishLua, completeLua),
+		breakLeases: newScript(valueLua, clockLua, stateLua, queueLua, serveLua, finishLua, breakLua),
+		breaks:      newScript(clockLua, breaksLua),
+		recall:      newScript(recallLua),
+		inspect:     newScript(inspectLua),
+		inspectRest: newScript(inspectRestLua),
 
-		extendAlone:  load(valueLua, extendAloneLua),
-		releaseAlone: load(valueLua, releaseAloneLua),
+		extendAlone:  newScript(valueLua, extendAloneLua),
+		releaseAlone: newScript(valueLua, releaseAloneLua),
 
-		deposit: load(vaultLua, depositLua),
-		redeem:  load(vaultLua, redeemLua),
-		peek:    load(vaultLua, peekLua),
-		revoke:  load(vaultLua, revokeLua),
+		deposit: newScript(vaultLua, depositLua),
+		redeem:  newScript(vaultLua, redeemLua),
+		peek:    newScript(vaultLua, peekLua),
+		revoke:  newScript(vaultLua, revokeLua),
 	}
 }
 
 // mayRepeat reports whether a script answers a repeat as it did the first time
 // (INVARIANT I6), so that the engine may send it again on a new connection. Of
 // a script that ends something, the repeat would say that it is not there.
-func (s *scripts) mayRepeat(script *rueidis.Lua) bool {
+func (s *scripts) mayRepeat(script *script) bool {
 	switch script {
 	case s.acquire, s.acquireAll, s.extend, s.refresh, s.breakLeases, s.breaks, s.recall, s.inspect, s.inspectRest, s.peek:
 		return true

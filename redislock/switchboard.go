@@ -10,6 +10,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/holdfast-locks/holdfast/driver"
 )
 
 const (
@@ -78,7 +80,7 @@ func (b *switchboard) dial(_ context.Context, addr string, d *net.Dialer, config
 	defer b.mu.Unlock()
 	if b.closed {
 		_ = conn.Close()
-		return nil, &dialError{errClosing}
+		return nil, &dialError{driver.ErrClosed}
 	}
 	b.lines[l], l.hurried = struct{}{}, b.hurriedLocked(addr)
 	return l, nil

@@ -52,8 +52,7 @@ func Open(ctx context.Context, rawURL string) (*Engine, error) {
 		end()
 		return nil, openError(ctx, err)
 	}
-	e := newEngine(client, set, life, end)
-	e.board = board
+	e := newEngine(newConn(client, board), set, life, end)
 	e.tellDeletions(opts.ClientTrackingOptions != nil)
 	return e, nil
 }

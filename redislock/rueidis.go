@@ -1,0 +1,148 @@
+package redislock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"github.com/holdfast-locks/holdfast/driver"
+)
+
+// A conn is a client of rueidis behind Conn.
+type conn struct {
+	sender
+	client rueidis.Client
+	board  *switchboard // made the client's connections; nil if the client is the caller's
+}
+
+func newConn(client rueidis.Client, board *switchboard) *conn {
+	return &conn{sender{client}, client, board}
+}
+
+func (c *conn) Dedicate() Session {
+	client, giveBack := c.client.Dedicate()
+	return &session{sender{client}, client, giveBack}
+}
+
+func (c *conn) Nodes() map[string]Conn {
+	nodes := map[string]Conn{}
+	for addr, node := range c.client.Nodes() {
+		nodes[addr] = newConn(node, nil)
+	}
+	return nodes
+}
+
+func (c *conn) Mode() Mode {
+	switch c.client.Mode() {
+	case rueidis.ClientModeCluster:
+		return InCluster
+	case rueidis.ClientModeSentinel:
+		return BySentinel
+	}
+	return OneServer
+}
+
+func (c *conn) Close() {
+	if c.board != nil {
+		c.board.close()
+		c.client.Close() // without its connections it has nobody to say goodbye to
+	}
+}
+
+// A sender sends over what all share or over one connection.
+type sender struct{ client rueidis.CoreClient }
+
+func (s sender) EvalSHA(ctx context.Context, sha string, keys, args []string) (any, error) {
+	command := s.client.B().Evalsha().Sha1(sha).Numkeys(int64(len(keys))).Key(keys...).Arg(args...).Build()
+	return decode(s.client.Do(ctx, command))
+}
+
+func (s sender) Do(ctx context.Context, c Command) (any, error) {
+	return decode(s.client.Do(ctx, s.client.B().Arbitrary(c.Words...).Keys(c.Keys...).Args(c.Args...).Build()))
+}
+
+// A session is one connection of rueidis behind Session.
+type session struct {
+	sender
+	client   rueidis.DedicatedClient
+	giveBack func()
+}
+
+func (s *session) Subscribe(ctx context.Context, told func(channel, message string), channels ...string) (<-chan error, error) {
+	broken := s.client.SetPubSubHooks(rueidis.PubSubHooks{
+		OnMessage: func(m rueidis.PubSubMessage) { told(m.Channel, m.Message) },
+	})
+	return broken, clientError(s.client.Do(ctx, s.client.B().Subscribe().Channel(channels...).Build()).Error())
+}
+
+func (s *session) Track(ctx context.Context, changed func(keys []string)) (<-chan error, error) {
+	broken := s.client.SetOnInvalidations(func(messages []rueidis.RedisMessage) {
+		if messages == nil {
+			changed(nil)
+			return
+		}
+		keys := make([]string, 0, len(messages))
+		for _, m := range messages {
+			if key, err := m.ToString(); err == nil {
+				keys = append(keys, key)
+			}
+		}
+		changed(keys)
+	})
+	return broken, clientError(s.client.Do(ctx, s.client.B().ClientTracking().On().Build()).Error())
+}
+
+func (s *session) Wait(ctx context.Context, enough int, limit time.Duration) (int, error) {
+	command := s.client.B().Wait().Numreplicas(int64(enough)).Timeout(limit.Milliseconds()).Build()
+	reply, err := decode(s.client.Do(ctx, command))
+	if err != nil {
+		return 0, err
+	}
+	n, ok := reply.(int64)
+	if !ok {
+		return 0, errMalformed("wait", reply)
+	}
+	return int(n), nil
+}
+
+func (s *session) GiveBack() { s.giveBack() }
+func (s *session) Close()    { s.client.Close() }
+
+// decode returns the reply of the server, or its error as ours.
+func decode(r rueidis.RedisResult) (any, error) {
+	message, err := r.ToMessage()
+	if err != nil {
+		if rueidis.IsRedisNil(err) {
+			return nil, nil
+		}
+		return nil, clientError(err)
+	}
+	reply, err := message.ToAny()
+	return reply, clientError(err)
+}
+
+// A dialError is the failure to connect: nothing was sent.
+type dialError struct{ err error }
+
+func (e *dialError) Error() string { return e.err.Error() }
+func (e *dialError) Unwrap() error { return e.err }
+
+// clientError turns an error of the client into one that Conn describes.
+func clientError(err error) error {
+	if err == nil {
+		return nil
+	}
+	if redisErr, ok := rueidis.IsRedisErr(err); ok {
+		return ReplyError(redisErr.Error())
+	}
+	var dial *dialError
+	var op *net.OpError
+	if errors.As(err, &dial) || errors.As(err, &op) && op.Op == "dial" {
+		return fmt.Errorf("%w: cannot connect: %w", driver.ErrUnavailable, err)
+	}
+	return fmt.Errorf("no answer from the server: %w", err)
+}
