@@ -20,7 +20,7 @@ func lineMutants() []Mutant {
 		{
 			Name: "redis-release-stays-unknown", File: "redislock/again.go",
 			Breaks:  "A release whose connection was given up is not sent again on the new one.",
-			Old:     "if !wasGivenUp(err) || ctx.Err() != nil {",
+			Old:     "if !errors.Is(err, ErrGivenUp) || ctx.Err() != nil {",
 			New:     "if true {",
 			FoundBy: []Finder{{"systest", "TestHalfOpenConnectionsLoseNoLease"}, {"redislock", "TestUnknownStaysUnknown"}},
 		},
@@ -53,9 +53,9 @@ func lineMutants() []Mutant {
 			FoundBy: []Finder{{"redislock", "TestRedirectionsAreBounded"}},
 		},
 		{
-			Name: "redis-close-says-goodbye", File: "redislock/engine.go",
+			Name: "redis-close-says-goodbye", File: "redislock/rueidis.go",
 			Breaks:  "Close asks each server once more, and waits for its answer.",
-			Old:     "\t\te.board.close()\n",
+			Old:     "\t\tc.board.close()\n",
 			New:     "",
 			FoundBy: []Finder{{"redislock", "TestRoundTripsOfAShortLife"}},
 		},
