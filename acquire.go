@@ -97,7 +97,7 @@ func (c *Client) newAcquisition(ctx context.Context, name string, opts *AcquireO
 		Name: name, LeaseID: driver.NewLeaseID(), Mode: o.Mode, Limit: o.Limit, Permits: o.Permits,
 		TTL: o.TTL + o.LockDelay, Holder: holder, MinToken: o.MinToken, Replicas: o.Replicas,
 	}
-	capable := c.engine.Capabilities()
+	capable := c.features.Capabilities
 	if err := driver.CheckTTL(capable, "MinHold", o.MinHold); err != nil {
 		return nil, err
 	}

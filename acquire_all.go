@@ -102,8 +102,8 @@ func (c *Client) newAllAcquisition(ctx context.Context, names []string, opts *Ac
 // atOnce tries to take all locks in one step. Unless it is done, they have to
 // be taken one by one.
 func (g *allAcquisition) atOnce(ctx context.Context, wait bool) (done bool, err error) {
-	engine, ok := g.client.engine.(driver.AllAcquirer)
-	if !ok || len(g.all) == 1 || g.opts.Replicas > 0 {
+	engine := g.client.features.AllAcquirer
+	if engine == nil || len(g.all) == 1 || g.opts.Replicas > 0 {
 		return false, nil
 	}
 	if g.client.isClosed() {

@@ -15,10 +15,9 @@ import (
 	"github.com/holdfast-locks/holdfast/driver"
 )
 
-// An oneByOne engine has everything but AcquireAll.
-type oneByOne struct {
-	driver.Engine
-	driver.Queuer
+// oneByOne returns an engine that has everything but AcquireAll.
+func oneByOne(engine *faulty) driver.Engine {
+	return driver.Forward{Engine: engine, Without: driver.Capabilities{AcquireAll: true}}
 }
 
 // A split engine has the method, but never these names in one place.
@@ -30,7 +29,7 @@ func (split) AcquireAll(context.Context, []driver.AcquireRequest) (driver.AllRep
 
 // allAcquirers are the ways in which an engine can be asked for several locks.
 func allAcquirers(engine *faulty) map[string]driver.Engine {
-	return map[string]driver.Engine{"at once": engine, "one by one": oneByOne{engine, engine}, "split": split{engine}}
+	return map[string]driver.Engine{"at once": engine, "one by one": oneByOne(engine), "split": split{engine}}
 }
 
 // eachAllAcquirer runs test with each.

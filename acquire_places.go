@@ -37,7 +37,6 @@ const (
 // way.
 type usher struct {
 	client *Client
-	queuer driver.Queuer // nil if the engine has no queue
 
 	mu    sync.Mutex // guards the rest, and the slot and sent of every place
 	table timetable[*place]
@@ -73,9 +72,6 @@ type refresh struct {
 
 func (u *usher) init(c *Client) {
 	u.client = c
-	if c.engine.Capabilities().Queue {
-		u.queuer, _ = c.engine.(driver.Queuer)
-	}
 	u.timer = time.AfterFunc(time.Hour, u.tick)
 	u.timer.Stop()
 }
@@ -137,7 +133,7 @@ func (u *usher) armLocked() {
 
 // tick runs on the timer's goroutine when the first place is due.
 func (u *usher) tick() {
-	for _, batch := range batches(u.client.engine, u.due(time.Now()), (*place).name) {
+	for _, batch := range batches(u.client.features.Router, u.due(time.Now()), (*place).name) {
 		u.client.spawn(func(ctx context.Context) { u.refresh(ctx, batch) })
 	}
 }
@@ -180,7 +176,7 @@ func (u *usher) refresh(ctx context.Context, batch []*place) {
 	}
 	// INVARIANT I3: the clock starts before the first byte is written.
 	sent := u.client.now()
-	replies := u.queuer.Refresh(ctx, reqs)
+	replies := u.client.features.Queuer.Refresh(ctx, reqs)
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	for i, p := range batch {

@@ -35,7 +35,7 @@ type waiter struct {
 // ask makes the request one for a place, if the engine has a queue. The watch
 // comes first, so that no news is missed.
 func (w *waiter) ask() {
-	queuer := w.client.usher.queuer
+	queuer := w.client.features.Queuer
 	if queuer == nil {
 		return
 	}

@@ -4,9 +4,9 @@ import "github.com/holdfast-locks/holdfast/driver"
 
 // batches divides items into those that may go to the engine in one request:
 // of one route, and at most MaxBatch. INVARIANT I9: what hangs delays no other.
-func batches[T any](engine driver.Engine, items []T, name func(T) string) [][]T {
-	router, ok := engine.(driver.Router)
-	if !ok {
+// Without a router there is one route.
+func batches[T any](router driver.Router, items []T, name func(T) string) [][]T {
+	if router == nil {
 		return chunks(nil, items)
 	}
 	var routes []uint32 // in the order of their first items

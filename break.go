@@ -65,8 +65,7 @@ func (c *Client) breakLock(ctx context.Context, name string, o BreakOptions) ([]
 	if o.Token > driver.MaxToken {
 		return nil, fmt.Errorf("%w token %d: no lease can have it", ErrInvalid, o.Token)
 	}
-	breaker, ok := c.breaker()
-	if !ok {
+	if c.features.Breaker == nil {
 		return nil, fmt.Errorf("breaking locks is %w", ErrUnsupported)
 	}
 	if o.Token == 0 {
@@ -80,7 +79,7 @@ func (c *Client) breakLock(ctx context.Context, name string, o BreakOptions) ([]
 	}
 	var broken []Broken
 	err := c.untilAnswered(ctx, func(ctx context.Context) (err error) {
-		broken, err = breaker.Break(ctx, req)
+		broken, err = c.features.Breaker.Break(ctx, req)
 		return err
 	})
 	return broken, err
@@ -112,22 +111,14 @@ func (c *Client) Breaks(ctx context.Context, name string) ([]Broken, error) {
 	if err := driver.CheckName(name); err != nil {
 		return nil, opError("breaks of", name, err)
 	}
-	breaker, ok := c.breaker()
-	if !ok {
+	if c.features.Breaker == nil {
 		return nil, opError("breaks of", name, fmt.Errorf("breaking locks is %w", ErrUnsupported))
 	}
 	ctx, cancel := c.requestContext(ctx)
 	defer cancel()
-	broken, err := breaker.Breaks(ctx, name)
+	broken, err := c.features.Breaker.Breaks(ctx, name)
 	if err != nil {
 		return nil, opError("breaks of", name, harmless(ctx, err))
 	}
 	return broken, nil
-}
-
-// breaker returns the engine if it can break locks. INVARIANT I12: the flag
-// decides, since a wrapper may have methods that what is behind it lacks.
-func (c *Client) breaker() (driver.Breaker, bool) {
-	breaker, ok := c.engine.(driver.Breaker)
-	return breaker, ok && c.engine.Capabilities().Break
 }

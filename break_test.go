@@ -208,7 +208,9 @@ func TestBreakSaysWhoByDefault(t *testing.T) {
 // TestBreakNeedsEngine: the flag decides, whatever methods a wrapper has.
 func TestBreakNeedsEngine(t *testing.T) {
 	store := memlock.New()
-	for what, engine := range map[string]driver.Engine{"no flag": &unable{newFaultyOn(store)}, "no methods": struct{ driver.Engine }{store}} {
+	for what, engine := range map[string]driver.Engine{
+		"no flag": &unable{newFaultyOn(store)}, "switched off": driver.Forward{Engine: store, Without: driver.Capabilities{Break: true}},
+	} {
 		c := newClient(t, engine, nil)
 		l := mustAcquire(t, c, "a", nil)
 		if _, err := c.Break(t.Context(), "a", nil); !errors.Is(err, holdfast.ErrUnsupported) {

@@ -14,6 +14,7 @@ import (
 // its leases are kept alive together, in batches.
 type Client struct {
 	engine    driver.Engine
+	features  driver.Features // of the engine
 	opts      Options
 	observed  bool // there is an Observer
 	bootClock func() time.Duration
@@ -34,31 +35,37 @@ type Client struct {
 }
 
 // New returns a client of the store that engine is open on. It sends nothing.
-// It returns an error that wraps ErrInvalid if an option is out of range. The
-// caller must Close the client, and the engine after it.
+// It returns an error that wraps ErrInvalid if an option is out of range, or if
+// the engine lacks methods that its capabilities promise, as a wrapper does that
+// embeds only driver.Engine: it should embed driver.Forward. The caller must
+// Close the client, and the engine after it.
 func New(engine driver.Engine, opts *Options) (*Client, error) {
 	o := opts.withDefaults()
 	if err := o.check(); err != nil {
 		return nil, fmt.Errorf("holdfast: new client: %w", err)
 	}
+	features, err := driver.FeaturesOf(engine)
+	if err != nil {
+		return nil, fmt.Errorf("holdfast: new client: %w", err)
+	}
 	background, abandon := context.WithCancel(context.Background())
 	c := &Client{
-		engine: engine, opts: o, observed: opts != nil && opts.Observer != nil, bootClock: systemBootClock(),
+		engine: engine, features: features, opts: o, observed: opts != nil && opts.Observer != nil, bootClock: systemBootClock(),
 		background: background, abandon: abandon,
 		closing: make(chan struct{}), idle: make(chan struct{}),
 	}
 	c.keeper.init(c)
 	c.usher.init(c)
-	if c.usher.queuer == nil {
+	if features.Queuer == nil {
 		c.turns = newTurns()
 	}
 	c.deafen = c.hear()
 	return c, nil
 }
 
-// Engine returns the engine that New was given, for packages that use more of
-// it than locks. What they do with it, the client does not see.
-func (c *Client) Engine() driver.Engine { return c.engine }
+// Features returns what the engine that New was given can do, for packages that
+// use more of it than locks. What they do with it, the client does not see.
+func (c *Client) Features() driver.Features { return c.features }
 
 // Close releases every lease that is still held and waits until all releases
 // and the clean-ups of abandoned requests are done, or until ctx's deadline; it

@@ -172,7 +172,7 @@ func TestInspectAndList(t *testing.T) {
 	if _, err := c.Inspect(t.Context(), ""); !errors.Is(err, holdfast.ErrInvalid) {
 		t.Errorf("empty name: %v", err)
 	}
-	for _, err := range newClient(t, struct{ driver.Engine }{engine}, nil).List(t.Context(), "") {
+	for _, err := range newClient(t, driver.Forward{Engine: engine, Without: driver.Capabilities{List: true}}, nil).List(t.Context(), "") {
 		wantErr(t, err, holdfast.ErrUnsupported)
 	}
 }

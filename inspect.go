@@ -39,9 +39,9 @@ func (c *Client) Inspect(ctx context.Context, name string) (Lock, error) {
 // holds, in no particular order. An error ends the sequence; it wraps
 // ErrUnsupported if the engine cannot list.
 func (c *Client) List(ctx context.Context, prefix string) iter.Seq2[Lock, error] {
-	lister, ok := c.engine.(driver.Lister)
+	lister := c.features.Lister
 	return func(yield func(Lock, error) bool) {
-		if !ok {
+		if lister == nil {
 			yield(Lock{}, opError("list", prefix, fmt.Errorf("listing is %w", ErrUnsupported)))
 			return
 		}

@@ -24,11 +24,11 @@ func (l *Lease) Downgrade(ctx context.Context) error {
 }
 
 func (l *Lease) downgrade(ctx context.Context) error {
-	engine, ok := l.client.engine.(driver.Downgrader)
+	engine := l.client.features.Downgrader
 	switch {
 	case l.Mode() == Semaphore:
 		return fmt.Errorf("%w lease: a semaphore has no exclusive one", ErrInvalid)
-	case !ok || !l.client.engine.Capabilities().Shared:
+	case engine == nil:
 		return fmt.Errorf("shared mode is %w", ErrUnsupported)
 	case !l.Valid():
 		return l.lostError()

@@ -33,7 +33,7 @@ func (l *Lease) checkExtend(ttl time.Duration) error {
 	if err := checkTTL("ttl with LockDelay", ttl+l.opts.LockDelay); err != nil {
 		return err
 	}
-	return driver.CheckTTL(l.client.engine.Capabilities(), "ttl with LockDelay", ttl+l.opts.LockDelay)
+	return driver.CheckTTL(l.client.features.Capabilities, "ttl with LockDelay", ttl+l.opts.LockDelay)
 }
 
 // ExtendBy pushes Deadline out by d, which may be called between the steps of
@@ -171,7 +171,7 @@ func extendAll(ctx context.Context, leases []*Lease, ttl time.Duration) error {
 	var mu sync.Mutex // guards failed
 	failed := map[*Lease]error{}
 	var wg sync.WaitGroup // one goroutine per batch
-	for _, batch := range batches(client.engine, all, renewal.name) {
+	for _, batch := range batches(client.features.Router, all, renewal.name) {
 		wg.Go(func() {
 			errs, reports := client.sendRenewals(ctx, now, batch)
 			client.tell(reports)

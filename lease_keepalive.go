@@ -102,7 +102,7 @@ func (k *keeper) tick() {
 		reports = append(reports, l.drop(l.expiredCause()))
 	}
 	k.client.tell(reports)
-	for _, batch := range batches(k.client.engine, renewals, renewal.name) {
+	for _, batch := range batches(k.client.features.Router, renewals, renewal.name) {
 		k.client.spawn(func(ctx context.Context) { k.renew(ctx, batch) })
 	}
 }

@@ -87,11 +87,10 @@ func isLost(err error) bool { return errors.Is(err, ErrLost) }
 // hear makes the client hear of losses that the engine is told of. It returns
 // how to stop.
 func (c *Client) hear() (stop func()) {
-	teller, ok := c.engine.(driver.LossTeller)
-	if !ok || !c.engine.Capabilities().Losses {
+	if c.features.LossTeller == nil {
 		return func() {}
 	}
-	return teller.OnLoss(c.told)
+	return c.features.LossTeller.OnLoss(c.told)
 }
 
 // told is called by the engine for each message about a loss, of anybody's
@@ -152,11 +151,11 @@ type inquiry struct {
 
 // cause returns why l, which the store says is not live, was lost.
 func (q *inquiry) cause(ctx context.Context, l *Lease) error {
-	breaker, ok := q.client.breaker()
+	breaker := q.client.features.Breaker
 	if q.asked == 0 {
 		q.end = time.Now().Add(inquiryLimit)
 	}
-	if q.asked++; !ok || q.asked > inquiryMost {
+	if q.asked++; breaker == nil || q.asked > inquiryMost {
 		return errTakenAway
 	}
 	ctx, cancel := context.WithDeadline(ctx, q.end)

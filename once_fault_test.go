@@ -31,13 +31,10 @@ func (l ledger) Forget(ctx context.Context, name string) (found bool, err error)
 	return found, err
 }
 
-// An unqueued is an engine that keeps records but has no queue.
-type unqueued struct {
-	driver.Engine
-	driver.Recorder
+// unqueued returns an engine that keeps records but has no queue.
+func unqueued(engine driver.Engine) driver.Engine {
+	return driver.Forward{Engine: engine, Without: driver.Capabilities{Queue: true}}
 }
-
-func (unqueued) Capabilities() driver.Capabilities { return driver.Capabilities{} }
 
 // A job is do-once work. It counts its runs.
 type job struct {

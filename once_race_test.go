@@ -82,7 +82,7 @@ func TestOnceRaceWithoutWaiting(t *testing.T) {
 func TestOnceRaceWaiting(t *testing.T) {
 	engines := map[string]func() driver.Engine{
 		"queue":    func() driver.Engine { return newFaulty() },
-		"no queue": func() driver.Engine { e := memlock.New(); return unqueued{e, e} },
+		"no queue": func() driver.Engine { return unqueued(memlock.New()) },
 		"no messages": func() driver.Engine {
 			e := newFaulty()
 			e.deaf = true

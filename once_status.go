@@ -80,9 +80,8 @@ func (c *Client) recorder(key string) (driver.Recorder, error) {
 	if err := driver.CheckName(key); err != nil {
 		return nil, err
 	}
-	recorder, ok := c.engine.(driver.Recorder)
-	if !ok {
+	if c.features.Recorder == nil {
 		return nil, fmt.Errorf("do-once work is %w", ErrUnsupported)
 	}
-	return recorder, nil
+	return c.features.Recorder, nil
 }

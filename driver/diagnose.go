@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// A Diagnoser is an engine that can tell whether its store is fit for locks.
+// A Diagnoser is an engine with Capabilities.Diagnose: it can tell whether its
+// store is fit for locks.
 type Diagnoser interface {
 	// Diagnose looks at the store, and tries locks under a random name, of
 	// which it removes all traces that it may remove. It must not touch any

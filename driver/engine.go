@@ -70,7 +70,7 @@ type Engine interface {
 
 	// Capabilities says which requests the engine supports. The answer must
 	// not change, and a request outside it must fail with ErrUnsupported
-	// without asking the store.
+	// without asking the store, even if its context has ended.
 	Capabilities() Capabilities
 
 	// Close frees the engine's connections and ends its goroutines. It must
@@ -106,8 +106,8 @@ type AcquireRequest struct {
 	Replicas int
 
 	// Once asks not to be granted a name that has a record: the answer must
-	// then be Recorded, with the record, and no place. Only for engines that
-	// implement Recorder.
+	// then be Recorded, with the record, and no place. Only for engines with
+	// Capabilities.Records.
 	Once bool
 
 	// Queue asks for a place in the queue when the answer is Held. The place
@@ -226,14 +226,23 @@ func (m Mode) String() string {
 	return "Mode(" + strconv.Itoa(int(m)) + ")"
 }
 
-// Capabilities says what an engine supports beyond exclusive locks.
+// Capabilities says what an engine supports beyond exclusive locks. The flags
+// decide and the optional interfaces only carry: an engine must implement those
+// of its flags, and one that it implements without the flag is not used. See
+// FeaturesOf.
 type Capabilities struct {
-	Shared    bool // Mode Shared; the engine implements Downgrader
-	Semaphore bool // Mode Semaphore
-	Queue     bool // AcquireRequest.Queue; the engine implements Queuer
-	Replicas  bool // AcquireRequest.Replicas
-	Break     bool // the engine implements Breaker
-	Losses    bool // the engine implements LossTeller
+	Shared     bool // Mode Shared; the engine implements Downgrader
+	Semaphore  bool // Mode Semaphore
+	Queue      bool // AcquireRequest.Queue; the engine implements Queuer
+	Replicas   bool // AcquireRequest.Replicas
+	Break      bool // the engine implements Breaker
+	Losses     bool // the engine implements LossTeller
+	AcquireAll bool // the engine implements AllAcquirer
+	Records    bool // AcquireRequest.Once; the engine implements Recorder
+	OneTime    bool // the engine implements Vault
+	List       bool // the engine implements Lister
+	Routes     bool // the engine implements Router
+	Diagnose   bool // the engine implements Diagnoser
 
 	// MaxTTL is the longest TTL of a lease. Acquire and Extend must refuse a
 	// longer one with ErrInvalid, without asking the store. Zero: 30 days.

@@ -101,7 +101,8 @@ type DowngradeRequest struct {
 	LeaseID LeaseID
 }
 
-// A AllAcquirer is an engine that can take several locks in one step.
+// An AllAcquirer is an engine with Capabilities.AcquireAll: it can take several
+// locks in one step.
 type AllAcquirer interface {
 	// AcquireAll makes one attempt to take all locks: it must record all the
 	// leases, as Acquire would each, or none. The names are guaranteed to
@@ -111,7 +112,7 @@ type AllAcquirer interface {
 	AcquireAll(ctx context.Context, reqs []AcquireRequest) (AllReply, error)
 }
 
-// A AllReply is the answer to AcquireAll.
+// An AllReply is the answer to AcquireAll.
 type AllReply struct {
 	Outcome Outcome  // Granted, or what stopped the first request that could not be granted
 	Tokens  []uint64 // if Granted, in the order of the requests
@@ -119,8 +120,8 @@ type AllReply struct {
 	Blocker          // if Held
 }
 
-// A Recorder is an engine that can keep a record beside a lock: what came of
-// work that is to be done once.
+// A Recorder is an engine with Capabilities.Records: it can keep a record beside
+// a lock, of what came of work that is to be done once.
 type Recorder interface {
 	// Complete stores the record of a name for the time of Retention and ends
 	// the lease, in one step. It must return ErrLost, and change nothing, if
@@ -157,7 +158,7 @@ type Record struct {
 // MaxRecord is the greatest length of a record in bytes: 16 MiB and a header.
 const MaxRecord = 16<<20 + 4096
 
-// A Lister is an engine that can list the names it knows.
+// A Lister is an engine with Capabilities.List: it can list the names it knows.
 type Lister interface {
 	// List yields the locks whose names begin with prefix and that have a
 	// holder or a place, in no particular order, each at most once. It must
@@ -166,8 +167,8 @@ type Lister interface {
 	List(ctx context.Context, prefix string) iter.Seq2[Lock, error]
 }
 
-// A Router is an engine whose store is made of parts that can fail one by one,
-// such as the nodes of a Redis Cluster.
+// A Router is an engine with Capabilities.Routes: its store is made of parts that
+// can fail one by one, such as the nodes of a Redis Cluster.
 type Router interface {
 	// Route returns the same number for names that one request may treat
 	// together. A batch of Extend or Refresh is guaranteed to have names of one

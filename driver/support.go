@@ -18,6 +18,8 @@ func CheckSupport(c Capabilities, req AcquireRequest) error {
 		return fmt.Errorf("queueing is %w", ErrUnsupported)
 	case req.Replicas > 0 && !c.Replicas:
 		return fmt.Errorf("waiting for replicas is %w", ErrUnsupported)
+	case req.Once && !c.Records:
+		return fmt.Errorf("do-once work is %w", ErrUnsupported)
 	}
 	return CheckTTL(c, "TTL", req.TTL)
 }

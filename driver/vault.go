@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// A Vault is an engine that can keep one-time tokens: payloads that are handed
-// out once. It knows each by a digest of its secret and never sees the secret
-// itself.
+// A Vault is an engine with Capabilities.OneTime: it can keep one-time tokens,
+// payloads that are handed out once. It knows each by a digest of its secret and
+// never sees the secret itself.
 //
 // # The life of a token
 //

@@ -72,10 +72,7 @@ func acquireAllRequirements() []Requirement {
 	}}
 }
 
-func canAcquireAll(t *T) bool {
-	_, ok := t.Engine.(driver.AllAcquirer)
-	return ok
-}
+func canAcquireAll(t *T) bool { return t.Features.AllAcquirer != nil }
 
 // askTagged returns requests for names that begin alike, with a hash tag, so
 // that they are in one part of a store that is divided by names.
@@ -90,7 +87,7 @@ func askTagged(ttl time.Duration, names ...string) []driver.AcquireRequest {
 // acquireAll makes one attempt that must not fail.
 func (t *T) acquireAll(reqs []driver.AcquireRequest) driver.AllReply {
 	t.Helper()
-	reply, err := t.Engine.(driver.AllAcquirer).AcquireAll(t.Context(), reqs)
+	reply, err := t.Features.AllAcquirer.AcquireAll(t.Context(), reqs)
 	if err != nil {
 		t.Fatalf("AcquireAll: %v", err)
 	}
@@ -196,7 +193,7 @@ func acquireAllContention(t *T) {
 			reqs[i] = askTagged(t.units(40), names[i%2], names[1-i%2])
 			wg.Go(func() {
 				var err error
-				if replies[i], err = t.Engine.(driver.AllAcquirer).AcquireAll(t.Context(), reqs[i]); err != nil {
+				if replies[i], err = t.Features.AllAcquirer.AcquireAll(t.Context(), reqs[i]); err != nil {
 					t.Errorf("AcquireAll: %v", err)
 				}
 			})
@@ -278,7 +275,7 @@ func acquireAllTokensGrow(t *T) {
 func acquireAllError(t *T) {
 	invalid := askTagged(t.units(40), "a", "b")
 	invalid[1].MinToken = driver.MaxToken
-	if _, err := t.Engine.(driver.AllAcquirer).AcquireAll(t.Context(), invalid); !errors.Is(err, driver.ErrInvalid) {
+	if _, err := t.Features.AllAcquirer.AcquireAll(t.Context(), invalid); !errors.Is(err, driver.ErrInvalid) {
 		t.Errorf("MinToken too far ahead: error %v, want ErrInvalid", err)
 	}
 	t.nothingOf(invalid)
@@ -287,7 +284,7 @@ func acquireAllError(t *T) {
 	}
 	t.take("{tag}c", t.units(40))
 	mismatched := append(askTagged(t.units(40), "a"), askPermits("{tag}c", 1, 2, t.units(40)))
-	if _, err := t.Engine.(driver.AllAcquirer).AcquireAll(t.Context(), mismatched); !errors.Is(err, driver.ErrKindMismatch) {
+	if _, err := t.Features.AllAcquirer.AcquireAll(t.Context(), mismatched); !errors.Is(err, driver.ErrKindMismatch) {
 		t.Errorf("a semaphore request to an exclusive lock: error %v, want ErrKindMismatch", err)
 	}
 	t.nothingOf(mismatched)
@@ -308,7 +305,7 @@ func acquireAllTakesMaxBatch(t *T) {
 
 func acquireAllAnyNames(t *T) {
 	reqs := []driver.AcquireRequest{ask("orders/1", t.units(40)), ask("invoices", t.units(40)), ask("{x}y", t.units(40))}
-	reply, err := t.Engine.(driver.AllAcquirer).AcquireAll(t.Context(), reqs)
+	reply, err := t.Features.AllAcquirer.AcquireAll(t.Context(), reqs)
 	switch {
 	case errors.Is(err, driver.ErrUnsupported):
 		t.nothingOf(reqs)

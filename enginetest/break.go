@@ -87,10 +87,7 @@ func breakRequirements() []Requirement {
 	}}
 }
 
-func canBreak(t *T) bool {
-	_, ok := t.Engine.(driver.Breaker)
-	return ok && t.Engine.Capabilities().Break
-}
+func canBreak(t *T) bool { return t.Features.Breaker != nil }
 
 const (
 	author = "ada@ops-1"
@@ -111,7 +108,7 @@ func older(req driver.BreakRequest) driver.BreakRequest {
 // mustBreak sends a request to break leases, which must succeed.
 func (t *T) mustBreak(req driver.BreakRequest) []driver.Broken {
 	t.Helper()
-	broken, err := t.Engine.(driver.Breaker).Break(t.Context(), req)
+	broken, err := t.Features.Breaker.Break(t.Context(), req)
 	if err != nil {
 		t.Fatalf("Break(%q): %v", req.Name, err)
 	}
@@ -121,7 +118,7 @@ func (t *T) mustBreak(req driver.BreakRequest) []driver.Broken {
 // breaks returns what is remembered of a name.
 func (t *T) breaks(name string) []driver.Broken {
 	t.Helper()
-	broken, err := t.Engine.(driver.Breaker).Breaks(t.Context(), name)
+	broken, err := t.Features.Breaker.Breaks(t.Context(), name)
 	if err != nil {
 		t.Fatalf("Breaks(%q): %v", name, err)
 	}

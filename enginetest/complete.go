@@ -57,14 +57,11 @@ func completeRequirements() []Requirement {
 	}}
 }
 
-func canRecord(t *T) bool {
-	_, ok := t.Engine.(driver.Recorder)
-	return ok
-}
+func canRecord(t *T) bool { return t.Features.Recorder != nil }
 
 // complete completes a lease and returns the engine's answer.
 func (t *T) complete(l lease, record string, retention time.Duration) error {
-	return t.Engine.(driver.Recorder).Complete(t.Context(), driver.CompleteRequest{
+	return t.Features.Recorder.Complete(t.Context(), driver.CompleteRequest{
 		Name: l.Name, LeaseID: l.LeaseID, Record: []byte(record), Retention: retention,
 	})
 }
@@ -88,7 +85,7 @@ func (t *T) done(name, record string) lease {
 // recall recalls the record of a name.
 func (t *T) recall(name string) (driver.Record, bool) {
 	t.Helper()
-	r, found, err := t.Engine.(driver.Recorder).Recall(t.Context(), name)
+	r, found, err := t.Features.Recorder.Recall(t.Context(), name)
 	if err != nil {
 		t.Fatalf("Recall(%q): %v", name, err)
 	}
@@ -126,7 +123,7 @@ func (t *T) sameBytes(what string, got []byte, want string) {
 // forget forgets the record of a name.
 func (t *T) forget(name string) (found bool) {
 	t.Helper()
-	found, err := t.Engine.(driver.Recorder).Forget(t.Context(), name)
+	found, err := t.Features.Recorder.Forget(t.Context(), name)
 	if err != nil {
 		t.Fatalf("Forget(%q): %v", name, err)
 	}

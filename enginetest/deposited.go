@@ -25,7 +25,7 @@ func digestOf(secret string) driver.Digest {
 	return driver.Digest(hex.EncodeToString(sum[:]))
 }
 
-func (t *T) vault() driver.Vault { return t.Engine.(driver.Vault) }
+func (t *T) vault() driver.Vault { return t.Features.Vault }
 
 // askDeposit returns a request with a By of its own, for a token that is
 // remembered for long.

@@ -48,7 +48,7 @@ func downgradeRequirements() []Requirement {
 
 // downgrade makes a lease shared and returns the engine's answer.
 func (t *T) downgrade(l lease) error {
-	return t.Engine.(driver.Downgrader).Downgrade(t.Context(), driver.DowngradeRequest{Name: l.Name, LeaseID: l.LeaseID})
+	return t.Features.Downgrader.Downgrade(t.Context(), driver.DowngradeRequest{Name: l.Name, LeaseID: l.LeaseID})
 }
 
 // mustDowngrade makes a lease shared, which must succeed.

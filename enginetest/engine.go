@@ -64,99 +64,11 @@ func calls(t *T) []call {
 			return err
 		}},
 	}
-	all = append(all, optionalCalls(t)...)
-	if e, ok := t.Engine.(driver.Lister); ok {
-		all = append(all, call{"List", func(ctx context.Context, _ *T, l lease) error {
-			var last error
-			for _, err := range e.List(ctx, l.Name) {
-				last = err
-			}
-			return last
-		}})
+	f := t.Features
+	if f.Vault != nil && !canVault(t) {
+		f.Vault = nil
 	}
-	return all
-}
-
-// optionalCalls returns a call of every method that not every engine has.
-func optionalCalls(t *T) (all []call) {
-	if canQueue(t) {
-		all = append(all, call{"Refresh", func(ctx context.Context, t *T, l lease) error {
-			req := driver.RefreshRequest{Name: l.Name, LeaseID: l.LeaseID, WaiterTTL: 4 * l.TTL}
-			replies := t.Engine.(driver.Queuer).Refresh(ctx, []driver.RefreshRequest{req, req})
-			if len(replies) != 2 {
-				t.Fatalf("Refresh of 2 places: %d answers", len(replies))
-			}
-			if replies[0].Err == nil {
-				return nil
-			}
-			return replies[1].Err
-		}}, call{"Acquire with Queue", func(ctx context.Context, t *T, l lease) error {
-			_, err := t.Engine.Acquire(ctx, forPlace(ask(l.Name, l.TTL), l.TTL))
-			return err
-		}})
-	}
-	if e, ok := t.Engine.(driver.Downgrader); ok && canShare(t) {
-		all = append(all, call{"Downgrade", func(ctx context.Context, _ *T, l lease) error {
-			return e.Downgrade(ctx, driver.DowngradeRequest{Name: l.Name, LeaseID: l.LeaseID})
-		}})
-	}
-	if e, ok := t.Engine.(driver.AllAcquirer); ok {
-		all = append(all, call{"AcquireAll", func(ctx context.Context, t *T, _ lease) error {
-			_, err := e.AcquireAll(ctx, askTagged(t.units(40), "one", "two"))
-			return err
-		}})
-	}
-	if e, ok := t.Engine.(driver.Recorder); ok {
-		all = append(all, call{"Complete", func(ctx context.Context, t *T, l lease) error {
-			return e.Complete(ctx, driver.CompleteRequest{Name: l.Name, LeaseID: l.LeaseID, Retention: t.units(40)})
-		}}, call{"Recall", func(ctx context.Context, _ *T, l lease) error {
-			_, _, err := e.Recall(ctx, l.Name)
-			return err
-		}}, call{"Forget", func(ctx context.Context, _ *T, l lease) error {
-			_, err := e.Forget(ctx, l.Name)
-			return err
-		}})
-	}
-	if canBreak(t) {
-		e := t.Engine.(driver.Breaker)
-		all = append(all, call{"Break", func(ctx context.Context, _ *T, l lease) error {
-			_, err := e.Break(ctx, older(breakOf(l)))
-			return err
-		}}, call{"Breaks", func(ctx context.Context, _ *T, l lease) error {
-			_, err := e.Breaks(ctx, l.Name)
-			return err
-		}})
-	}
-	if canVault(t) {
-		all = append(all, vaultCalls(t)...)
-	}
-	return all
-}
-
-// vaultCalls returns a call of every method of a vault that asks the store.
-func vaultCalls(t *T) []call {
-	v := t.vault()
-	return []call{
-		{"Deposit", func(ctx context.Context, t *T, l lease) error {
-			return v.Deposit(ctx, t.askDeposit("another", l.TTL))
-		}},
-		{"Redeem", func(ctx context.Context, _ *T, l lease) error {
-			_, err := v.Redeem(ctx, driver.RedeemRequest{Digest: digestOf(l.Name), By: driver.NewLeaseID()})
-			return err
-		}},
-		{"Peek", func(ctx context.Context, _ *T, l lease) error {
-			_, err := v.Peek(ctx, digestOf(l.Name))
-			return err
-		}},
-		{"Revoke", func(ctx context.Context, _ *T, l lease) error {
-			_, err := v.Revoke(ctx, digestOf(l.Name))
-			return err
-		}},
-		{"Prune", func(ctx context.Context, _ *T, _ lease) error {
-			_, _, err := v.Prune(ctx, driver.MaxPrune)
-			return err
-		}},
-	}
+	return append(all, optionalCalls(t, f)...)
 }
 
 func endedContext(t *T) {

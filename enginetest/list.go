@@ -6,8 +6,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-
-	"github.com/holdfast-locks/holdfast/driver"
 )
 
 func listRequirements() []Requirement {
@@ -54,16 +52,13 @@ func listRequirements() []Requirement {
 	}}
 }
 
-func canList(t *T) bool {
-	_, ok := t.Engine.(driver.Lister)
-	return ok
-}
+func canList(t *T) bool { return t.Features.Lister != nil }
 
 // list returns the names under prefix, sorted.
 func (t *T) list(prefix string) []string {
 	t.Helper()
 	names := []string{}
-	for lock, err := range t.Engine.(driver.Lister).List(t.Context(), prefix) {
+	for lock, err := range t.Features.Lister.List(t.Context(), prefix) {
 		if err != nil {
 			t.Fatalf("List(%q): %v", prefix, err)
 		}
@@ -97,7 +92,7 @@ func listsByPrefix(t *T) {
 	for _, prefix := range []string{"", "orders/", "orders", "o", "{", "orders/1", "orders/12", "none"} {
 		t.lists(prefix, names)
 	}
-	for lock, err := range t.Engine.(driver.Lister).List(t.Context(), "orders/1") {
+	for lock, err := range t.Features.Lister.List(t.Context(), "orders/1") {
 		inspected := t.inspect("orders/1")
 		if err != nil || len(lock.Holders) != 1 {
 			t.Fatalf("List: %+v, error %v, want one holder", lock, err)
@@ -145,7 +140,7 @@ func listReportsAsInspect(t *T) {
 		t.queue("exclusive", 1)
 		t.queue("exclusive", 2)
 	}
-	for lock, err := range t.Engine.(driver.Lister).List(t.Context(), "") {
+	for lock, err := range t.Features.Lister.List(t.Context(), "") {
 		if err != nil {
 			t.Fatalf("List: %v", err)
 		}
@@ -187,7 +182,7 @@ func listStopsEarly(t *T) {
 		t.take(fmt.Sprintf("x/%d", i), t.units(40))
 	}
 	seen := 0
-	for lock, err := range t.Engine.(driver.Lister).List(t.Context(), "x/") {
+	for lock, err := range t.Features.Lister.List(t.Context(), "x/") {
 		if err != nil {
 			t.Fatalf("List: %v", err)
 		}
@@ -207,7 +202,7 @@ func listReportsError(t *T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	errs := 0
-	for _, err := range t.Engine.(driver.Lister).List(ctx, "") {
+	for _, err := range t.Features.Lister.List(ctx, "") {
 		if err != nil {
 			errs++
 		}

@@ -26,15 +26,12 @@ func lossRequirements() []Requirement {
 	}}
 }
 
-func canTellLosses(t *T) bool {
-	_, ok := t.Engine.(driver.LossTeller)
-	return ok && t.Engine.Capabilities().Losses
-}
+func canTellLosses(t *T) bool { return t.Features.LossTeller != nil }
 
 // listen returns what the engine tells of losses, and how to stop.
 func (t *T) listen() (<-chan driver.Loss, func()) {
 	losses := make(chan driver.Loss, 100)
-	stop := t.Engine.(driver.LossTeller).OnLoss(func(l driver.Loss) { losses <- l })
+	stop := t.Features.LossTeller.OnLoss(func(l driver.Loss) { losses <- l })
 	t.Cleanup(stop)
 	return losses, stop
 }

@@ -18,7 +18,7 @@ func (e *engine) AcquireAll(ctx context.Context, reqs []driver.AcquireRequest) (
 			return driver.AllReply{}, err
 		}
 	}
-	now, err := e.enter(ctx)
+	now, err := e.enterFor(ctx, e.caps.AcquireAll, "AcquireAll")
 	if err != nil {
 		return driver.AllReply{}, err
 	}

@@ -20,6 +20,8 @@ func (e *engine) Acquire(ctx context.Context, req driver.AcquireRequest) (driver
 			req.Mode, req.Permits, req.Limit = driver.Exclusive, 0, 0
 		case e.fault == "unsupported queue is ignored" && req.Queue:
 			req.Queue = false
+		case e.fault == "unsupported Once is ignored" && req.Once:
+			req.Once = false
 		case e.fault == "TTL beyond MaxTTL is served" && errors.Is(err, driver.ErrInvalid):
 		case e.fault == "unsupported replicas are ignored" && req.Replicas > 0:
 		default:

@@ -2,7 +2,6 @@ package enginetest_test
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"time"
 
@@ -16,14 +15,11 @@ type broken struct {
 }
 
 func (e *engine) Break(ctx context.Context, req driver.BreakRequest) ([]driver.Broken, error) {
-	now, err := e.enter(ctx)
+	now, err := e.enterFor(ctx, e.caps.Break, "Break")
 	if err != nil {
 		return nil, err
 	}
 	defer e.mu.Unlock()
-	if !e.caps.Break && e.fault != "Break is always there" {
-		return nil, fmt.Errorf("breaking locks is %w", driver.ErrUnsupported)
-	}
 	n, ended := e.looked(req.Name, now), false
 	for _, l := range slices.Clone(n.leases) {
 		if e.isBroken(l, req) {
@@ -116,7 +112,7 @@ func (s *store) maxBreaks() int {
 }
 
 func (e *engine) Breaks(ctx context.Context, name string) ([]driver.Broken, error) {
-	now, err := e.enter(ctx)
+	now, err := e.enterFor(ctx, e.caps.Break, "Breaks")
 	if err != nil {
 		return nil, err
 	}

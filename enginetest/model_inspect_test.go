@@ -91,7 +91,7 @@ func (e *engine) List(ctx context.Context, prefix string) iter.Seq2[driver.Lock,
 }
 
 func (e *engine) list(ctx context.Context, prefix string) (locks []driver.Lock, err error) {
-	now, err := e.enter(ctx)
+	now, err := e.enterFor(ctx, e.caps.List, "List")
 	if err != nil {
 		return nil, err
 	}

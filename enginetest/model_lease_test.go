@@ -164,7 +164,7 @@ func (e *engine) bury(req driver.ReleaseRequest, found bool, now time.Time) {
 }
 
 func (e *engine) Downgrade(ctx context.Context, req driver.DowngradeRequest) error {
-	now, err := e.enter(ctx)
+	now, err := e.enterFor(ctx, e.caps.Shared, "Downgrade")
 	if err != nil {
 		return err
 	}

@@ -99,7 +99,7 @@ func (e *engine) enqueue(n *entry, req driver.AcquireRequest, now time.Time) int
 
 func (e *engine) Refresh(ctx context.Context, reqs []driver.RefreshRequest) []driver.RefreshReply {
 	replies := make([]driver.RefreshReply, len(reqs))
-	now, err := e.enter(ctx)
+	now, err := e.enterFor(ctx, e.caps.Queue, "Refresh")
 	if err != nil {
 		for i := range replies {
 			replies[i].Err = err

@@ -17,7 +17,7 @@ type record struct {
 }
 
 func (e *engine) Complete(ctx context.Context, req driver.CompleteRequest) error {
-	now, err := e.enter(ctx)
+	now, err := e.enterFor(ctx, e.caps.Records, "Complete")
 	if err != nil {
 		return err
 	}
@@ -121,7 +121,7 @@ func (s *store) out(data []byte) []byte {
 }
 
 func (e *engine) Recall(ctx context.Context, name string) (driver.Record, bool, error) {
-	now, err := e.enter(ctx)
+	now, err := e.enterFor(ctx, e.caps.Records, "Recall")
 	if err != nil {
 		return driver.Record{}, false, err
 	}
@@ -141,7 +141,7 @@ func (e *engine) Recall(ctx context.Context, name string) (driver.Record, bool, 
 }
 
 func (e *engine) Forget(ctx context.Context, name string) (bool, error) {
-	now, err := e.enter(ctx)
+	now, err := e.enterFor(ctx, e.caps.Records, "Forget")
 	if err != nil {
 		return false, err
 	}

@@ -21,8 +21,9 @@ type store struct {
 	// What the contract leaves open. Eager: every method notices expiries, not
 	// only Acquire and Refresh. Chatty: all news comes some time later and
 	// twice, with calls to look between. Narrow: AcquireAll needs names with a
-	// tag. Tidy: one-time tokens need no Prune.
-	eager, chatty, narrow, tidy bool
+	// tag. Tidy: one-time tokens need no Prune. Tokenless: the server turns out
+	// to keep none.
+	eager, chatty, narrow, tidy, tokenless bool
 
 	mu         sync.Mutex // guards the rest
 	names      map[string]*entry
@@ -88,6 +89,24 @@ func (e *engine) enter(ctx context.Context) (time.Time, error) {
 		return time.Time{}, fmt.Errorf("the engine was %w", driver.ErrClosed)
 	}
 	return time.Now(), nil
+}
+
+// enterFor is enter for a method that needs a flag. Without it the store is not
+// asked.
+func (e *engine) enterFor(ctx context.Context, flag bool, method string) (time.Time, error) {
+	err := e.unsupported(flag, method)
+	if err == nil || e.fault == method+" asks the store first" && ctx.Err() != nil {
+		return e.enter(ctx)
+	}
+	return time.Time{}, err
+}
+
+// unsupported returns an error unless flag is set, which method needs.
+func (s *store) unsupported(flag bool, method string) error {
+	if flag || s.fault == method+" needs no flag" {
+		return nil
+	}
+	return fmt.Errorf("%s is %w", method, driver.ErrUnsupported)
 }
 
 func (e *engine) Capabilities() driver.Capabilities {

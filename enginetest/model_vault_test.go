@@ -20,18 +20,17 @@ type deposit struct {
 	taken   time.Time
 }
 
-// enterVault is enter for requests for one-time tokens. An engine without any
-// capability stands for a server that is too old for them.
+// enterVault is enter for requests for one-time tokens.
 func (e *engine) enterVault(ctx context.Context, method string) (time.Time, error) {
 	if e.fault == "vault ignores an ended context" {
 		ctx = context.WithoutCancel(ctx)
 	}
-	now, err := e.enter(ctx)
+	now, err := e.enterFor(ctx, e.caps.OneTime, method)
 	if errors.Is(err, driver.ErrClosed) && e.fault == "vault serves on after Close" {
 		e.mu.Lock()
 		return time.Now(), nil
 	}
-	if err == nil && e.caps == (driver.Capabilities{}) && e.fault != method+" needs no vault" {
+	if err == nil && e.tokenless && e.fault != method+" needs no vault" {
 		e.mu.Unlock()
 		return time.Time{}, fmt.Errorf("keeping one-time tokens is %w", driver.ErrUnsupported)
 	}

@@ -20,13 +20,20 @@ import (
 	"github.com/holdfast-locks/holdfast/enginetest"
 )
 
-var everything = driver.Capabilities{Shared: true, Semaphore: true, Queue: true, Break: true, Losses: true}
+var everything = driver.Capabilities{
+	Shared: true, Semaphore: true, Queue: true, Break: true, Losses: true,
+	AcquireAll: true, Records: true, OneTime: true, List: true,
+}
+
+// bare are the capabilities of an engine that has no modes and no queue.
+var bare = driver.Capabilities{AcquireAll: true, OneTime: true}
 
 // harness returns a harness for the model with the given fault.
 func harness(fault string, caps driver.Capabilities) enginetest.Harness {
 	return enginetest.Harness{
 		Open: func(testing.TB) driver.Engine {
 			e := &engine{store: newStore(fault, caps)}
+			e.tokenless = caps == bare
 			if fault == "optional methods are missing" {
 				return plain{e}
 			}
@@ -61,6 +68,7 @@ func TestModel(t *testing.T) {
 		{"eager and tidy", everything, func(e *engine) { e.eager, e.tidy = true, true }},
 		{"chatty and narrow", everything, func(e *engine) { e.chatty, e.narrow = true, true }},
 		{"no capabilities", driver.Capabilities{}, func(*engine) {}},
+		{"no modes and no one-time tokens", bare, func(*engine) {}},
 		{"short leases only", driver.Capabilities{Shared: true, MaxTTL: modelMaxTTL}, func(*engine) {}},
 	} {
 		t.Run(variant.name, func(t *testing.T) {
@@ -158,6 +166,7 @@ type mutant struct {
 	fault string
 	plain bool // without capabilities
 	short bool // with a MaxTTL
+	bare  bool // with methods only, and a server that lacks one-time tokens
 	want  []string
 }
 
@@ -185,6 +194,9 @@ func TestSuiteCatchesMutants(t *testing.T) {
 			caps := everything
 			if m.plain {
 				caps = driver.Capabilities{}
+			}
+			if m.bare {
+				caps = bare
 			}
 			if m.short {
 				caps.MaxTTL = modelMaxTTL

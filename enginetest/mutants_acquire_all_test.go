@@ -17,7 +17,7 @@ var acquireAllMutants = []mutant{
 	{fault: "AcquireAll names the first", want: []string{
 		"AcquireAllDoesNotBarge", "AcquireAllObeysCancel", "AcquireAllTakesAllOrNone",
 	}},
-	{fault: "AcquireAll serves what is not supported", plain: true, want: []string{
+	{fault: "AcquireAll serves what is not supported", bare: true, want: []string{
 		"RefusesReplicasIfUnsupported", "RefusesSemaphoreIfUnsupported", "RefusesSharedIfUnsupported",
 	}},
 	{fault: "AcquireAll shows the tokens of a refusal", want: []string{

@@ -146,7 +146,8 @@ var acquireMutants = []mutant{
 	{fault: "unsupported mode is served as exclusive", plain: true, want: []string{
 		"RefusesSemaphoreIfUnsupported", "RefusesSharedIfUnsupported",
 	}},
-	{fault: "unsupported queue is ignored", plain: true, want: []string{"RefusesQueueIfUnsupported"}},
+	{fault: "unsupported Once is ignored", plain: true, want: []string{"RefusesOnceIfUnsupported"}},
+	{fault: "unsupported queue is ignored", plain: true, want: []string{"RefusesMethodsIfUnsupported", "RefusesQueueIfUnsupported"}},
 	{fault: "unsupported replicas are ignored", want: []string{"RefusesReplicasIfUnsupported"}},
 	{fault: "watch begins with the answer", want: []string{"WatchMissesNoGrant"}},
 }

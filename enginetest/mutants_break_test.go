@@ -32,7 +32,6 @@ var breakMutants = []mutant{
 	}},
 	{fault: "Break hands over to nobody", want: []string{"BreakHandsOver"}},
 	{fault: "Break ignores Older", want: []string{"BreakAnswersWithRecord", "BreakByTokenLeavesOthers"}},
-	{fault: "Break is always there", plain: true, want: []string{"RefusesBreakIfUnsupported"}},
 	{fault: "break is forgotten after a minute", want: []string{"BreaksAreForgotten"}},
 	{fault: "break is never forgotten", want: []string{"BreaksAreForgotten"}},
 	{fault: "Break keeps the name closed", want: []string{

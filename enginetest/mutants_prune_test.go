@@ -19,7 +19,7 @@ var pruneMutants = []mutant{
 	{fault: "Prune ignores the limit", want: []string{"PruneDeletesForgotten"}},
 	{fault: "Prune leaves redeemed tokens", want: []string{"PruneDeletesForgotten"}},
 	{fault: "Prune leaves revoked tokens", want: []string{"PruneDeletesForgotten"}},
-	{fault: "Prune needs no vault", plain: true, want: []string{"UnsupportedVaultSaysSo"}},
+	{fault: "Prune needs no vault", bare: true, want: []string{"UnsupportedVaultSaysSo"}},
 	{fault: "Prune never has more", want: []string{"PruneDeletesForgotten"}},
 	{fault: "SelfPruning changes", want: []string{"SelfPruningDoesNotChange"}},
 	{fault: "SelfPruning leaves work to Prune", want: []string{"SelfPruningLeavesNothingToPrune"}},

@@ -10,7 +10,7 @@ var vaultMutants = []mutant{
 		"DepositUnderUsedDigestIsRefused", "DepositsOnceAcrossEngines", "DepositsOnceUnderContention",
 	}},
 	{fault: "Deposit is told by its payload", want: []string{"DepositTwiceIsOnce", "DepositUnderUsedDigestIsRefused"}},
-	{fault: "Deposit needs no vault", plain: true, want: []string{"UnsupportedVaultSaysSo"}},
+	{fault: "Deposit needs no vault", bare: true, want: []string{"UnsupportedVaultSaysSo"}},
 	{fault: "Deposit replaces a token that is used up", want: []string{"DepositUnderUsedDigestIsRefused"}},
 	{fault: "Deposit replaces the token of another", want: []string{
 		"DepositUnderUsedDigestIsRefused", "DepositsOnceAcrossEngines", "DepositsOnceUnderContention",
@@ -73,7 +73,7 @@ var vaultMutants = []mutant{
 		"RedeemsOnceAcrossEngines", "RedeemsOnceUnderContention", "RevokeLeavesOthers", "SharesVaultAcrossEngines",
 		"TokenIsForgottenAfterMemory", "TokenStateComesAlone", "TokenStateIsFinal",
 	}},
-	{fault: "Redeem needs no vault", plain: true, want: []string{"UnsupportedVaultSaysSo"}},
+	{fault: "Redeem needs no vault", bare: true, want: []string{"UnsupportedVaultSaysSo"}},
 	{fault: "Redeem of an unknown digest is remembered", want: []string{
 		"PruneDeletesForgotten", "VaultComparesWholeDigest", "VaultOfUnknownFindsNothing",
 	}},
@@ -122,7 +122,7 @@ var vaultMutants = []mutant{
 		"RedeemAndRevokeAgree", "RevokeEndsFreshToken", "RevokeLeavesOthers", "SharesVaultAcrossEngines",
 		"TokenIsForgottenAfterMemory", "TokenStateComesAlone", "TokenStateIsFinal",
 	}},
-	{fault: "Revoke needs no vault", plain: true, want: []string{"UnsupportedVaultSaysSo"}},
+	{fault: "Revoke needs no vault", bare: true, want: []string{"UnsupportedVaultSaysSo"}},
 	{fault: "Revoke of an unknown digest is remembered", want: []string{
 		"PruneDeletesForgotten", "VaultComparesWholeDigest", "VaultOfUnknownFindsNothing",
 	}},

@@ -171,7 +171,7 @@ func recordIsCopied(t *T) {
 	l := t.take("a", t.units(40))
 	data := []byte("as given")
 	req := driver.CompleteRequest{Name: "a", LeaseID: l.LeaseID, Record: data, Retention: t.units(40)}
-	if err := t.Engine.(driver.Recorder).Complete(t.Context(), req); err != nil {
+	if err := t.Features.Recorder.Complete(t.Context(), req); err != nil {
 		t.Fatalf("Complete: %v", err)
 	}
 	copy(data, "changed!")

@@ -137,7 +137,7 @@ func refreshAnswersEach(t *T) {
 	for _, req := range []driver.AcquireRequest{unknown, second, third, swapped, first, second} {
 		reqs = append(reqs, driver.RefreshRequest{Name: req.Name, LeaseID: req.LeaseID, WaiterTTL: t.units(400)})
 	}
-	replies := t.Engine.(driver.Queuer).Refresh(t.Context(), reqs)
+	replies := t.Features.Queuer.Refresh(t.Context(), reqs)
 	if len(replies) != len(reqs) {
 		t.Fatalf("%d answers to %d requests", len(replies), len(reqs))
 	}
@@ -183,7 +183,7 @@ func refreshTakesMaxBatch(t *T) {
 		req := t.queue("a", i+1)
 		reqs = append(reqs, driver.RefreshRequest{Name: req.Name, LeaseID: req.LeaseID, WaiterTTL: t.units(400)})
 	}
-	replies := t.Engine.(driver.Queuer).Refresh(t.Context(), reqs)
+	replies := t.Features.Queuer.Refresh(t.Context(), reqs)
 	if len(replies) != len(reqs) {
 		t.Fatalf("%d answers to %d requests", len(replies), len(reqs))
 	}

@@ -46,10 +46,7 @@ func sharedRequirements() []Requirement {
 }
 
 // canShare reports whether the engine has shared leases.
-func canShare(t *T) bool {
-	_, ok := t.Engine.(driver.Downgrader)
-	return ok && t.Engine.Capabilities().Shared
-}
+func canShare(t *T) bool { return t.Features.Downgrader != nil }
 
 // askShared returns a shared request with a lease ID of its own.
 func askShared(name string, ttl time.Duration) driver.AcquireRequest {

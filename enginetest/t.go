@@ -12,15 +12,19 @@ import (
 // end leases fail the run at once if the engine answers otherwise.
 type T struct {
 	testing.TB
-	Engine  driver.Engine
-	Unit    time.Duration // the harness's
-	harness Harness
+	Engine   driver.Engine
+	Features driver.Features // of the engine; none if they cannot be resolved
+	Unit     time.Duration   // the harness's
+	harness  Harness
 }
 
-func newT(tb testing.TB, h Harness) *T {
-	e := h.Open(tb)
+func newT(tb testing.TB, h Harness) *T { return tOn(tb, h, h.Open(tb)) }
+
+// tOn returns a T for e, which it closes when tb ends.
+func tOn(tb testing.TB, h Harness, e driver.Engine) *T {
 	closeAtEnd(tb, e)
-	return &T{TB: tb, Engine: e, Unit: h.Unit, harness: h}
+	features, _ := driver.FeaturesOf(e) // what is wrong with them is a requirement
+	return &T{TB: tb, Engine: e, Features: features, Unit: h.Unit, harness: h}
 }
 
 // closeAtEnd closes e when tb ends; e may be closed by then.
@@ -36,9 +40,7 @@ func closeAtEnd(tb testing.TB, e driver.Engine) {
 // guaranteed to have Join.
 func (t *T) join() *T {
 	t.Helper()
-	e := t.harness.Join(t.TB, t.Engine)
-	closeAtEnd(t, e)
-	return &T{TB: t.TB, Engine: e, Unit: t.Unit, harness: t.harness}
+	return tOn(t.TB, t.harness, t.harness.Join(t.TB, t.Engine))
 }
 
 // units returns n units of time.

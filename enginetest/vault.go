@@ -67,20 +67,15 @@ func vaultRequirements() []Requirement {
 	}, {
 		Name:        "UnsupportedVaultSaysSo",
 		Explanation: "an engine whose server keeps no one-time tokens must answer ErrUnsupported to each request",
-		Needs:       func(t *T) bool { return isVault(t) && !canVault(t) },
+		Needs:       func(t *T) bool { return t.Features.Vault != nil && !canVault(t) },
 		Run:         unsupportedVault,
 	}}
-}
-
-func isVault(t *T) bool {
-	_, ok := t.Engine.(driver.Vault)
-	return ok
 }
 
 // canVault reports whether the engine keeps one-time tokens and its server
 // does too.
 func canVault(t *T) bool {
-	if !isVault(t) {
+	if t.Features.Vault == nil {
 		return false
 	}
 	_, err := t.vault().Peek(t.Context(), digestOf("is there a vault?"))
@@ -91,7 +86,7 @@ func canVault(t *T) bool {
 // engine knows of its server.
 func unsupportedVault(t *T) {
 	for range 2 {
-		for _, c := range vaultCalls(t) {
+		for _, c := range vaultCalls(t.vault()) {
 			if err := c.err(t.Context(), t, lease{AcquireRequest: ask("a", t.units(8))}); !errors.Is(err, driver.ErrUnsupported) {
 				t.Errorf("%s: error %v, want ErrUnsupported", c.method, err)
 			}

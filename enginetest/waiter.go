@@ -8,10 +8,7 @@ import (
 )
 
 // canQueue reports whether the engine keeps a queue.
-func canQueue(t *T) bool {
-	_, ok := t.Engine.(driver.Queuer)
-	return ok && t.Engine.Capabilities().Queue
-}
+func canQueue(t *T) bool { return t.Features.Queuer != nil }
 
 // both returns a condition that holds if all of the given ones do.
 func both(needs ...func(*T) bool) func(*T) bool {
@@ -53,7 +50,7 @@ func (t *T) placed(req driver.AcquireRequest, place int) {
 // refresh refreshes one place or lease for waiterTTL.
 func (t *T) refresh(req driver.AcquireRequest, waiterTTL time.Duration) driver.RefreshReply {
 	t.Helper()
-	replies := t.Engine.(driver.Queuer).Refresh(t.Context(), []driver.RefreshRequest{
+	replies := t.Features.Queuer.Refresh(t.Context(), []driver.RefreshRequest{
 		{Name: req.Name, LeaseID: req.LeaseID, WaiterTTL: waiterTTL},
 	})
 	if len(replies) != 1 {

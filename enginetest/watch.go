@@ -65,7 +65,7 @@ func watchRequirements() []Requirement {
 // watch starts a watch and stops it when the run ends.
 func (t *T) watch(id driver.LeaseID) driver.Watch {
 	t.Helper()
-	w := t.Engine.(driver.Queuer).Watch(id)
+	w := t.Features.Queuer.Watch(id)
 	t.Cleanup(w.Stop)
 	return w
 }

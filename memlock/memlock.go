@@ -59,7 +59,10 @@ func New() *Engine {
 
 // Capabilities implements driver.Engine.
 func (e *Engine) Capabilities() driver.Capabilities {
-	return driver.Capabilities{Shared: true, Semaphore: true, Queue: true, Break: true, Losses: true}
+	return driver.Capabilities{
+		Shared: true, Semaphore: true, Queue: true, Break: true, Losses: true,
+		AcquireAll: true, Records: true, OneTime: true, List: true,
+	}
 }
 
 // Close implements driver.Engine. The store is gone with its only engine.

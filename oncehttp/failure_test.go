@@ -80,7 +80,7 @@ func TestStoreUnreachable(t *testing.T) {
 }
 
 func TestEngineWithoutRecords(t *testing.T) {
-	client, err := holdfast.New(struct{ driver.Engine }{memlock.New()}, nil)
+	client, err := holdfast.New(driver.Forward{Engine: memlock.New(), Without: driver.Capabilities{Records: true}}, nil)
 	if err == nil {
 		t.Cleanup(func() { client.Close(context.Background()) })
 		_, err = oncehttp.New(client, caller, nil)

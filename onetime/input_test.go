@@ -105,7 +105,8 @@ func TestNewRefuses(t *testing.T) {
 	wantRedeem(t, s, mustIssue(t, s, "a", onetime.MaxTTL), "a")
 
 	// Only what an engine has, it can be asked for.
-	_, err = onetime.New(newClient(t, struct{ driver.Engine }{newFaulty()}, nil), nil)
+	without := driver.Forward{Engine: newFaulty(), Without: driver.Capabilities{OneTime: true}}
+	_, err = onetime.New(newClient(t, without, nil), nil)
 	wantErr(t, err, holdfast.ErrUnsupported)
 	_, err = onetime.New(newClient(t, exclusiveOnly{newFaulty()}, nil), nil)
 	wantErr(t, err, holdfast.ErrUnsupported)
@@ -119,7 +120,9 @@ func TestNewRefuses(t *testing.T) {
 // exclusiveOnly has no shared locks.
 type exclusiveOnly struct{ *faulty }
 
-func (exclusiveOnly) Capabilities() driver.Capabilities { return driver.Capabilities{Queue: true} }
+func (exclusiveOnly) Capabilities() driver.Capabilities {
+	return driver.Capabilities{Queue: true, OneTime: true}
+}
 
 func TestClosed(t *testing.T) {
 	s := newService(t, newFaulty(), nil)

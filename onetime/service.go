@@ -40,12 +40,13 @@ func New(client *holdfast.Client, opts *Options) (*Service, error) {
 	if err != nil {
 		return nil, opError("new service", "", err)
 	}
-	vault, ok := client.Engine().(driver.Vault)
-	if !ok {
+	features := client.Features()
+	vault := features.Vault
+	if vault == nil {
 		return nil, opError("new service", "", fmt.Errorf("keeping one-time tokens is %w", holdfast.ErrUnsupported))
 	}
 	isPruned := !vault.SelfPruning()
-	if isPruned && !client.Engine().Capabilities().Shared {
+	if isPruned && !features.Shared {
 		return nil, opError("new service", "", fmt.Errorf("pruning needs shared locks, and shared mode is %w", holdfast.ErrUnsupported))
 	}
 	background, stop := context.WithCancel(context.Background())

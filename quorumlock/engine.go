@@ -85,6 +85,7 @@ func New(members []driver.Member, opts *Options) (*Engine, error) {
 	e := &Engine{members: slices.Clone(members), opts: o, quorum: len(members)/2 + 1, life: life, end: end}
 	e.capable = driver.Capabilities{
 		MaxTTL: o.MaxTTL, Break: !slices.ContainsFunc(members, cannotBreak), Losses: !slices.ContainsFunc(members, cannotTell),
+		List: true, Diagnose: true,
 	}
 	e.ledger.init()
 	for i := range members {
@@ -120,8 +121,8 @@ func same(a, b driver.Member) bool {
 	return reflect.ValueOf(a).Comparable() && reflect.ValueOf(b).Comparable() && a == b
 }
 
-// Capabilities implements driver.Engine: of the extras a quorum can only break
-// locks and tell of losses, if all its members can.
+// Capabilities implements driver.Engine: of the extras a quorum can only list and
+// look at its members, and break locks and tell of losses if all its members can.
 func (e *Engine) Capabilities() driver.Capabilities { return e.capable }
 
 // Admit ends the quarantine of all members at once. The caller must know that

@@ -110,7 +110,10 @@ func newEngine(conn Conn, set settings, life context.Context, end context.Cancel
 
 // Capabilities implements driver.Engine.
 func (e *Engine) Capabilities() driver.Capabilities {
-	return driver.Capabilities{Shared: true, Semaphore: true, Queue: true, Replicas: true, Break: true, Losses: true}
+	return driver.Capabilities{
+		Shared: true, Semaphore: true, Queue: true, Replicas: true, Break: true, Losses: true,
+		AcquireAll: true, Records: true, OneTime: true, List: true, Routes: true, Diagnose: true,
+	}
 }
 
 // closeLimit bounds Close. The client would say goodbye to each server, and

@@ -174,7 +174,7 @@ func (m *Member) Close() error {
 // Capabilities implements driver.Member. What an Engine can do besides is of no
 // use in a quorum.
 func (m *Member) Capabilities() driver.Capabilities {
-	return driver.Capabilities{Break: true, Losses: true}
+	return driver.Capabilities{Break: true, Losses: true, List: true}
 }
 
 // Inspect implements driver.Member.

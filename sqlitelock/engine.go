@@ -60,7 +60,10 @@ var (
 
 // Capabilities implements driver.Engine.
 func (e *Engine) Capabilities() driver.Capabilities {
-	return driver.Capabilities{Shared: true, Semaphore: true, Queue: true, Break: true, Losses: true}
+	return driver.Capabilities{
+		Shared: true, Semaphore: true, Queue: true, Break: true, Losses: true,
+		AcquireAll: true, Records: true, OneTime: true, List: true, Diagnose: true,
+	}
 }
 
 // Close implements driver.Engine. Requests that wait for the database fail

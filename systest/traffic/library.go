@@ -21,8 +21,7 @@ type librarian struct {
 // library returns the locker as a librarian.
 func (l *locker) library() (b *librarian, closed func(), err error) {
 	b = &librarian{locker: l}
-	queuer, _ := l.engine.(driver.Queuer)
-	b.client, err = holdfast.New(&noting{l.engine, queuer, l}, &holdfast.Options{
+	b.client, err = holdfast.New(&noting{driver.Forward{Engine: l.engine}, l}, &holdfast.Options{
 		TTL: l.job.TTL, RequestTimeout: answerWithin,
 		Observer: func(e holdfast.Event) {
 			if e.Kind == holdfast.Refused { // in the goroutine of the call
@@ -39,19 +38,18 @@ func (l *locker) library() (b *librarian, closed func(), err error) {
 
 // A noting engine notes what the library cancels.
 type noting struct {
-	driver.Engine
-	driver.Queuer // nil where Capabilities has no queue
+	driver.Forward
 	*locker
 }
 
 func (e *noting) Release(ctx context.Context, req driver.ReleaseRequest) error {
 	if !req.Cancel {
-		return e.Engine.Release(ctx, req)
+		return e.Forward.Release(ctx, req)
 	}
 	var err error
 	o := check.Op{Name: req.Name, Kind: lease.Cancel, LeaseID: string(req.LeaseID), TTL: e.job.TTL}
 	e.ask(ctx, o, func(ctx context.Context, _ *check.Op) error {
-		err = e.Engine.Release(ctx, req)
+		err = e.Forward.Release(ctx, req)
 		return err
 	})
 	return err

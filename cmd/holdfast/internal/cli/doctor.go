@@ -73,11 +73,14 @@ func (a *app) doctor(ctx context.Context, ttl time.Duration, admit bool) error {
 			return err
 		}
 	}
-	diagnoser, ok := engine.(driver.Diagnoser)
-	if !ok {
+	features, err := driver.FeaturesOf(engine)
+	if err != nil {
+		return exit.With(exit.Config, fmt.Errorf("doctor: %w", err))
+	}
+	if features.Diagnoser == nil {
 		return exit.With(exit.Config, fmt.Errorf("doctor: there is nothing to check in the store %s", store.Public(url)))
 	}
-	diagnosis, err := diagnoser.Diagnose(ctx, driver.DiagnoseRequest{TTL: ttl, URL: url})
+	diagnosis, err := features.Diagnoser.Diagnose(ctx, driver.DiagnoseRequest{TTL: ttl, URL: url})
 	if err != nil {
 		return exit.With(openStatus(err), fmt.Errorf("doctor: %w", err))
 	}

@@ -1,0 +1,89 @@
+package driver
+
+import (
+	"cmp"
+	"fmt"
+)
+
+// Features are what one engine can do, resolved once: its capabilities, and for
+// each flag that is set the optional interface that carries it. The interfaces
+// of the other flags are nil, whatever methods the engine has.
+type Features struct {
+	Capabilities
+
+	Queuer      Queuer
+	Downgrader  Downgrader
+	AllAcquirer AllAcquirer
+	Recorder    Recorder
+	Vault       Vault
+	Lister      Lister
+	Router      Router
+	Breaker     Breaker
+	LossTeller  LossTeller
+	Diagnoser   Diagnoser
+}
+
+// A Capable says what it can do: an Engine, or what is like one.
+type Capable interface{ Capabilities() Capabilities }
+
+// FeaturesOf resolves what engine can do. It returns an error that wraps
+// ErrInvalid if a flag is set and the engine lacks the methods that carry it.
+// A wrapper that embeds only Engine is such a one, because it passes the flags on
+// and loses the methods: it should embed Forward.
+func FeaturesOf(engine Capable) (Features, error) {
+	if w, ok := engine.(interface{ wrapped() Engine }); ok {
+		// A Forward has all methods, so what is behind it is asked as well.
+		if _, err := FeaturesOf(w.wrapped()); err != nil {
+			return Features{}, err
+		}
+	}
+	f := Features{Capabilities: engine.Capabilities()}
+	err := cmp.Or(
+		carry(&f.Queuer, engine, f.Queue, "Queue", "Watch and Refresh of driver.Queuer"),
+		carry(&f.Downgrader, engine, f.Shared, "Shared", "Downgrade of driver.Downgrader"),
+		carry(&f.AllAcquirer, engine, f.AcquireAll, "AcquireAll", "AcquireAll of driver.AllAcquirer"),
+		carry(&f.Recorder, engine, f.Records, "Records", "Complete, Recall and Forget of driver.Recorder"),
+		carry(&f.Vault, engine, f.OneTime, "OneTime", "Deposit, Redeem and the others of driver.Vault"),
+		carry(&f.Lister, engine, f.List, "List", "List of driver.Lister"),
+		carry(&f.Router, engine, f.Routes, "Routes", "Route of driver.Router"),
+		carry(&f.Breaker, engine, f.Break, "Break", "Break and Breaks of driver.Breaker"),
+		carry(&f.LossTeller, engine, f.Losses, "Losses", "OnLoss of driver.LossTeller"),
+		carry(&f.Diagnoser, engine, f.Diagnose, "Diagnose", "Diagnose of driver.Diagnoser"),
+	)
+	if err != nil {
+		return Features{}, err
+	}
+	return f, nil
+}
+
+// carry sets *as to the engine if flag is set.
+func carry[I any](as *I, engine Capable, set bool, flag, methods string) error {
+	if !set {
+		return nil
+	}
+	var ok bool
+	if *as, ok = engine.(I); !ok {
+		return fmt.Errorf("%w engine: Capabilities.%s is set, but %T lacks %s: a wrapper should embed driver.Forward",
+			ErrInvalid, flag, engine, methods)
+	}
+	return nil
+}
+
+// without returns c without the flags that are set in off.
+func (c Capabilities) without(off Capabilities) Capabilities {
+	return Capabilities{
+		Shared:     c.Shared && !off.Shared,
+		Semaphore:  c.Semaphore && !off.Semaphore,
+		Queue:      c.Queue && !off.Queue,
+		Replicas:   c.Replicas && !off.Replicas,
+		Break:      c.Break && !off.Break,
+		Losses:     c.Losses && !off.Losses,
+		AcquireAll: c.AcquireAll && !off.AcquireAll,
+		Records:    c.Records && !off.Records,
+		OneTime:    c.OneTime && !off.OneTime,
+		List:       c.List && !off.List,
+		Routes:     c.Routes && !off.Routes,
+		Diagnose:   c.Diagnose && !off.Diagnose,
+		MaxTTL:     c.MaxTTL,
+	}
+}
