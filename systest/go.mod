@@ -39,5 +39,6 @@ require (
 	github.com/jackc/pgx/v5 v5.12.0
 	github.com/redis/go-redis/v9 v9.23.0
 	github.com/yuin/gopher-lua v1.1.2
+	golang.org/x/mod v0.42.0
 	modernc.org/sqlite v1.61.1
 )

@@ -39,6 +39,7 @@ var mayImport = map[string][]string{
 	"systest/fault":         {"driver"},
 	"systest/model/lease":   {},
 	"systest/model/quorum":  {},
+	"systest/modules":       {},
 	"systest/mutant":        {},
 	"systest/net":           {},
 	"systest/nettest":       {},

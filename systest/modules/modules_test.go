@@ -1,0 +1,188 @@
+package modules
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"golang.org/x/mod/module"
+	"golang.org/x/mod/zip"
+)
+
+const (
+	ours    = "github.com/holdfast-locks/holdfast"
+	version = "v0.1.0" // as the go.mod files require each other
+	tree    = "../.."
+	page    = "docs/modules.md"
+	heading = "| a program with | downloads and links |\n|---|---|\n"
+)
+
+// released are the modules that users get; examples and systest are not.
+var released = []string{ours, ours + "/redislock", ours + "/sqlitelock", ours + "/cmd/holdfast"}
+
+// A consumer is a program that imports packages of ours, or has one as a tool.
+type consumer struct {
+	name     string // in the table
+	module   string // which it requires
+	packages []string
+}
+
+var consumers = []consumer{
+	{"`holdfast`, `memlock`", ours, []string{ours, ours + "/memlock"}},
+	{"`holdfast`, `redislock`", ours + "/redislock", []string{ours, ours + "/redislock"}},
+	{"`holdfast`, `sqlitelock`", ours + "/sqlitelock", []string{ours, ours + "/sqlitelock"}},
+	{"`cmd/holdfast`", ours + "/cmd/holdfast", []string{ours + "/cmd/holdfast"}},
+}
+
+// TestConsumers: the table in docs/modules.md is true.
+func TestConsumers(t *testing.T) {
+	table := readTable(t)
+	env := environment(t, pack(t))
+	for _, c := range consumers {
+		got := c.row(t, env)
+		if !slices.Contains(table, got) {
+			t.Errorf("%s lacks the row\n%s", page, got)
+		}
+	}
+	if len(table) != len(consumers) {
+		t.Errorf("%s has %d rows, and there are %d consumers", page, len(table), len(consumers))
+	}
+}
+
+// readTable returns the rows of the page's table.
+func readTable(t *testing.T) (rows []string) {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(tree, page))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, after, found := strings.Cut(string(text), heading)
+	if !found {
+		t.Fatalf("%s has no table that begins with\n%s", page, heading)
+	}
+	for line := range strings.Lines(after) {
+		if !strings.HasPrefix(line, "| ") {
+			break
+		}
+		rows = append(rows, strings.TrimSpace(line))
+	}
+	return rows
+}
+
+// pack writes the released modules as they are in the tree into a directory
+// that a GOPROXY can be, and returns its URL.
+func pack(t *testing.T) string {
+	t.Helper()
+	proxy := t.TempDir()
+	for _, path := range released {
+		dir := filepath.Join(tree, strings.TrimPrefix(path, ours))
+		at := filepath.Join(proxy, path, "@v")
+		mod, err := os.ReadFile(filepath.Join(dir, "go.mod"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		write(t, filepath.Join(at, "list"), version+"\n")
+		write(t, filepath.Join(at, version+".info"), `{"Version":"`+version+`"}`)
+		write(t, filepath.Join(at, version+".mod"), string(mod))
+		f, err := os.Create(filepath.Join(at, version+".zip"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := zip.CreateFromDir(f, module.Version{Path: path, Version: version}, dir); err != nil {
+			t.Fatal(err)
+		}
+		if err := f.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return "file://" + proxy
+}
+
+// environment returns that of a go command which knows our modules from proxy
+// only, and those of others from the module cache or from wherever the tests
+// have them from. Its own module cache is empty.
+func environment(t *testing.T, proxy string) []string {
+	t.Helper()
+	known := "file://" + filepath.Join(run(t, ".", nil, "env", "GOMODCACHE"), "cache", "download")
+	return append(os.Environ(),
+		"GOWORK=off", "GOFLAGS=-mod=mod -modcacherw", "GOMODCACHE="+t.TempDir(),
+		"GOPROXY="+strings.Join([]string{proxy, known, run(t, ".", nil, "env", "GOPROXY")}, ","),
+		"GOSUMDB=off", "GOPRIVATE=", "GONOPROXY=", "GONOSUMDB=", // our modules are not published
+		"GOOS=linux", "GOARCH=amd64", "CGO_ENABLED=0",
+	)
+}
+
+// row makes the consumer in a directory of its own, and returns the row of the
+// table that it should have.
+func (c consumer) row(t *testing.T, env []string) string {
+	t.Helper()
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "go.mod"), "module consumer\n\ngo 1.26.0\n\nrequire "+c.module+" "+version+"\n")
+	list := run(t, dir, env, append([]string{"list", "-deps", "-f", "{{with .Module}}{{.Path}}{{end}}"}, c.packages...)...)
+	got, linked := others(downloaded(t, dir)), others(strings.Fields(list))
+	if !slices.Equal(got, linked) {
+		t.Errorf("%s downloads %s and links %s", c.name, names(got), names(linked))
+	}
+	return "| " + c.name + " | " + names(got) + " |"
+}
+
+// downloaded returns the modules whose text, not only whose go.mod, is in the
+// go.sum of dir.
+func downloaded(t *testing.T, dir string) (paths []string) {
+	t.Helper()
+	sums, err := os.ReadFile(filepath.Join(dir, "go.sum"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(sums)) {
+		fields := strings.Fields(line)
+		if len(fields) == 3 && !strings.HasSuffix(fields[1], "/go.mod") {
+			paths = append(paths, fields[0])
+		}
+	}
+	return paths
+}
+
+// others returns the modules that are not ours, each once.
+func others(paths []string) []string {
+	slices.Sort(paths)
+	return slices.DeleteFunc(slices.Compact(paths), func(p string) bool { return p == ours || strings.HasPrefix(p, ours+"/") })
+}
+
+// names lists modules as the table does.
+func names(paths []string) string {
+	if len(paths) == 0 {
+		return "none"
+	}
+	return "`" + strings.Join(paths, "`, `") + "`"
+}
+
+func write(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// run runs the go command in dir and returns what it prints.
+func run(t *testing.T, dir string, env []string, args ...string) string {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "go", args...)
+	cmd.Dir, cmd.Env = dir, env
+	out, err := cmd.Output()
+	if err != nil {
+		var exit *exec.ExitError
+		if errors.As(err, &exit) {
+			t.Logf("%s", exit.Stderr)
+		}
+		t.Fatalf("go %s: %v", strings.Join(args, " "), err)
+	}
+	return strings.TrimSpace(string(out))
+}
