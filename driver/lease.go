@@ -72,6 +72,16 @@ type Lock struct {
 	LastToken   uint64    // of the latest grant; 0 if the store knows none
 }
 
+// Live returns the holders who have not released the lock.
+func (l Lock) Live() (live []Holding) {
+	for _, h := range l.Holders {
+		if !h.Released {
+			live = append(live, h)
+		}
+	}
+	return live
+}
+
 // ShownPlaces is how many places of a long queue Inspect must describe. An
 // engine may leave out those behind, which would hold its store up.
 const ShownPlaces = 256
@@ -85,6 +95,9 @@ type Holding struct {
 	ExpiresIn time.Duration // Never if it has no end
 	Released  bool          // over, and kept closed by KeepFor
 }
+
+// Foreign reports whether a client that is not holdfast holds the lock.
+func (h Holding) Foreign() bool { return h.LeaseID == "" && !h.Released }
 
 // A Waiting is one place in the queue of a Lock.
 type Waiting struct {

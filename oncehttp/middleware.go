@@ -11,6 +11,7 @@ import (
 	"slices"
 
 	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/wire"
 )
 
 // A Middleware makes handlers safe to repeat. It is safe for concurrent use,
@@ -154,7 +155,7 @@ func (x *exchange) replay(kept []byte) {
 	case err != nil:
 		x.refuse(x.w, x.name, storeProblem(err), err)
 	case response.Overflow:
-		x.refuse(x.w, x.name, problem{
+		x.refuse(x.w, x.name, wire.Problem{
 			Status: http.StatusGone, Code: "response_not_kept", ResponseStatus: response.Status,
 			Detail: "the request was carried out before, and its response was too large to keep: it is not carried out again",
 		}, errOverflow)

@@ -9,6 +9,8 @@ import (
 	"net/http"
 	"strings"
 	"unicode"
+
+	"github.com/holdfast-locks/holdfast/wire"
 )
 
 var (
@@ -18,19 +20,19 @@ var (
 
 // admit checks a request and reads its body. err is that of its key. It returns
 // an error, and what to answer, if the request is refused.
-func (x *exchange) admit(key string, err error) (problem, error) {
+func (x *exchange) admit(key string, err error) (wire.Problem, error) {
 	switch {
 	case errors.Is(err, errNoKey):
-		return problem{
+		return wire.Problem{
 			Status: http.StatusBadRequest, Code: "key_missing",
 			Detail: "this request needs the header " + Header + " with a new random key, which is the same when it is repeated",
 		}, err
 	case err != nil:
-		return problem{Status: http.StatusBadRequest, Code: "key_malformed", Detail: err.Error()}, err
+		return wire.Problem{Status: http.StatusBadRequest, Code: "key_malformed", Detail: err.Error()}, err
 	}
 	caller := x.caller(x.r)
 	if caller == "" {
-		return problem{
+		return wire.Problem{
 			Status: http.StatusForbidden, Code: "caller_unknown",
 			Detail: "a request with " + Header + " must say who sends it",
 		}, errNoCaller
@@ -41,8 +43,8 @@ func (x *exchange) admit(key string, err error) (problem, error) {
 }
 
 // read reads the body, up to Options.MaxRequest.
-func (x *exchange) read() (problem, error) {
-	large := problem{
+func (x *exchange) read() (wire.Problem, error) {
+	large := wire.Problem{
 		Status: http.StatusRequestEntityTooLarge, Code: "body_too_large",
 		Detail: fmt.Sprintf("the body of a request with %s may have %d bytes", Header, x.opts.MaxRequest),
 	}
@@ -55,13 +57,13 @@ func (x *exchange) read() (problem, error) {
 	case errors.As(err, &tooLarge):
 		return large, errTooLarge
 	case err != nil:
-		return problem{
+		return wire.Problem{
 			Status: http.StatusBadRequest, Code: "body_unreadable",
 			Detail: "the body of the request did not arrive as a whole",
 		}, err
 	}
 	x.body = body
-	return problem{}, nil
+	return wire.Problem{}, nil
 }
 
 // fingerprint tells requests apart that have the same key. With the key in it,

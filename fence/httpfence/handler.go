@@ -2,12 +2,13 @@ package httpfence
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"net/http"
 
 	"github.com/holdfast-locks/holdfast/fence"
+	"github.com/holdfast-locks/holdfast/wire"
+	"github.com/holdfast-locks/holdfast/wire/codes"
+	"github.com/holdfast-locks/holdfast/wire/problem"
 )
 
 // HandlerOptions are the options of NewHandler. Nil means the defaults.
@@ -68,10 +69,10 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.next.ServeHTTP(w, r)
 		return
 	case errors.Is(err, errNoHeader):
-		refuse(w, problem{Status: http.StatusPreconditionRequired, Code: "token_missing", Detail: "a write needs the header " + Header + ": the token of the lease under which it is made"})
+		problem.Write(w, wire.Problem{Status: http.StatusPreconditionRequired, Code: "token_missing", Detail: "a write needs the header " + Header + ": the token of the lease under which it is made"})
 		return
 	case err != nil:
-		refuse(w, problem{Status: http.StatusBadRequest, Code: "token_malformed", Detail: err.Error()})
+		problem.Write(w, wire.Problem{Status: http.StatusBadRequest, Code: "token_malformed", Detail: err.Error()})
 		return
 	}
 	resource := h.opts.Resource(r)
@@ -85,11 +86,12 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.opts.Observer.Report(resource, c, err)
 	var stale *fence.StaleError
 	if errors.As(err, &stale) {
-		refuse(w, problem{Status: http.StatusPreconditionFailed, Code: "token_stale", Detail: err.Error(), Token: stale.Token, Current: stale.Current})
+		code, _ := codes.Of(stale)
+		problem.Write(w, wire.Problem{Status: code.Status, Code: code.Underscored(), Detail: err.Error(), Token: stale.Token, Current: stale.Current})
 		return
 	}
 	// The error may name hosts of the store: it is not for the client.
-	refuse(w, problem{Status: http.StatusServiceUnavailable, Code: "marks_unavailable", Detail: "the tokens seen so far could not be read: nothing was done"})
+	problem.Write(w, wire.Problem{Status: http.StatusServiceUnavailable, Code: "marks_unavailable", Detail: "the tokens seen so far could not be read: nothing was done"})
 }
 
 // guard calls pass if the claim is accepted, and returns an error if not.
@@ -118,27 +120,6 @@ func reads(method string) bool {
 		return true
 	}
 	return false
-}
-
-// A problem is the body of a refusal, as in RFC 9457.
-type problem struct {
-	Title   string `json:"title"`
-	Status  int    `json:"status"`
-	Code    string `json:"code"`
-	Detail  string `json:"detail"`
-	Token   uint64 `json:"token,omitempty"`
-	Current uint64 `json:"current,omitempty"`
-}
-
-func refuse(w http.ResponseWriter, p problem) {
-	p.Title = http.StatusText(p.Status)
-	body, err := json.Marshal(p)
-	if err != nil {
-		panic(fmt.Sprintf("fence: a problem of strings and numbers: %v", err))
-	}
-	w.Header().Set("Content-Type", "application/problem+json")
-	w.WriteHeader(p.Status)
-	_, _ = w.Write(append(body, '\n')) // a client that is gone needs no answer
 }
 
 // A claimKey is the key of the claim that a handler accepted.

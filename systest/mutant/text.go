@@ -17,5 +17,19 @@ func textMutants() []Mutant {
 			New:     "if !unicode.IsControl(r) {",
 			FoundBy: []Finder{{"cmd/holdfast/internal/cli", "TestPlain"}},
 		},
+		{
+			Name: "codes-of-bare-errors-only", Invariant: "I10", File: "wire/code.go",
+			Breaks:  "An error that is wrapped has no code: over the wire, and in the exit status, it is of no class.",
+			Old:     "errors.Is(err, c.Err)",
+			New:     "errors.Is(c.Err, err)",
+			FoundBy: []Finder{{"wire/codes", "TestBothWays"}, {"cmd/holdfast/internal/exit", "TestStatusOf"}},
+		},
+		{
+			Name: "break-is-told-as-a-loss", Invariant: "I10", File: "wire/code.go",
+			Breaks:  "Whoever is told over the wire that a lease is over does not learn that somebody took it away.",
+			Old:     `{"broken", 410, driver.ErrBroken}, // which is ErrLost as well` + "\n\t\t" + `{"lost", 410, driver.ErrLost},`,
+			New:     `{"lost", 410, driver.ErrLost}, {"broken", 410, driver.ErrBroken},`,
+			FoundBy: []Finder{{"wire/codes", "TestWhatSaysMostCounts"}},
+		},
 	}
 }

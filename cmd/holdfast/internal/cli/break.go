@@ -15,6 +15,7 @@ import (
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/exit"
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/wire"
 )
 
 func (a *app) breakCommand() *cobra.Command {
@@ -77,7 +78,7 @@ func (a *app) breakLock(ctx context.Context, c *holdfast.Client, name string, op
 	if err != nil {
 		return exit.FromStore(err)
 	}
-	if slices.ContainsFunc(before.Holders, foreign) {
+	if slices.ContainsFunc(before.Holders, driver.Holding.Foreign) {
 		return exit.With(exit.Config, fmt.Errorf("break %q: a client that is not holdfast has it: stop that client, "+
 			"or if it is dead, delete its key in the store", name))
 	}
@@ -115,8 +116,8 @@ func (a *app) printBroken(before driver.Lock, broken []driver.Holding, opts hold
 		a.say("broke %q: %s", before.Name, plain(opts.Reason))
 	}
 	if a.json {
-		return printJSON(a.stdout, breakView{
-			Name: before.Name, Author: opts.Author, Reason: opts.Reason, Broken: holderViews(broken),
+		return printJSON(a.stdout, wire.Break{
+			Name: before.Name, Author: opts.Author, Reason: opts.Reason, Broken: wire.HoldersOf(broken),
 		})
 	}
 	for _, h := range broken {
@@ -124,7 +125,7 @@ func (a *app) printBroken(before driver.Lock, broken []driver.Holding, opts hold
 			return err
 		}
 	}
-	left := live(before)
+	left := before.Live()
 	switch {
 	case len(broken) > 0:
 		return nil

@@ -16,6 +16,7 @@ import (
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/exit"
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/store"
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/wire"
 )
 
 const (
@@ -85,7 +86,7 @@ func (a *app) doctor(ctx context.Context, ttl time.Duration, admit bool) error {
 		return exit.With(openStatus(err), fmt.Errorf("doctor: %w", err))
 	}
 	if a.json {
-		err = printJSON(a.stdout, doctorViewOf(diagnosis, url, ttl))
+		err = printJSON(a.stdout, wire.DiagnosisOf(diagnosis, store.Public(url), ttl))
 	} else {
 		err = printDiagnosis(a.stdout, diagnosis)
 	}
@@ -151,39 +152,4 @@ func printDiagnosis(w io.Writer, d driver.Diagnosis) error {
 	}
 	_, err := w.Write(table.Bytes())
 	return err
-}
-
-// A doctorView is a diagnosis as JSON.
-type doctorView struct {
-	Store    string        `json:"store"`
-	TTLMS    int64         `json:"ttl_ms"`
-	Level    string        `json:"level"` // the worst
-	Findings []findingView `json:"findings"`
-}
-
-type findingView struct {
-	Key      string             `json:"key"`
-	Level    string             `json:"level"`
-	Server   string             `json:"server"` // empty for the store as a whole
-	Text     string             `json:"text"`
-	Measures map[string]float64 `json:"measures"` // by names that end in _ms
-	Counts   map[string]int64   `json:"counts"`
-}
-
-func doctorViewOf(d driver.Diagnosis, url string, ttl time.Duration) doctorView {
-	v := doctorView{Store: store.Public(url), TTLMS: ttl.Milliseconds(), Level: d.Worst().String(), Findings: []findingView{}}
-	for _, f := range d.Findings {
-		view := findingView{
-			Key: f.Key, Level: f.Level.String(), Server: f.Server, Text: f.Text,
-			Measures: map[string]float64{}, Counts: map[string]int64{},
-		}
-		for name, d := range f.Measures {
-			view.Measures[name+"_ms"] = float64(d.Nanoseconds()) / 1e6
-		}
-		for name, n := range f.Counts {
-			view.Counts[name] = n
-		}
-		v.Findings = append(v.Findings, view)
-	}
-	return v
 }

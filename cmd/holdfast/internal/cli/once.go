@@ -16,6 +16,7 @@ import (
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/runner"
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/store"
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/wire"
 )
 
 // onceFlags are the flags of once as they were given.
@@ -220,34 +221,24 @@ func (a *app) look(cmd *cobra.Command, words []string, f func(context.Context, *
 	})
 }
 
-// A onceView is the answer of once status as JSON.
-type onceView struct {
-	Key             string      `json:"key"`
-	State           string      `json:"state"`                   // done, in_progress, unknown
-	ExpiresInMS     *int64      `json:"expires_in_ms"`           // of the result or the lease; null: none or never
-	FencingToken    uint64      `json:"fencing_token,omitempty"` // of the run that it was done in
-	FencingTokenStr string      `json:"fencing_token_str,omitempty"`
-	OutputLength    *int        `json:"output_length,omitempty"` // bytes, if done
-	Holder          *personView `json:"holder,omitempty"`        // if in progress
-}
-
 // onceStatus tells what has become of a key.
 func (a *app) onceStatus(ctx context.Context, c *holdfast.Client, key string) error {
 	s, err := c.OnceStatus(ctx, key)
 	if err != nil {
 		return exit.FromStore(err)
 	}
-	view := onceView{Key: key, State: "unknown"}
+	view := wire.Once{Key: key, State: "unknown"}
 	text, status := "unknown: nobody does it, and nobody has done it lately", exit.Not
 	switch s.State {
 	case holdfast.OnceDone:
 		length := len(s.Result.Value)
-		view.State, view.ExpiresInMS, view.OutputLength = "done", milliseconds(s.ExpiresIn), &length
-		view.FencingToken, view.FencingTokenStr = s.Result.Token, number(s.Result.Token)
+		view.State, view.ExpiresInMS, view.OutputLength = "done", wire.Left(s.ExpiresIn), &length
+		token := wire.TokenOf(s.Result.Token)
+		view.Token = &token
 		text, status = fmt.Sprintf("done, and counts as done for another %s", short(s.ExpiresIn)), exit.OK
 	case holdfast.OnceInProgress:
-		holder := personOf(s.Holder)
-		view.State, view.ExpiresInMS, view.Holder = "in_progress", milliseconds(s.ExpiresIn), &holder
+		holder := wire.PersonOf(s.Holder)
+		view.State, view.ExpiresInMS, view.Holder = "in_progress", wire.Left(s.ExpiresIn), &holder
 		text, status = "in progress by "+plain(s.Holder.String()), exit.Busy
 	}
 	if a.json {

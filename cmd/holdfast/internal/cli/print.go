@@ -5,6 +5,7 @@ package cli
 import (
 	"bytes"
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
@@ -31,7 +32,7 @@ func state(lock driver.Lock) string {
 		return "free"
 	}
 	var text string
-	switch holders := live(lock); len(holders) {
+	switch holders := lock.Live(); len(holders) {
 	case 0:
 		text = possession(lastToEnd(lock.Holders))
 	case 1:
@@ -215,4 +216,11 @@ func plain(s string) string {
 		b.WriteString(strings.Trim(strconv.QuoteRune(r), "'"))
 	}
 	return b.String()
+}
+
+func printJSON(w io.Writer, v any) error {
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	return e.Encode(v)
 }

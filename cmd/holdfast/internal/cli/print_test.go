@@ -4,7 +4,6 @@ package cli
 
 import (
 	"bytes"
-	"encoding/json"
 	"strings"
 	"testing"
 	"time"
@@ -170,35 +169,5 @@ slots              nobody (closed by --min-hold)   semaphore, 1 of 4   1s       
 `
 	if got := "\n" + b.String(); got != want {
 		t.Errorf("%swant%s", got, want)
-	}
-}
-
-// TestJSON checks the fields that programs rely on.
-func TestJSON(t *testing.T) {
-	const want = `{"name":"slots","held":true,"mode":"semaphore","limit":4,"holders":[` +
-		`{"host":"web-3","pid":812,"label":"","reason":"nightly","labels":{"a":"1","b":"2"},"permits":2,` +
-		`"fencing_token":41,"fencing_token_str":"41","expires_in_ms":60000,"released":false,"foreign":false},` +
-		`{"host":"web-4","pid":77,"label":"","reason":"","labels":null,"permits":1,` +
-		`"fencing_token":42,"fencing_token_str":"42","expires_in_ms":1000,"released":true,"foreign":false}],` +
-		`"queue_length":2,QUEUE"last_token":42,"last_token_str":"42"}`
-	const queue = `"queue":[` +
-		`{"host":"web-4","pid":77,"label":"","reason":"","labels":null,"mode":"semaphore","permits":3,"waiting_ms":1000,"expires_in_ms":0},` +
-		`{"host":"web-4","pid":77,"label":"","reason":"","labels":null,"mode":"semaphore","permits":1,"waiting_ms":0,"expires_in_ms":0}],`
-	wantJSON(t, viewOf(semaphore), strings.Replace(want, "QUEUE", "", 1))
-	wantJSON(t, fullViewOf(semaphore), strings.Replace(want, "QUEUE", queue, 1))
-	wantJSON(t, fullViewOf(free), `{"name":"free","held":false,"mode":"exclusive","limit":0,"holders":[],"queue_length":0,"queue":[],"last_token":0,"last_token_str":"0"}`)
-
-	if v := viewOf(closed); v.Held {
-		t.Error("a name that is kept closed is held")
-	}
-	if h := viewOf(foreigner).Holders[0]; !h.Foreign || h.ExpiresInMS != nil {
-		t.Errorf("a foreign client's lock without an end is %+v", h)
-	}
-}
-
-func wantJSON(t *testing.T, v any, want string) {
-	t.Helper()
-	if got, err := json.Marshal(v); err != nil || string(got) != want {
-		t.Errorf("%v\n%s, want\n%s", err, got, want)
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/exit"
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/wire"
 )
 
 func (a *app) checkCommand() *cobra.Command {
@@ -28,7 +29,7 @@ func (a *app) checkCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			view := fullViewOf(lock)
+			view := wire.WholeLockOf(lock)
 			switch {
 			case a.json:
 				err = printJSON(a.stdout, view)
@@ -57,7 +58,7 @@ func (a *app) showCommand() *cobra.Command {
 				return err
 			}
 			if a.json {
-				return printJSON(a.stdout, showViewOf(lock, broken))
+				return printJSON(a.stdout, wire.LockDetailsOf(lock, broken))
 			}
 			return printLock(a.stdout, lock, broken)
 		},
@@ -78,9 +79,9 @@ func (a *app) listCommand() *cobra.Command {
 				return err
 			}
 			if a.json {
-				views := make([]lockView, len(locks))
+				views := make([]wire.Lock, len(locks))
 				for i, lock := range locks {
-					views[i] = viewOf(lock)
+					views[i] = wire.LockOf(lock)
 				}
 				return printJSON(a.stdout, views)
 			}
@@ -107,6 +108,17 @@ func (a *app) versionCommand() *cobra.Command {
 	}
 	a.addJSONFlag(cmd)
 	return cmd
+}
+
+// A versionView is a version as JSON, and in words.
+type versionView struct {
+	Version  string `json:"version"`
+	Go       string `json:"go"`
+	Platform string `json:"platform"`
+}
+
+func (v versionView) String() string {
+	return fmt.Sprintf("holdfast %s (%s, %s)", v.Version, v.Go, v.Platform)
 }
 
 // currentVersion returns the version that the go command has built.

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -16,6 +17,7 @@ import (
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/exit"
 	"github.com/holdfast-locks/holdfast/onetime"
+	"github.com/holdfast-locks/holdfast/wire/codes"
 )
 
 // maxSecretInput is more than a secret and the white space around it may have.
@@ -228,18 +230,10 @@ func readInput(cmd *cobra.Command, limit int) ([]byte, error) {
 	return data, nil
 }
 
-// refusals are what may be wrong with a token, by the code that --json prints.
-var refusals = []struct {
-	err    error
-	code   string
-	status int
-}{
-	{onetime.ErrUnknown, "unknown", exit.Not},
-	{onetime.ErrExpired, "expired", exit.Not},
-	{onetime.ErrRevoked, "revoked", exit.Not},
-	{onetime.ErrRedeemed, "redeemed", exit.Not},
-	{onetime.ErrMalformed, "malformed", exit.Usage},
-	{holdfast.ErrOutcomeUnknown, "outcome_unknown", exit.Unavailable},
+// refusals are the errors whose code --json prints: what may be wrong with a
+// token, or is not known of it.
+var refusals = []error{
+	onetime.ErrUnknown, onetime.ErrExpired, onetime.ErrRevoked, onetime.ErrRedeemed, onetime.ErrMalformed, holdfast.ErrOutcomeUnknown,
 }
 
 // tokenError gives err its status and, with --json, prints its code.
@@ -247,19 +241,12 @@ func (a *app) tokenError(err error) error {
 	if err == nil {
 		return nil
 	}
-	status := exit.StatusOf(err)
-	for _, r := range refusals {
-		if !errors.Is(err, r.err) {
-			continue
-		}
-		status = r.status
-		if a.json {
-			// The status and the message tell the same if this fails.
-			_ = printJSON(a.stdout, struct {
-				Error string `json:"error"`
-			}{r.code})
-		}
-		break
+	code, _ := codes.Of(err)
+	if a.json && slices.Contains(refusals, code.Err) {
+		// The status and the message tell the same if this fails.
+		_ = printJSON(a.stdout, struct {
+			Error string `json:"error"`
+		}{code.Underscored()})
 	}
-	return exit.With(status, errors.New("token "+strings.TrimPrefix(err.Error(), "onetime: ")))
+	return exit.With(exit.StatusOf(err), errors.New("token "+strings.TrimPrefix(err.Error(), "onetime: ")))
 }

@@ -3,10 +3,9 @@
 package exit
 
 import (
-	"errors"
 	"time"
 
-	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/wire/codes"
 )
 
 const (
@@ -67,17 +66,40 @@ func FromStore(err error) error { return With(StatusOf(err), err) }
 
 // StatusOf is the status for an error of the client or the engine.
 func StatusOf(err error) int {
-	switch {
-	case errors.Is(err, holdfast.ErrHeld), errors.Is(err, holdfast.ErrInProgress):
-		return Busy
-	case errors.Is(err, holdfast.ErrPermission):
-		return NotPermitted
-	case errors.Is(err, holdfast.ErrUnsupported), errors.Is(err, holdfast.ErrKindMismatch), errors.Is(err, holdfast.ErrFingerprint):
-		return Config
-	case errors.Is(err, holdfast.ErrInvalid):
-		return Usage
+	if code, ok := codes.Of(err); ok {
+		return statuses[code.Name]
 	}
-	// Unreachable, outcome unknown, or a failure that has no class: the same
-	// command may succeed later.
-	return Unavailable
+	return Unavailable // the same command may succeed later
+}
+
+// statuses are those of errors, by their codes. Whatever ends a lease is here
+// only where no command runs under it; else it is Lost, or MaxHold.
+var statuses = map[string]int{
+	"lock-held":   Busy,
+	"in-progress": Busy,
+
+	"not-permitted": NotPermitted,
+	"unsupported":   Config,
+	"kind-mismatch": Config,
+	"key-reused":    Config,
+	"invalid":       Usage,
+
+	"unknown":   Not,
+	"expired":   Not,
+	"revoked":   Not,
+	"redeemed":  Not,
+	"malformed": Usage,
+
+	"store-unavailable": Unavailable,
+	"outcome-unknown":   Unavailable,
+	"closed":            Unavailable,
+	"not-replicated":    Unavailable,
+	"too-many-attempts": Unavailable,
+	"deadlock":          Unavailable,
+	"broken":            Unavailable,
+	"lost":              Unavailable,
+	"max-hold":          Unavailable,
+	"stalled":           Unavailable,
+	"token-stale":       Unavailable,
+	"marks-full":        Unavailable,
 }

@@ -6,12 +6,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"strconv"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/linewriter"
+	"github.com/holdfast-locks/holdfast/wire"
 )
 
 // A Status reports events to a program that started us, one JSON object on a
@@ -19,17 +19,6 @@ import (
 type Status struct {
 	name  string
 	lines *linewriter.Writer
-}
-
-// An event is one line.
-type event struct {
-	Event           string `json:"event"`
-	Name            string `json:"name"`
-	LeaseID         string `json:"lease_id,omitempty"`
-	FencingToken    uint64 `json:"fencing_token,omitempty"`
-	FencingTokenStr string `json:"fencing_token_str,omitempty"` // for readers without 64-bit integers
-	Status          *int   `json:"status,omitempty"`
-	Reason          string `json:"reason,omitempty"`
 }
 
 // OpenStatus reports the events of the lock called name to an open file
@@ -58,7 +47,7 @@ func (s *Status) Close() {
 }
 
 // Waiting reports that somebody else has the lock.
-func (s *Status) Waiting(reason string) { s.write(event{Event: "waiting", Reason: reason}) }
+func (s *Status) Waiting(reason string) { s.write(wire.Event{Event: "waiting", Reason: reason}) }
 
 func (s *Status) acquired(l *holdfast.Lease) { s.write(of(l, "acquired")) }
 func (s *Status) released(l *holdfast.Lease) { s.write(of(l, "released")) }
@@ -75,15 +64,13 @@ func (s *Status) exited(l *holdfast.Lease, status int) {
 	s.write(e)
 }
 
-func of(l *holdfast.Lease, name string) event {
-	return event{
-		Event: name, LeaseID: string(l.ID()),
-		FencingToken: l.Token(), FencingTokenStr: strconv.FormatUint(l.Token(), 10),
-	}
+func of(l *holdfast.Lease, name string) wire.Event {
+	token := wire.TokenOf(l.Token())
+	return wire.Event{Event: name, LeaseID: string(l.ID()), Token: &token}
 }
 
 // write reports e, without waiting for the reader.
-func (s *Status) write(e event) {
+func (s *Status) write(e wire.Event) {
 	if s == nil {
 		return
 	}

@@ -1,0 +1,61 @@
+package wire
+
+import (
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/holdfast-locks/holdfast/driver"
+)
+
+// A Code names an error to programs.
+type Code struct {
+	Name   string // lower-case words with hyphens between
+	Status int    // of the HTTP response that has it
+	Err    error  // the sentinel that callers test for
+}
+
+// Underscored returns the name as those JSONs have it that join words by
+// underscores: the refusals of oncehttp and httpfence, and what the command
+// prints.
+func (c Code) Underscored() string { return strings.ReplaceAll(c.Name, "-", "_") }
+
+// Codes is a table of codes. Of an error that is several sentinels, the first
+// counts.
+type Codes []Code
+
+// Of returns the code of an error, and false if the table has none for it.
+func (t Codes) Of(err error) (Code, bool) {
+	return t.first(func(c Code) bool { return errors.Is(err, c.Err) })
+}
+
+// Named returns the code with a name, as the far side of a wire reads it.
+func (t Codes) Named(name string) (Code, bool) {
+	return t.first(func(c Code) bool { return c.Name == name })
+}
+
+func (t Codes) first(fits func(Code) bool) (Code, bool) {
+	if i := slices.IndexFunc(t, fits); i >= 0 {
+		return t[i], true
+	}
+	return Code{}, false
+}
+
+// DriverCodes returns the codes of the errors of package driver: all that an
+// engine has to tell apart. Package wire/codes has those of every error.
+//
+// 503 says that nothing was done, and the same request may succeed later; 504
+// that it may have been done. 410 is a lease that is over.
+func DriverCodes() Codes {
+	return Codes{
+		{"broken", 410, driver.ErrBroken}, // which is ErrLost as well
+		{"lost", 410, driver.ErrLost},
+		{"not-permitted", 403, driver.ErrPermission},
+		{"unsupported", 501, driver.ErrUnsupported},
+		{"kind-mismatch", 409, driver.ErrKindMismatch},
+		{"invalid", 400, driver.ErrInvalid},
+		{"closed", 503, driver.ErrClosed},
+		{"store-unavailable", 503, driver.ErrUnavailable},
+		{"outcome-unknown", 504, driver.ErrOutcomeUnknown},
+	}
+}

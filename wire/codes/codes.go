@@ -1,0 +1,47 @@
+// Package codes has the one table of all errors that programs can tell apart:
+// the sentinels of package holdfast, driver, onetime and fence, each with its
+// code, and the HTTP status of the response that has it. It is read both ways:
+// who answers turns an error into a code, and who is answered turns the code
+// back into the sentinel. What only those tell who write SQL themselves, as
+// sqlfence.ErrNoRow, is not in it.
+package codes
+
+import (
+	"slices"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/fence"
+	"github.com/holdfast-locks/holdfast/onetime"
+	"github.com/holdfast-locks/holdfast/wire"
+)
+
+// All returns the table.
+func All() wire.Codes { return slices.Clone(table) }
+
+// Of returns the code of an error, and false if it has none.
+func Of(err error) (wire.Code, bool) { return table.Of(err) }
+
+// Named returns the code with a name, and false if there is none.
+func Named(name string) (wire.Code, bool) { return table.Named(name) }
+
+// table begins with what says most: why a lease was lost stands before that it
+// was.
+var table = append(wire.Codes{
+	{Name: "lock-held", Status: 409, Err: holdfast.ErrHeld},
+	{Name: "in-progress", Status: 409, Err: holdfast.ErrInProgress},
+	{Name: "key-reused", Status: 422, Err: holdfast.ErrFingerprint},
+	{Name: "deadlock", Status: 409, Err: holdfast.ErrDeadlock},
+	{Name: "not-replicated", Status: 503, Err: holdfast.ErrNotReplicated},
+	{Name: "max-hold", Status: 410, Err: holdfast.ErrMaxHold},
+	{Name: "stalled", Status: 410, Err: holdfast.ErrStalled},
+
+	{Name: "malformed", Status: 400, Err: onetime.ErrMalformed},
+	{Name: "unknown", Status: 410, Err: onetime.ErrUnknown},
+	{Name: "expired", Status: 410, Err: onetime.ErrExpired},
+	{Name: "revoked", Status: 410, Err: onetime.ErrRevoked},
+	{Name: "redeemed", Status: 410, Err: onetime.ErrRedeemed},
+	{Name: "too-many-attempts", Status: 429, Err: onetime.ErrTooManyAttempts},
+
+	{Name: "token-stale", Status: 412, Err: fence.ErrStale},
+	{Name: "marks-full", Status: 503, Err: fence.ErrFull},
+}, wire.DriverCodes()...)

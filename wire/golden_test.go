@@ -1,0 +1,113 @@
+package wire_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"reflect"
+	"testing"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/wire"
+)
+
+// TestBytes: what programs read stays as it is, byte for byte. The files were
+// written before this package was there; the command prints its answers so,
+// and events a line each.
+func TestBytes(t *testing.T) {
+	var lines, pretty bytes.Buffer
+	e := json.NewEncoder(&lines)
+	for _, v := range events() {
+		if err := e.Encode(v); err != nil {
+			t.Fatal(err)
+		}
+	}
+	e = json.NewEncoder(&pretty)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	for _, v := range views() {
+		if err := e.Encode(v); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for file, got := range map[string][]byte{"testdata/events.json": lines.Bytes(), "testdata/views.json": pretty.Bytes()} {
+		want, err := os.ReadFile(file)
+		if err != nil || !bytes.Equal(got, want) {
+			t.Errorf("%s (%v): got\n%s", file, err, got)
+		}
+	}
+}
+
+// TestReadBack: whoever reads with the types of this package misses nothing.
+func TestReadBack(t *testing.T) {
+	for _, v := range append(views(), events()[1]) {
+		text, err := json.Marshal(v)
+		if err != nil {
+			t.Fatal(err)
+		}
+		read := reflect.New(reflect.TypeOf(v))
+		if err := json.Unmarshal(text, read.Interface()); err != nil || !reflect.DeepEqual(read.Elem().Interface(), v) {
+			t.Errorf("%v\n%s is read as\n%+v", err, text, read.Elem())
+		}
+	}
+}
+
+// TestHeld: a name that is only kept closed is not held, and a foreign client's
+// lock is.
+func TestHeld(t *testing.T) {
+	closed := driver.Lock{Holders: []driver.Holding{{LeaseID: "1", Token: 41, ExpiresIn: time.Minute, Released: true}}}
+	if v := wire.LockOf(closed); v.Held || v.Holders[0].Foreign {
+		t.Errorf("a name that is kept closed is %+v", v)
+	}
+	foreign := driver.Lock{Holders: []driver.Holding{{ExpiresIn: driver.Never}}}
+	if v := wire.LockOf(foreign); !v.Held || !v.Holders[0].Foreign || v.Holders[0].ExpiresInMS != nil {
+		t.Errorf("a foreign client's lock without an end is %+v", v)
+	}
+}
+
+func events() []wire.Event {
+	token := wire.TokenOf(17)
+	const id = "0123456789abcdef0123456789abcdef"
+	none, busy := 0, 75
+	return []wire.Event{
+		{Event: "waiting", Name: "n", Reason: "held by <a> & b"},
+		{Event: "acquired", Name: "n", LeaseID: id, Token: &token},
+		{Event: "exited", Name: "n", LeaseID: id, Token: &token, Status: &none},
+		{Event: "exited", Name: "n", LeaseID: id, Token: &token, Status: &busy},
+		{Event: "lost", Name: "n", LeaseID: id, Token: &token, Reason: "r"},
+	}
+}
+
+func views() []any {
+	person := driver.Holder{
+		Host: "web-3", PID: 812, Label: "worker", Reason: "film <12> & more",
+		Labels: map[string]string{"b": "2", "a": "1"}, Fingerprint: "f",
+	}
+	lock := driver.Lock{
+		Name: "encoders/ü", Mode: driver.Semaphore, Limit: 3, LastToken: 1795256697547813, QueueLength: 7,
+		Holders: []driver.Holding{
+			{LeaseID: "0123456789abcdef0123456789abcdef", Token: 1795256697547813, Permits: 2, Holder: person, ExpiresIn: 26999500 * time.Microsecond},
+			{ExpiresIn: driver.Never},
+			{LeaseID: "0123456789abcdef0123456789abcdee", Token: 1795256697547812, Permits: 1, Holder: driver.Holder{Host: "web-4"}, ExpiresIn: 1500 * time.Millisecond, Released: true},
+		},
+		Queue: []driver.Waiting{
+			{LeaseID: "0123456789abcdef0123456789abcded", Mode: driver.Semaphore, Permits: 1, Holder: person, Since: 3200 * time.Millisecond, ExpiresIn: 14 * time.Second},
+			{LeaseID: "0123456789abcdef0123456789abcdec", Mode: driver.Shared, Since: time.Millisecond, ExpiresIn: time.Second},
+		},
+	}
+	broken := []driver.Broken{{Author: "ada@ops-1", Reason: "the host is gone", Ago: 90 * time.Second, Token: 17, LeaseID: "x", Permits: 1, Holder: person}}
+	diagnosis := driver.Diagnosis{Findings: []driver.Finding{
+		{Key: "clock", Level: driver.Warn, Server: "a:1", Text: "off by 2 ms", Measures: map[string]time.Duration{"offset": 2345 * time.Microsecond}, Counts: map[string]int64{"n": 3}},
+		{Key: "rights", Text: "fine"},
+	}}
+	token := wire.TokenOf(17)
+	return []any{
+		wire.LockOf(lock), wire.WholeLockOf(lock), wire.LockDetailsOf(lock, broken), wire.LockDetailsOf(driver.Lock{Name: "free"}, nil), []wire.Lock{},
+		wire.Break{Name: "n", Author: "a", Reason: "r", Broken: wire.HoldersOf(lock.Holders)}, wire.Break{Broken: wire.HoldersOf(nil)},
+		wire.DiagnosisOf(diagnosis, "redis://host:1/2", 30*time.Second), wire.DiagnosisOf(driver.Diagnosis{}, "memory:", time.Second),
+		wire.Once{Key: "k", State: "unknown"},
+		wire.Once{Key: "k", State: "done", ExpiresInMS: wire.Left(time.Minute), Token: &token, OutputLength: new(int)},
+		wire.Once{Key: "k", State: "in_progress", ExpiresInMS: wire.Left(driver.Never), Holder: &wire.Person{Host: "h"}},
+	}
+}

@@ -1,0 +1,141 @@
+package wire
+
+import (
+	"strconv"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/driver"
+)
+
+// A Lock is what a store knows of one name.
+type Lock struct {
+	Name         string   `json:"name"`
+	Held         bool     `json:"held"` // by somebody who has not released it
+	Mode         string   `json:"mode"`
+	Limit        int      `json:"limit"` // of a semaphore; else 0
+	Holders      []Holder `json:"holders"`
+	QueueLength  int      `json:"queue_length"`
+	Queue        []Place  `json:"queue,omitzero"` // in order; nil if it was not asked for
+	LastToken    uint64   `json:"last_token"`
+	LastTokenStr string   `json:"last_token_str"`
+}
+
+// A LockDetails is a lock and who lost it.
+type LockDetails struct {
+	Lock
+	Broken []Broken `json:"broken"` // in the last 24 hours, the latest last
+}
+
+// A Person is whoever holds a lock or waits for it, as people know them.
+type Person struct {
+	Host   string            `json:"host"`
+	PID    int               `json:"pid"`
+	Label  string            `json:"label"`
+	Reason string            `json:"reason"`
+	Labels map[string]string `json:"labels"`
+}
+
+// A Token is a fencing token.
+type Token struct {
+	FencingToken    uint64 `json:"fencing_token"`
+	FencingTokenStr string `json:"fencing_token_str"` // for readers without 64-bit integers
+}
+
+// A Holder has a lock.
+type Holder struct {
+	Person
+	Permits int `json:"permits"` // of a semaphore; else 0
+	Token
+	ExpiresInMS *int64 `json:"expires_in_ms"` // null: never
+	Released    bool   `json:"released"`      // over, and kept closed by its minimum hold
+	Foreign     bool   `json:"foreign"`       // a client that is not holdfast
+}
+
+// A Place is one waiter's turn in a queue.
+type Place struct {
+	Person
+	Mode        string `json:"mode"`
+	Permits     int    `json:"permits"` // of a semaphore; else 0
+	WaitingMS   int64  `json:"waiting_ms"`
+	ExpiresInMS int64  `json:"expires_in_ms"` // unless it is refreshed
+}
+
+// A Broken is a lease that was taken away.
+type Broken struct {
+	Author string `json:"author"`
+	Reason string `json:"reason"`
+	AgoMS  int64  `json:"ago_ms"`
+	Token
+	Holder Person `json:"holder"` // whose lease it was
+}
+
+// A Break is what came of taking a lock away.
+type Break struct {
+	Name   string   `json:"name"`
+	Author string   `json:"author"`
+	Reason string   `json:"reason"`
+	Broken []Holder `json:"broken"` // as they were before it
+}
+
+// LockOf returns a lock without its queue, for lists.
+func LockOf(l driver.Lock) Lock {
+	return Lock{
+		Name: l.Name, Held: len(l.Live()) > 0, Mode: l.Mode.String(), Limit: l.Limit,
+		Holders: HoldersOf(l.Holders), QueueLength: l.QueueLength,
+		LastToken: l.LastToken, LastTokenStr: strconv.FormatUint(l.LastToken, 10),
+	}
+}
+
+// WholeLockOf returns a lock with its queue.
+func WholeLockOf(l driver.Lock) Lock {
+	v := LockOf(l)
+	v.Queue = make([]Place, len(l.Queue))
+	for i, w := range l.Queue {
+		v.Queue[i] = Place{
+			Person: PersonOf(w.Holder), Mode: w.Mode.String(), Permits: w.Permits,
+			WaitingMS: w.Since.Milliseconds(), ExpiresInMS: w.ExpiresIn.Milliseconds(),
+		}
+	}
+	return v
+}
+
+// LockDetailsOf returns a lock with its queue, and who lost it.
+func LockDetailsOf(l driver.Lock, broken []driver.Broken) LockDetails {
+	v := LockDetails{Lock: WholeLockOf(l), Broken: make([]Broken, len(broken))}
+	for i, b := range broken {
+		v.Broken[i] = Broken{
+			Author: b.Author, Reason: b.Reason, AgoMS: b.Ago.Milliseconds(),
+			Token: TokenOf(b.Token), Holder: PersonOf(b.Holder),
+		}
+	}
+	return v
+}
+
+// HoldersOf returns holders, in their order.
+func HoldersOf(holdings []driver.Holding) []Holder {
+	holders := make([]Holder, len(holdings))
+	for i, h := range holdings {
+		holders[i] = Holder{
+			Person: PersonOf(h.Holder), Permits: h.Permits, Token: TokenOf(h.Token),
+			ExpiresInMS: Left(h.ExpiresIn), Released: h.Released, Foreign: h.Foreign(),
+		}
+	}
+	return holders
+}
+
+// PersonOf returns what people may know of a holder.
+func PersonOf(h driver.Holder) Person {
+	return Person{Host: h.Host, PID: h.PID, Label: h.Label, Reason: h.Reason, Labels: h.Labels}
+}
+
+// TokenOf returns a fencing token.
+func TokenOf(token uint64) Token { return Token{token, strconv.FormatUint(token, 10)} }
+
+// Left returns the milliseconds that are left, or nil for driver.Never.
+func Left(d time.Duration) *int64 {
+	if d == driver.Never {
+		return nil
+	}
+	ms := d.Milliseconds()
+	return &ms
+}
