@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/internal/ask"
 )
 
 // Acquire takes the lock and returns its lease, waiting until ctx ends or for
@@ -143,6 +144,17 @@ func (a *acquisition) tellAcquired(l *Lease) {
 	a.client.opts.Observer(Event{Kind: Acquired, Name: l.name, LeaseID: l.id, Token: l.token, Took: time.Since(a.began)})
 }
 
+// final reports whether another attempt would end in the same way. To what the
+// store says for good come our own verdicts on what it has answered.
+func final(err error) bool {
+	for _, verdict := range []error{errRecorded, ErrFingerprint, ErrNotReplicated} {
+		if errors.Is(err, verdict) {
+			return true
+		}
+	}
+	return driver.Permanent(err)
+}
+
 // attempts makes the first attempt under asked, so that it has the request
 // timeout however short the wait is, and all others under ctx, which ends with
 // the wait.
@@ -164,13 +176,13 @@ func (a *acquisition) attempts(asked, ctx context.Context, wait bool) (*Lease, e
 		switch {
 		case lease != nil:
 			return lease, nil
-		case ctx.Err() != nil && !permanent(err):
+		case ctx.Err() != nil && !final(err):
 			return nil, a.ended(ctx)
 		case errors.Is(err, ErrHeld):
 			if !wait {
 				return nil, err
 			}
-		case permanent(err), !a.mayRetry(err, wait):
+		case final(err), !a.mayRetry(err, wait):
 			return nil, err
 		}
 		lease, err = w.pause(ctx)
@@ -188,11 +200,11 @@ func (a *acquisition) longest() time.Duration { return max(a.req.TTL, a.req.Wait
 
 // failed notes a request without an answer and classifies its error.
 func (a *acquisition) failed(sent time.Time, ctx context.Context, err error) error {
-	if !certain(err) {
+	if !driver.Definite(err) {
 		a.uncertain = true
 	}
 	a.countFailure(sent)
-	return harmless(ctx, err)
+	return ask.Harmless(ctx, err)
 }
 
 // abandon leaves nothing behind in the store: neither a lease that was granted

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/internal/ask"
 )
 
 // AcquireAll takes the locks of all names, or none, and returns one handle for
@@ -124,9 +125,9 @@ func (g *allAcquisition) atOnce(ctx context.Context, wait bool) (done bool, err 
 	case err != nil:
 		// What was granted unseen is found again one by one, or cancelled.
 		for _, a := range g.all {
-			a.uncertain = a.uncertain || !certain(err)
+			a.uncertain = a.uncertain || !driver.Definite(err)
 		}
-		return !wait || permanent(err), opError("acquire", reqs[0].Name, harmless(ctx, err))
+		return !wait || driver.Permanent(err), opError("acquire", reqs[0].Name, ask.Harmless(ctx, err))
 	case reply.Outcome == driver.Granted:
 		return g.granted(sent, reply.Tokens), nil
 	}

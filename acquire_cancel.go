@@ -2,10 +2,10 @@ package holdfast
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/internal/ask"
 )
 
 // cancelRequest makes sure, in the background, that no request of the present lease
@@ -27,19 +27,15 @@ func (c *Client) releaseInBackground(request func() driver.ReleaseRequest, until
 // repeatRelease sends a release until the store has answered. It gives up at
 // until, when the lease has ended by itself, or when Close does.
 func (c *Client) repeatRelease(background context.Context, request func() driver.ReleaseRequest, until time.Time) {
-	ctx, cancel := context.WithDeadline(background, until)
+	ctx, cancel := ask.LimitUntil(background, until)
 	defer cancel()
-	var backoff backoff
-	for {
-		req := request()
-		err := c.releaseOnce(ctx, req)
-		switch {
-		case err == nil, errors.Is(err, ErrLost):
-			return
-		case permanent(err), !backoff.sleep(ctx):
-			c.opts.Observer(Event{Kind: CleanupFailed, Name: req.Name, LeaseID: req.LeaseID, Err: err})
-			return
-		}
+	var req driver.ReleaseRequest
+	f := ask.UntilEnd(ctx, c.opts.RequestTimeout, func(ctx context.Context) error {
+		req = request()
+		return c.engine.Release(ctx, req)
+	})
+	if f != nil && !f.Lost() {
+		c.opts.Observer(Event{Kind: CleanupFailed, Name: req.Name, LeaseID: req.LeaseID, Err: f.Effective()})
 	}
 }
 
@@ -48,7 +44,7 @@ func (c *Client) releaseOnce(ctx context.Context, req driver.ReleaseRequest) err
 	ctx, cancel := c.requestContext(ctx)
 	defer cancel()
 	if err := c.engine.Release(ctx, req); err != nil {
-		return effective(ctx, err)
+		return ask.Effective(ctx, err)
 	}
 	return nil
 }

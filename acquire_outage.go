@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/internal/ask"
 )
 
 // outageShortest is for how long the store has to be silent before a waiter
@@ -66,7 +67,7 @@ var errWaitOver = errors.New("the wait is over")
 // the way, or has not said anything for too long for that to be true still.
 func (a *acquisition) ended(ctx context.Context) error {
 	if context.Cause(ctx) != errWaitOver {
-		return contextError(ctx)
+		return ask.ContextError(ctx)
 	}
 	silent := a.failures > 0 && time.Since(a.failingSince) >= min(outageShortest, a.bound/2)
 	if a.blocker == nil || silent {

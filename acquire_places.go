@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/internal/ask"
 )
 
 // When places are renewed, as parts of the waiter TTL.
@@ -181,7 +182,7 @@ func (u *usher) refresh(ctx context.Context, batch []*place) {
 	defer u.mu.Unlock()
 	for i, p := range batch {
 		if err := replies[i].Err; err != nil {
-			replies[i].Err = harmless(ctx, err)
+			replies[i].Err = ask.Harmless(ctx, err)
 		}
 		u.answerLocked(p, refresh{sent, replies[i]})
 	}

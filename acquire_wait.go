@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/internal/ask"
 )
 
 const (
@@ -25,8 +26,8 @@ const (
 type waiter struct {
 	*acquisition
 	watch   driver.Watch // nil if the engine has no queue
-	polling backoff      // without a queue
-	failing backoff      // while the store does not answer
+	polling ask.Backoff  // without a queue
+	failing ask.Backoff  // while the store does not answer
 	tried   time.Time    // when the last attempt was sent
 	told    bool         // the Observer knows that we wait
 	waits   bool         // and do not only try
@@ -67,9 +68,9 @@ func (w *waiter) tellWaiting() {
 // sooner than lookAgain after the one before.
 func (w *waiter) pause(ctx context.Context) (*Lease, error) {
 	if w.failures > 0 {
-		return nil, w.sleep(ctx, w.failing.next(backoffLast))
+		return nil, w.sleep(ctx, w.failing.Next(ask.LastPause))
 	}
-	w.failing = backoff{}
+	w.failing = ask.Backoff{}
 	if w.blocker.Place == 0 {
 		return nil, w.sleep(ctx, w.pollPause())
 	}
@@ -117,7 +118,7 @@ func (w *waiter) sleep(ctx context.Context, d time.Duration) error {
 
 // pollPause returns how long to sleep where there is no queue.
 func (w *waiter) pollPause() time.Duration {
-	pause := w.polling.next(pollLongest)
+	pause := w.polling.Next(pollLongest)
 	if left := w.blocker.ExpiresIn; left != Never {
 		pause = min(pause, max(left, 0)+expirySlack+rand.N(expiryJitter))
 	}
@@ -160,7 +161,7 @@ func (w *waiter) await(ctx context.Context) (*Lease, error) {
 				w.queued = r.sent
 				w.answered()
 				w.blocked(&r.reply.Blocker)
-			case permanent(r.reply.Err):
+			case driver.Permanent(r.reply.Err):
 				w.startOver() // the next attempt asks for another place, or says why not
 				return nil, nil
 			default:

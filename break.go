@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/internal/ask"
 )
 
 // BreakOptions say which lease Break ends, and why. Nil is default; a zero
@@ -78,11 +79,11 @@ func (c *Client) breakLock(ctx context.Context, name string, o BreakOptions) ([]
 		req.Older = true
 	}
 	var broken []Broken
-	err := c.untilAnswered(ctx, func(ctx context.Context) (err error) {
+	f := ask.Until(ctx, c.opts.RequestTimeout, func(ctx context.Context) (err error) {
 		broken, err = c.features.Breaker.Break(ctx, req)
 		return err
 	})
-	return broken, err
+	return broken, f.Effective()
 }
 
 // latestToken returns the greatest token of the present leases of a name, or 0
@@ -92,7 +93,7 @@ func (c *Client) latestToken(ctx context.Context, name string) (uint64, error) {
 	defer cancel()
 	lock, err := c.engine.Inspect(ctx, name)
 	if err != nil {
-		return 0, harmless(ctx, err)
+		return 0, ask.Harmless(ctx, err)
 	}
 	latest := uint64(0)
 	for _, h := range lock.Holders {
@@ -118,7 +119,7 @@ func (c *Client) Breaks(ctx context.Context, name string) ([]Broken, error) {
 	defer cancel()
 	broken, err := c.features.Breaker.Breaks(ctx, name)
 	if err != nil {
-		return nil, opError("breaks of", name, harmless(ctx, err))
+		return nil, opError("breaks of", name, ask.Harmless(ctx, err))
 	}
 	return broken, nil
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/internal/ask"
 )
 
 // A Client takes locks from one store. Make one with New and share it: all
@@ -61,6 +62,11 @@ func New(engine driver.Engine, opts *Options) (*Client, error) {
 	}
 	c.deafen = c.hear()
 	return c, nil
+}
+
+// requestContext bounds one request to the store.
+func (c *Client) requestContext(ctx context.Context) (context.Context, context.CancelFunc) {
+	return ask.Limit(ctx, c.opts.RequestTimeout)
 }
 
 // Features returns what the engine that New was given can do, for packages that

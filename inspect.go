@@ -6,6 +6,7 @@ import (
 	"iter"
 
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/internal/ask"
 )
 
 // A Lock is what a store knows of one name: see Client.Inspect and Client.List.
@@ -30,7 +31,7 @@ func (c *Client) Inspect(ctx context.Context, name string) (Lock, error) {
 	defer cancel()
 	lock, err := c.engine.Inspect(ctx, name)
 	if err != nil {
-		return Lock{}, opError("inspect", name, harmless(ctx, err))
+		return Lock{}, opError("inspect", name, ask.Harmless(ctx, err))
 	}
 	return lock, nil
 }

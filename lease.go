@@ -4,6 +4,8 @@ import (
 	"context"
 	"sync"
 	"time"
+
+	"github.com/holdfast-locks/holdfast/internal/ask"
 )
 
 // A Lease is possession of a lock for a time. Its holder must call Release,
@@ -174,7 +176,7 @@ func (l *Lease) Verify(ctx context.Context) error {
 	defer cancel()
 	lock, err := l.client.engine.Inspect(ctx, l.name)
 	if err != nil {
-		return opError("verify", l.name, harmless(ctx, err))
+		return opError("verify", l.name, ask.Harmless(ctx, err))
 	}
 	for _, h := range lock.Holders {
 		if h.LeaseID == l.id && !h.Released {

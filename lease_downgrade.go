@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/internal/ask"
 )
 
 // Downgrade turns an exclusive lease into a shared one: nobody else has the
@@ -36,7 +37,7 @@ func (l *Lease) downgrade(ctx context.Context) error {
 	ctx, cancel := l.client.requestContext(ctx)
 	defer cancel()
 	if err := engine.Downgrade(ctx, driver.DowngradeRequest{Name: l.name, LeaseID: l.id}); err != nil {
-		if err = effective(ctx, err); !isLost(err) {
+		if err = ask.Effective(ctx, err); !isLost(err) {
 			return err
 		}
 		q := inquiry{client: l.client}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/internal/ask"
 )
 
 // Extend makes the lease last at least until ttl after the call reached the
@@ -101,7 +102,7 @@ func (c *Client) sendRenewals(ctx context.Context, sent instant, batch []renewal
 	var lost []int
 	for i, err := range errs {
 		if err != nil {
-			err = effective(ctx, err)
+			err = ask.Effective(ctx, err)
 		}
 		if isLost(err) {
 			lost = append(lost, i)
@@ -123,7 +124,7 @@ func (r renewal) done(sent instant, err error) (report, error) {
 	l, now := r.lease, r.lease.client.now()
 	l.mu.Lock()
 	l.landLocked()
-	if !certain(err) {
+	if !driver.Definite(err) {
 		l.expiry = later(l.expiry, now.mono.Add(r.request().TTL))
 	}
 	live := l.state == stateHeld && !now.reached(l.deadline)

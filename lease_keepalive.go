@@ -6,6 +6,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/holdfast-locks/holdfast/internal/ask"
 )
 
 // A keeper is the scheduler of one client: it renews leases, and ends those
@@ -143,7 +145,7 @@ func (k *keeper) renew(ctx context.Context, batch []renewal) {
 			last = d
 		}
 	}
-	ctx, cancel := context.WithDeadlineCause(ctx, last, errNoAnswer)
+	ctx, cancel := ask.LimitUntil(ctx, last)
 	defer cancel()
 	// INVARIANT I3: the clock starts before the first byte is written.
 	_, reports := k.client.sendRenewals(ctx, k.client.now(), batch) // the leases' contexts tell of errors

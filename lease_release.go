@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/internal/ask"
 )
 
 // Release ends Context, gives the lock back and returns when the store has
@@ -29,7 +30,7 @@ func (l *Lease) Release(ctx context.Context) error {
 		case <-l.released:
 			return l.result
 		case <-ctx.Done():
-			return opError("release", l.name, contextError(ctx))
+			return opError("release", l.name, ask.ContextError(ctx))
 		}
 	}
 	if ctx.Err() != nil || l.isAround(ctx) {
@@ -86,11 +87,11 @@ func (l *Lease) release(ctx context.Context) error {
 		return lost
 	}
 	end := earlier(time.Now().Add(l.client.opts.RequestTimeout), l.expiresBy())
-	ctx, cancel := context.WithDeadlineCause(ctx, end, errNoAnswer)
+	ctx, cancel := ask.LimitUntil(ctx, end)
 	defer cancel()
 	l.awaitRenewals(ctx)
 	err := l.client.releaseOnce(ctx, l.releaseRequest())
-	if err != nil && !permanent(err) {
+	if err != nil && !driver.Permanent(err) {
 		l.client.releaseInBackground(l.releaseRequest, l.releaseUntil())
 	}
 	l.observeRelease(err)
@@ -151,7 +152,7 @@ func (l *Lease) observeRelease(err error) {
 	switch {
 	case isLost(err):
 		e.Kind = Lost
-	case permanent(err):
+	case driver.Permanent(err):
 		e.Kind = CleanupFailed
 	case err != nil:
 		return // the background goes on

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/internal/ask"
 )
 
 // complete stores a record and ends the lease, as one step: it is the Release
@@ -17,12 +18,13 @@ func (l *Lease) complete(ctx context.Context, recorder driver.Recorder, req driv
 	defer cancel()
 	lost := l.lostBefore()
 	if lost != nil { // only what is left of it in the store could still help
-		ctx, cancel = context.WithDeadlineCause(ctx, l.releaseUntil(), errNoAnswer)
+		ctx, cancel = ask.LimitUntil(ctx, l.releaseUntil())
 		defer cancel()
 	}
 	l.awaitRenewals(ctx) // INVARIANT I9
 	// INVARIANT I6: the store knows a repeat by the lease ID.
-	err := l.client.untilAnswered(ctx, func(ctx context.Context) error { return recorder.Complete(ctx, req) })
+	f := ask.Until(ctx, l.client.opts.RequestTimeout, func(ctx context.Context) error { return recorder.Complete(ctx, req) })
+	err := f.Effective()
 	switch {
 	case err != nil && !isLost(err):
 		// Should the record not be stored, then nobody shall wait for the TTL.
@@ -30,7 +32,7 @@ func (l *Lease) complete(ctx context.Context, recorder driver.Recorder, req driv
 	case lost == nil:
 		l.observeRelease(err)
 	}
-	if err != nil && lost != nil && certain(err) {
+	if err != nil && lost != nil && driver.Definite(err) {
 		err = lost // the record is not stored, and this is why
 	}
 	l.result = wrapOp("release", l.name, err)

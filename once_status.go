@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/internal/ask"
 )
 
 // A OnceStatus is what has become of the work under a do-once key.
@@ -36,7 +37,7 @@ func (c *Client) status(ctx context.Context, key string) (OnceStatus, error) {
 	}
 	lock, err := c.engine.Inspect(ctx, key)
 	if err != nil {
-		return OnceStatus{}, harmless(ctx, err)
+		return OnceStatus{}, ask.Harmless(ctx, err)
 	}
 	for _, h := range lock.Holders {
 		if !h.Released {
@@ -49,7 +50,7 @@ func (c *Client) status(ctx context.Context, key string) (OnceStatus, error) {
 func recall(ctx context.Context, recorder driver.Recorder, key string) (OnceStatus, error) {
 	r, found, err := recorder.Recall(ctx, key)
 	if err != nil {
-		return OnceStatus{}, harmless(ctx, err)
+		return OnceStatus{}, ask.Harmless(ctx, err)
 	}
 	if !found {
 		return OnceStatus{}, nil
@@ -70,7 +71,7 @@ func (c *Client) OnceForget(ctx context.Context, key string) (bool, error) {
 	defer cancel()
 	found, err := recorder.Forget(ctx, key)
 	if err != nil {
-		return false, opError("forget", key, effective(ctx, err))
+		return false, opError("forget", key, ask.Effective(ctx, err))
 	}
 	return found, nil
 }

@@ -85,8 +85,8 @@ func leaseMutants() []Mutant {
 		{
 			Name: "retry-draws-lease-id", Invariant: "I6", File: "acquire.go",
 			Breaks:  "An acquire that is repeated after an error has another lease ID, so that a grant unseen is not found again.",
-			Old:     "\ta.countFailure(sent)\n\treturn harmless(ctx, err)",
-			New:     "\ta.countFailure(sent)\n\ta.req.LeaseID = driver.NewLeaseID()\n\treturn harmless(ctx, err)",
+			Old:     "\ta.countFailure(sent)\n\treturn ask.Harmless(ctx, err)",
+			New:     "\ta.countFailure(sent)\n\ta.req.LeaseID = driver.NewLeaseID()\n\treturn ask.Harmless(ctx, err)",
 			FoundBy: []Finder{{".", "TestAcquireRetriesWithTheSameLeaseID"}},
 		},
 		{
@@ -104,13 +104,6 @@ func leaseMutants() []Mutant {
 			FoundBy: []Finder{{".", "TestZombieAcquireMeetsTombstone"}},
 		},
 		{
-			Name: "unknown-taken-for-certain", Invariant: "I10", File: "failure.go",
-			Breaks:  "An error that leaves the outcome open is taken for one that says that nothing was done.",
-			Old:     "return permanent(err) || errors.Is(err, ErrUnavailable)",
-			New:     "return permanent(err) || err != nil",
-			FoundBy: []Finder{{".", "TestUnheardGrantIsCancelled"}, {".", "TestExtendErrors"}},
-		},
-		{
 			Name: "release-leaves-no-tombstone", Invariant: "I5", File: "lease_release.go",
 			Breaks:  "The release of a lease whose first request got no answer lets that request in when it arrives at last.",
 			Old:     "KeepFor: l.keepFor(), Cancel: l.cancel}",
@@ -120,8 +113,8 @@ func leaseMutants() []Mutant {
 		{
 			Name: "release-is-not-repeated", Invariant: "", File: "lease_release.go",
 			Breaks:  "A release that gets no answer is not sent again.",
-			Old:     "if err != nil && !permanent(err) {",
-			New:     "if err != nil && !permanent(err) && err == nil {",
+			Old:     "if err != nil && !driver.Permanent(err) {",
+			New:     "if err != nil && !driver.Permanent(err) && err == nil {",
 			FoundBy: []Finder{{".", "TestReleaseGoesOnInBackground"}},
 		},
 		{

@@ -119,8 +119,8 @@ func lossMutants() []Mutant {
 		{
 			Name: "late-release-keeps-longer", Invariant: "", File: "acquire_cancel.go",
 			Breaks:  "A release that is repeated keeps the name closed for what was left of MinHold when it was sent first.",
-			Old:     "var backoff backoff\n\tfor {\n\t\treq := request()",
-			New:     "var backoff backoff\n\treq := request()\n\tfor {",
+			Old:     "var req driver.ReleaseRequest\n\tf := ask.UntilEnd(ctx, c.opts.RequestTimeout, func(ctx context.Context) error {\n\t\treq = request()\n",
+			New:     "req := request()\n\tf := ask.UntilEnd(ctx, c.opts.RequestTimeout, func(ctx context.Context) error {\n",
 			FoundBy: []Finder{{".", "TestLateReleaseKeepsNoLonger"}},
 		},
 		{

@@ -59,6 +59,7 @@ func All() []Mutant {
 		quorumMutants(),
 		guardMutants(),
 		breakMutants(),
+		askMutants(),
 		commandMutants(),
 		textMutants(),
 		foreignMutants(),

@@ -97,13 +97,6 @@ func workMutants() []Mutant {
 			FoundBy: []Finder{{".", "TestOnceFingerprintOfDone"}},
 		},
 		{
-			Name: "complete-is-not-repeated", Invariant: "I6", File: "backoff.go",
-			Breaks:  "A result whose first request gets no answer is not stored again.",
-			Old:     "if permanent(err) || !backoff.sleep(ctx) {",
-			New:     "if permanent(err) || !backoff.sleep(ctx) || err != nil {",
-			FoundBy: []Finder{{".", "TestCompleteIsRepeated"}},
-		},
-		{
 			Name: "redeem-repeats-as-another", Invariant: "I6", File: "onetime/redeem.go",
 			Breaks:  "A redeem that is repeated after a lost reply has another ID, so that the payload is lost.",
 			Old:     "reply, err = s.vault.Redeem(ctx, req)",
