@@ -7,8 +7,10 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"runtime/debug"
+	"syscall"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -56,7 +58,19 @@ func (w *withBinary) Run() int {
 			return failed(err)
 		}
 	}
+	stopIgnoring()
 	return w.tests.Run()
+}
+
+// stopIgnoring has the programs that the tests start begin with the default
+// actions of signals: whoever runs the tests in the background may have had
+// them ignored, which children inherit.
+func stopIgnoring() {
+	for _, s := range []os.Signal{syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTERM, syscall.SIGTSTP, syscall.SIGTTIN, syscall.SIGTTOU} {
+		if signal.Ignored(s) {
+			signal.Notify(make(chan os.Signal, 1), s) // a signal that is caught is not ignored in a child
+		}
+	}
 }
 
 func failed(err error) int {
