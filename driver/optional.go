@@ -33,6 +33,8 @@ import (
 // when it is handed over, and is greater than the place's MinToken.
 type Queuer interface {
 	// Watch starts to listen for news of a lease ID that will ask for a place.
+	// The news of a place must reach the engine that asked for it last with
+	// Acquire, whichever asked first: a client that reconnects asks again.
 	// It sends nothing, does not block, and costs next to nothing until a
 	// request with Queue is answered Held. It must be called before that
 	// request; the caller must stop the watch.

@@ -53,6 +53,11 @@ func (e *engine) handOver(n *entry, p *place, now time.Time) {
 	if e.fault == "hand-over repeats the last token" {
 		l.token, n.last = last, last
 	}
+	if e.fault == "news goes to the engine that asked first" {
+		for w := range e.watches {
+			w.deaf = w.engine != p.by
+		}
+	}
 	e.tell(p.req.LeaseID, driver.Notice{Token: l.token})
 }
 
@@ -77,7 +82,7 @@ func (e *engine) enqueue(n *entry, req driver.AcquireRequest, now time.Time) int
 		if e.fault != "holder is not copied" && e.fault != "holder of a place is not copied" {
 			req.Holder.Labels = maps.Clone(req.Holder.Labels)
 		}
-		p := &place{req: req, since: now}
+		p := &place{req: req, since: now, by: e}
 		i = len(n.queue)
 		switch e.fault {
 		case "last comes first":

@@ -60,6 +60,7 @@ type place struct {
 	req   driver.AcquireRequest
 	since time.Time
 	until time.Time
+	by    *engine // which asked first, for its fault
 }
 
 func newStore(fault string, caps driver.Capabilities) *store {

@@ -25,11 +25,11 @@ var inspectMutants = []mutant{
 		"AcquireAllTakesAll", "KeepForOfPermitsKeepsThem", "SemaphoreCountsPermits",
 	}},
 	{fault: "Inspect drops the token", want: []string{
-		"BreakHandsOver", "CompleteHandsOver", "CompleteTellsWatches", "DowngradeKeepsLease", "AcquireAllTakesAll",
-		"AcquireAllTakesMaxBatch", "HandsOverAtRelease", "HandsOverToSharedTogether", "InspectReportsLease",
+		"AcquireAllTakesAll", "AcquireAllTakesMaxBatch", "BreakHandsOver", "CompleteHandsOver", "CompleteTellsWatches",
+		"DowngradeKeepsLease", "HandsOverAtRelease", "HandsOverToSharedTogether", "InspectReportsLease",
 		"KeepForHoldsQueue", "RefreshAnswersEachInOrder", "TokenKeptByExtend", "TokensGrowOverHandOver",
 		"WatchKeepsGrant", "WatchKeepsLatestNotice", "WatchStops", "WatchTellsAllReaders", "WatchTellsGrant",
-		"WatchTellsGrantAcrossEngines", "WatchTellsGrantAtExpiry",
+		"WatchTellsGrantAcrossEngines", "WatchTellsGrantAtExpiry", "WatchTellsWhoAskedLast",
 	}},
 	{fault: "Inspect forgets the token of a free name", want: []string{"InspectRemembersToken"}},
 	{fault: "Inspect of a free name fails", want: []string{

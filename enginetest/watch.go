@@ -21,6 +21,12 @@ func watchRequirements() []Requirement {
 		Needs:       both(canQueue, hasJoin),
 		Run:         func(t *T) { watchTells(t, t.join()) },
 	}, {
+		Name:        "WatchTellsWhoAskedLast",
+		Explanation: "news of a place must reach the engine that asked for it last, whichever asked first",
+		Invariant:   "I7",
+		Needs:       both(canQueue, hasJoin),
+		Run:         watchTellsLast,
+	}, {
 		Name:        "WatchTellsGrantAtExpiry",
 		Explanation: "a watch must be told of a lease that was handed over when another's request noticed an expiry",
 		Invariant:   "I7",
@@ -147,6 +153,23 @@ func watchTells(t, other *T) {
 		other.mustCancel(t.mustTell(firstWatch, first).AcquireRequest)
 		t.mustTell(secondWatch, second)
 	}
+}
+
+// watchTellsLast has places asked for by one engine after the other, there and
+// back.
+func watchTellsLast(t *T) {
+	other := t.join()
+	other.listens()
+	l := t.take("a", t.units(400))
+	first, second := forPlace(ask("a", t.units(40)), t.units(40)), forPlace(ask("a", t.units(40)), t.units(40))
+	t.watchPlace(first, 1).Stop()
+	t.watchPlace(second, 2).Stop()
+	moved := other.watchPlace(first, 1)
+	other.watchPlace(second, 2).Stop()
+	back := t.watchPlace(second, 2)
+	t.mustRelease(l)
+	t.mustRelease(other.mustTell(moved, first))
+	t.mustTell(back, second)
 }
 
 func watchTellsAtExpiry(t *T) {

@@ -46,7 +46,7 @@ reply = refused(s, r)
 if reply and reply[1] == 0 and ARGV[11] ~= '0' then
   local p = place(s, r.id)
   if p then
-    renew(s, p, tonumber(ARGV[11]))
+    renew(s, p, tonumber(ARGV[11]), ARGV[13])
   elseif tooFar(r) then
     return { -2 }
   else

@@ -89,16 +89,19 @@ local function join(s, p)
   keepPlaces(s, p.ends) -- now that they are there
 end
 
--- renew makes a place last at least ttl ms from now.
-local function renew(s, p, ttl)
-  if millis() + ttl <= p.ends then
-    return
+-- renew makes a place last at least ttl ms from now, and sends its messages to
+-- the inbox of who asked for it last.
+local function renew(s, p, ttl, inbox)
+  local ends = millis() + ttl
+  if ends > p.ends then
+    p.ends = ends
+    keepPlaces(s, ends)
+    redis.call('ZADD', s.waiters, num(ends), p.id)
+  else
+    ttl = p.ttl
   end
-  p.ends = millis() + ttl
-  keepPlaces(s, p.ends)
-  redis.call('ZADD', s.waiters, num(p.ends), p.id)
-  if p.ttl ~= ttl then
-    p.ttl = ttl
+  if p.ttl ~= ttl or p.inbox ~= inbox then
+    p.ttl, p.inbox = ttl, inbox
     note(s, p)
   end
 end

@@ -47,7 +47,7 @@ local function refresh(first, id, ttl)
   if s.failed then
     return s.failed.err or s.failed
   end
-  renew(s, p, ttl)
+  renew(s, p, ttl, p.inbox)
   s.way = s.way or way(s, 0)
   return { s.way[1], s.way[2], s.way[3], rank(s, id) }
 end

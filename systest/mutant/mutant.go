@@ -52,6 +52,7 @@ func All() []Mutant {
 		redisQueueMutants(),
 		redisBoundMutants(),
 		unheardMutants(),
+		featureMutants(),
 		movingMutants(),
 		sqliteMutants(),
 		sqliteQueueMutants(),

@@ -1,0 +1,37 @@
+package mutant
+
+// featureMutants are faults with what engines can do besides: flags decide,
+// interfaces only carry.
+func featureMutants() []Mutant {
+	refused, each := Finder{".", "TestNewRefusesWrapperWithoutMethods"}, Finder{"driver", "TestEachFlagNeedsItsMethods"}
+	return []Mutant{
+		{
+			Name: "flag-without-methods", File: "driver/features.go",
+			Breaks:  "An engine that says more than it has methods for is used: its waiters poll, and nobody knows why.",
+			Old:     "if *as, ok = engine.(I); !ok {",
+			New:     "if *as, ok = engine.(I); !ok && !set {",
+			FoundBy: []Finder{refused, each},
+		},
+		{
+			Name: "methods-without-flag", Invariant: "I12", File: "driver/features.go",
+			Breaks:  "What an engine has methods for is used, even if it says that it cannot.",
+			Old:     "	if !set {\n		return nil",
+			New:     "	if !set {\n		*as, _ = engine.(I)\n		return nil",
+			FoundBy: []Finder{each, {".", "TestOnceNeedsRecords"}, {".", "TestBreakNeedsEngine"}, {".", "TestDowngradeRefused"}},
+		},
+		{
+			Name: "forward-hides-wrapper", File: "driver/features.go",
+			Breaks:  "A wrapper that has lost its methods is not noticed behind one that embeds driver.Forward.",
+			Old:     "if _, err := FeaturesOf(w.wrapped()); err != nil {",
+			New:     "if _, err := FeaturesOf(w.wrapped()); err != nil && false {",
+			FoundBy: []Finder{refused},
+		},
+		{
+			Name: "redis-news-stays-with-first", Invariant: "I7", File: "redislock/queue.lua",
+			Breaks:  "News of a place goes to the process that asked for it first, though another has asked since.",
+			Old:     "p.ttl, p.inbox = ttl, inbox",
+			New:     "p.ttl = ttl",
+			FoundBy: []Finder{redis("WatchTellsWhoAskedLast")},
+		},
+	}
+}
