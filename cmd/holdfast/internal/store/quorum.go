@@ -35,36 +35,34 @@ func openQuorum(rawURL string) (*quorumlock.Engine, error) {
 	return quorumlock.New(members, &opts)
 }
 
+// Quorum returns the quorum that an open store is, if it is one.
+func Quorum(engine driver.Engine) (*quorumlock.Engine, bool) {
+	quorum, ok := engine.(*quorumlock.Engine)
+	return quorum, ok
+}
+
 // parseQuorum returns the URL of each member: the same with one host, and
 // without what is for the quorum. Its errors quote
 // no part of the URL that may be a misplaced password.
 func parseQuorum(rawURL string) (urls []string, opts quorumlock.Options, err error) {
 	opts.CloseMembers = true
-	scheme, rest, ok := strings.Cut(rawURL, "://")
+	p, ok := split(rawURL)
 	if !ok {
 		return nil, opts, errors.New("want quorum+redis://host1:port,host2:port,host3:port")
 	}
-	rest, query, asked := strings.Cut(rest, "?")
-	authority, path := rest, ""
-	if i := strings.IndexAny(rest, "/#"); i >= 0 {
-		authority, path = rest[:i], rest[i:]
-	}
-	user := ""
-	if i := strings.LastIndexByte(authority, '@'); i >= 0 {
-		user, authority = authority[:i+1], authority[i+1:]
-	}
-	hosts := strings.Split(authority, ",")
-	if err := checkHosts(hosts, user); err != nil {
+	hosts := strings.Split(p.hosts, ",")
+	if err := checkHosts(hosts, p.user); err != nil {
 		return nil, opts, err
 	}
+	path, query, _ := strings.Cut(p.rest, "?")
 	if query, opts.MaxTTL, err = takeMaxTTL(query); err != nil {
 		return nil, opts, err
 	}
-	if asked && query != "" {
+	if query != "" {
 		path += "?" + query
 	}
 	for _, host := range hosts {
-		urls = append(urls, strings.TrimPrefix(scheme, "quorum+")+"://"+user+host+path)
+		urls = append(urls, strings.TrimPrefix(p.scheme, "quorum+")+"://"+p.user+host+path)
 	}
 	return urls, opts, nil
 }

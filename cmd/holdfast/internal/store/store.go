@@ -56,27 +56,43 @@ func opened[E driver.Engine](engine E, err error) (driver.Engine, error) {
 
 // Public returns rawURL without credentials, to be shown and handed on.
 func Public(rawURL string) string {
-	scheme, rest, ok := strings.Cut(rawURL, "://")
+	p, ok := split(rawURL)
 	if !ok {
-		scheme, _, _ = strings.Cut(rawURL, ":")
+		scheme, _, _ := strings.Cut(rawURL, ":")
 		return scheme + ":"
 	}
-	// The hosts may be several, which url.Parse does not take.
-	hosts, rest := rest, ""
-	if i := strings.IndexAny(hosts, "/?#"); i >= 0 {
-		hosts, rest = hosts[:i], hosts[i:]
-	}
-	hosts = hosts[strings.LastIndexByte(hosts, '@')+1:]
-	u, err := url.Parse(rest)
-	if err != nil || strings.HasPrefix(strings.TrimPrefix(scheme, "quorum+"), "redis") && strings.Contains(rest, "@") {
-		return scheme + ":" // it may be a password with special characters
+	u, err := url.Parse(p.rest)
+	if err != nil || strings.HasPrefix(strings.TrimPrefix(p.scheme, "quorum+"), "redis") && strings.Contains(p.rest, "@") {
+		return p.scheme + ":" // it may be a password with special characters
 	}
 	if q := u.Query(); q.Has("sentinel_user") || q.Has("sentinel_password") {
 		q.Del("sentinel_user")
 		q.Del("sentinel_password")
 		u.RawQuery = q.Encode()
 	}
-	return scheme + "://" + hosts + u.String()
+	return p.scheme + "://" + p.hosts + u.String()
+}
+
+// parts are those of scheme://user:password@a,b,c/path?query, joined as they
+// stand there. Several hosts are not part of a standard URL: url.Parse does not
+// take them.
+type parts struct {
+	scheme string
+	user   string // with the @ behind it
+	hosts  string
+	rest   string
+}
+
+// split takes a URL to pieces, if it has an authority.
+func split(rawURL string) (p parts, ok bool) {
+	p.scheme, p.hosts, ok = strings.Cut(rawURL, "://")
+	if i := strings.IndexAny(p.hosts, "/?#"); i >= 0 {
+		p.hosts, p.rest = p.hosts[:i], p.hosts[i:]
+	}
+	if i := strings.LastIndexByte(p.hosts, '@') + 1; i > 0 {
+		p.user, p.hosts = p.hosts[:i], p.hosts[i:]
+	}
+	return p, ok
 }
 
 // Default returns the URL of the embedded store of this user, below stateHome
