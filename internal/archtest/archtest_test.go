@@ -62,8 +62,9 @@ var mayImport = map[string][]string{
 	"examples/seats": {".", "driver", "fence", "fence/sqlfence", "redislock", "sqlitelock"},
 
 	"cmd/holdfast":                     {"cmd/holdfast/internal/cli"},
-	"cmd/holdfast/internal/cli":        {".", "driver", "onetime", "wire", "wire/codes", "cmd/holdfast/internal/exit", "cmd/holdfast/internal/linewriter", "cmd/holdfast/internal/runner", "cmd/holdfast/internal/store", "cmd/holdfast/internal/supervise"},
+	"cmd/holdfast/internal/cli":        {".", "driver", "onetime", "wire", "wire/codes", "cmd/holdfast/internal/exit", "cmd/holdfast/internal/linewriter", "cmd/holdfast/internal/render", "cmd/holdfast/internal/runner", "cmd/holdfast/internal/store", "cmd/holdfast/internal/supervise"},
 	"cmd/holdfast/internal/exit":       {"wire/codes"},
+	"cmd/holdfast/internal/render":     {"driver"},
 	"cmd/holdfast/internal/runner":     {".", "wire", "cmd/holdfast/internal/exit", "cmd/holdfast/internal/linewriter", "cmd/holdfast/internal/supervise"},
 	"cmd/holdfast/internal/linewriter": {},
 	"cmd/holdfast/internal/store":      {"driver", "memlock", "quorumlock", "redislock", "sqlitelock"},

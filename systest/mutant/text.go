@@ -11,11 +11,18 @@ func textMutants() []Mutant {
 			FoundBy: []Finder{{".", "TestBadInputChangesNothing"}},
 		},
 		{
-			Name: "unseen-text-is-printed", Invariant: "", File: "cmd/holdfast/internal/cli/print.go",
+			Name: "unseen-text-is-printed", Invariant: "", File: "cmd/holdfast/internal/render/text.go",
 			Breaks:  "The command prints what no terminal shows, such as a space of no width in a name.",
 			Old:     "if unicode.IsPrint(r) {",
 			New:     "if !unicode.IsControl(r) {",
-			FoundBy: []Finder{{"cmd/holdfast/internal/cli", "TestPlain"}},
+			FoundBy: []Finder{{"cmd/holdfast/internal/render", "TestPlain"}},
+		},
+		{
+			Name: "unwritten-answer-is-an-answer", Invariant: "", File: "cmd/holdfast/internal/cli/answer.go",
+			Breaks:  "The command ends as if its answer had been written, when it could not be.",
+			Old:     "return exit.With(exit.Output, err)",
+			New:     "_ = err\n\treturn nil",
+			FoundBy: []Finder{{"cmd/holdfast", "TestScripts/show"}},
 		},
 		{
 			Name: "codes-of-bare-errors-only", Invariant: "I10", File: "wire/code.go",

@@ -14,6 +14,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/exit"
+	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/render"
 	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/wire"
 )
@@ -83,17 +84,16 @@ func (a *app) breakLock(ctx context.Context, c *holdfast.Client, name string, op
 			"or if it is dead, delete its key in the store", name))
 	}
 	records, err := c.Break(ctx, name, &opts)
-	broken := holdingsOf(before, records)
-	if printErr := a.printBroken(before, broken, opts); err == nil {
-		err = printErr
-	}
-	switch {
-	case err != nil:
+	if err != nil {
 		return exit.FromStore(err)
-	case len(broken) == 0:
-		return &exit.Error{Status: exit.Not}
 	}
-	return nil
+	broken, status := holdingsOf(before, records), exit.Not
+	if len(broken) > 0 {
+		a.say("broke %q: %s", before.Name, render.Plain(opts.Reason))
+		status = exit.OK
+	}
+	v := wire.Break{Name: before.Name, Author: opts.Author, Reason: opts.Reason, Broken: wire.HoldersOf(broken)}
+	return a.answerWith(status, v, whatBroke(before, broken, opts.Token))
 }
 
 // holdingsOf returns the leases that a break has ended, as they were before it.
@@ -110,31 +110,21 @@ func holdingsOf(before driver.Lock, records []holdfast.Broken) (broken []driver.
 	return broken
 }
 
-// printBroken tells who has lost the lock.
-func (a *app) printBroken(before driver.Lock, broken []driver.Holding, opts holdfast.BreakOptions) error {
-	if len(broken) > 0 {
-		a.say("broke %q: %s", before.Name, plain(opts.Reason))
-	}
-	if a.json {
-		return printJSON(a.stdout, wire.Break{
-			Name: before.Name, Author: opts.Author, Reason: opts.Reason, Broken: wire.HoldersOf(broken),
-		})
-	}
-	for _, h := range broken {
-		if _, err := fmt.Fprintf(a.stdout, "%s was %s, with token %d\n", plain(before.Name), possession(h), h.Token); err != nil {
-			return err
-		}
-	}
-	left := before.Live()
+// whatBroke says who has lost the lock.
+func whatBroke(before driver.Lock, broken []driver.Holding, token uint64) string {
+	name, left := render.Plain(before.Name), before.Live()
+	isIt := func(h driver.Holding) bool { return h.Token == token }
 	switch {
 	case len(broken) > 0:
-		return nil
-	case len(left) > 0 && opts.Token != 0 && !slices.ContainsFunc(left, func(h driver.Holding) bool { return h.Token == opts.Token }):
-		_, err := fmt.Fprintf(a.stdout, "no lease of %s has token %d\n", plain(before.Name), opts.Token)
-		return err
-	case len(left) > 0:
-		_, err := fmt.Fprintf(a.stdout, "%s was given back meanwhile\n", plain(before.Name))
-		return err
+		var b strings.Builder
+		for _, h := range broken {
+			fmt.Fprintf(&b, "%s was %s, with token %d\n", name, render.Possession(h), h.Token)
+		}
+		return b.String()
+	case len(left) == 0:
+		return render.Line(before)
+	case token != 0 && !slices.ContainsFunc(left, isIt):
+		return fmt.Sprintf("no lease of %s has token %d\n", name, token)
 	}
-	return printLine(a.stdout, before)
+	return name + " was given back meanwhile\n"
 }

@@ -3,17 +3,14 @@
 package cli
 
 import (
-	"bytes"
 	"context"
 	"fmt"
-	"io"
-	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/exit"
+	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/render"
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/store"
 	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/wire"
@@ -85,27 +82,13 @@ func (a *app) doctor(ctx context.Context, ttl time.Duration, admit bool) error {
 	if err != nil {
 		return exit.With(openStatus(err), fmt.Errorf("doctor: %w", err))
 	}
-	if a.json {
-		err = printJSON(a.stdout, wire.DiagnosisOf(diagnosis, store.Public(url), ttl))
-	} else {
-		err = printDiagnosis(a.stdout, diagnosis)
-	}
-	if err != nil {
-		return err
-	}
-	if status := doctorStatus(diagnosis); status != exit.OK {
-		return &exit.Error{Status: status}
-	}
-	return nil
+	return a.answerWith(doctorStatus(diagnosis), wire.DiagnosisOf(diagnosis, store.Public(url), ttl), render.Diagnosis(diagnosis))
 }
 
 // admitAll ends the quarantine of a quorum's members, unless one of them has a
 // lease.
 func admitAll(ctx context.Context, engine driver.Engine) error {
-	quorum, ok := engine.(interface {
-		Leased(ctx context.Context) (name string, found bool, err error)
-		Admit(ctx context.Context) error
-	})
+	quorum, ok := store.Quorum(engine)
 	if !ok {
 		return usage("doctor: --admit: the store is no quorum")
 	}
@@ -134,22 +117,4 @@ func doctorStatus(d driver.Diagnosis) int {
 		return exit.Not
 	}
 	return exit.OK
-}
-
-// printDiagnosis prints one line for each check.
-func printDiagnosis(w io.Writer, d driver.Diagnosis) error {
-	var table bytes.Buffer
-	t := tabwriter.NewWriter(&table, 0, 0, 2, ' ', 0)
-	for _, f := range d.Findings {
-		what := strings.ReplaceAll(f.Key, "_", " ")
-		if f.Server != "" {
-			what += " " + f.Server
-		}
-		fmt.Fprintf(t, "%s\t%s\t%s\n", f.Level, plain(what), plain(f.Text))
-	}
-	if err := t.Flush(); err != nil {
-		return err
-	}
-	_, err := w.Write(table.Bytes())
-	return err
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/exit"
+	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/render"
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/runner"
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/store"
 	"github.com/holdfast-locks/holdfast/driver"
@@ -131,7 +132,7 @@ func (a *app) once(cmd *cobra.Command, f *onceFlags, words, command []string) er
 		}
 	}
 	a.quiet, a.wait = f.quiet, job.Opts.Wait
-	err = a.withClient(cmd.Context(), a.observer(&runFlags{verbose: f.verbose}, nil), func(c *holdfast.Client, url string) error {
+	err = a.withClient(cmd.Context(), a.observer(f.verbose, nil), func(c *holdfast.Client, url string) error {
 		job.Opts.Wait = a.wait
 		job.Client, job.Store = c, store.Public(url)
 		result, err := runner.Once(cmd.Context(), job)
@@ -235,24 +236,13 @@ func (a *app) onceStatus(ctx context.Context, c *holdfast.Client, key string) er
 		view.State, view.ExpiresInMS, view.OutputLength = "done", wire.Left(s.ExpiresIn), &length
 		token := wire.TokenOf(s.Result.Token)
 		view.Token = &token
-		text, status = fmt.Sprintf("done, and counts as done for another %s", short(s.ExpiresIn)), exit.OK
+		text, status = fmt.Sprintf("done, and counts as done for another %s", render.Short(s.ExpiresIn)), exit.OK
 	case holdfast.OnceInProgress:
 		holder := wire.PersonOf(s.Holder)
 		view.State, view.ExpiresInMS, view.Holder = "in_progress", wire.Left(s.ExpiresIn), &holder
-		text, status = "in progress by "+plain(s.Holder.String()), exit.Busy
+		text, status = "in progress by "+render.Plain(s.Holder.String()), exit.Busy
 	}
-	if a.json {
-		err = printJSON(a.stdout, view)
-	} else {
-		_, err = fmt.Fprintf(a.stdout, "%s is %s\n", plain(key), text)
-	}
-	switch {
-	case err != nil:
-		return exit.With(exit.Output, err)
-	case status != exit.OK:
-		return &exit.Error{Status: status}
-	}
-	return nil
+	return a.answerWith(status, view, fmt.Sprintf("%s is %s\n", render.Plain(key), text))
 }
 
 // onceForget deletes what was recorded of a key.
@@ -261,16 +251,12 @@ func (a *app) onceForget(ctx context.Context, c *holdfast.Client, key string) er
 	if err != nil {
 		return exit.FromStore(err)
 	}
-	switch {
-	case a.json:
-		err = printJSON(a.stdout, struct {
-			Key       string `json:"key"`
-			Forgotten bool   `json:"forgotten"`
-		}{key, found})
-	case found:
-		_, err = fmt.Fprintf(a.stdout, "%s is forgotten\n", plain(key))
-	default:
-		_, err = fmt.Fprintf(a.stdout, "%s was not done\n", plain(key))
+	text := " was not done\n"
+	if found {
+		text = " is forgotten\n"
 	}
-	return exit.With(exit.Output, err)
+	return a.answer(struct {
+		Key       string `json:"key"`
+		Forgotten bool   `json:"forgotten"`
+	}{key, found}, render.Plain(key)+text)
 }

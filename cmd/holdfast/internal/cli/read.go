@@ -14,6 +14,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/exit"
+	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/render"
 	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/wire"
 )
@@ -29,17 +30,14 @@ func (a *app) checkCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			view := wire.WholeLockOf(lock)
-			switch {
-			case a.json:
-				err = printJSON(a.stdout, view)
-			case !quiet:
-				err = printLine(a.stdout, lock)
+			text, status := render.Line(lock), exit.Not
+			if quiet {
+				text = ""
 			}
-			if err == nil && !view.Held {
-				return &exit.Error{Status: exit.Not}
+			if len(lock.Live()) > 0 {
+				status = exit.OK
 			}
-			return err
+			return a.answerWith(status, wire.WholeLockOf(lock), text)
 		},
 	}
 	cmd.Flags().BoolVarP(&quiet, "quiet", "q", false, "print nothing")
@@ -57,10 +55,7 @@ func (a *app) showCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if a.json {
-				return printJSON(a.stdout, wire.LockDetailsOf(lock, broken))
-			}
-			return printLock(a.stdout, lock, broken)
+			return a.answer(wire.LockDetailsOf(lock, broken), render.Lock(lock, broken))
 		},
 	}
 	a.addJSONFlag(cmd)
@@ -78,14 +73,11 @@ func (a *app) listCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if a.json {
-				views := make([]wire.Lock, len(locks))
-				for i, lock := range locks {
-					views[i] = wire.LockOf(lock)
-				}
-				return printJSON(a.stdout, views)
+			views := make([]wire.Lock, len(locks))
+			for i, lock := range locks {
+				views[i] = wire.LockOf(lock)
 			}
-			return printTable(a.stdout, locks)
+			return a.answer(views, render.Table(locks))
 		},
 	}
 	a.addJSONFlag(cmd)
@@ -99,11 +91,7 @@ func (a *app) versionCommand() *cobra.Command {
 		Args:  cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			v := currentVersion()
-			if a.json {
-				return printJSON(a.stdout, v)
-			}
-			_, err := fmt.Fprintln(a.stdout, v)
-			return err
+			return a.answer(v, v.String()+"\n")
 		},
 	}
 	a.addJSONFlag(cmd)
@@ -128,10 +116,6 @@ func currentVersion() versionView {
 		v.Version = strings.Trim(info.Main.Version, "()")
 	}
 	return v
-}
-
-func (a *app) addJSONFlag(cmd *cobra.Command) {
-	cmd.Flags().BoolVar(&a.json, "json", false, "print JSON")
 }
 
 // inspect asks the store about one name.

@@ -116,7 +116,7 @@ func (a *app) run(cmd *cobra.Command, f *runFlags, args []string) error {
 	a.quiet, a.wait = f.quiet, job.Opts.Wait
 	job.Start = supervise.Prepare(nil) // it starts while the store is opened and the lock acquired
 	defer job.Start.Close()
-	err = a.withClient(cmd.Context(), a.observer(f, job.Status), func(c *holdfast.Client, url string) error {
+	err = a.withClient(cmd.Context(), a.observer(f.verbose, job.Status), func(c *holdfast.Client, url string) error {
 		job.Opts.Wait = a.wait
 		job.Client, job.Store = c, store.Public(url)
 		return runner.Run(cmd.Context(), job)
@@ -128,14 +128,14 @@ func (a *app) run(cmd *cobra.Command, f *runFlags, args []string) error {
 }
 
 // observer reports what happens to the lock: to --status-fd that we wait, and
-// with -v everything to the user.
-func (a *app) observer(f *runFlags, status *runner.Status) holdfast.Observer {
+// with verbose everything to the user.
+func (a *app) observer(verbose bool, status *runner.Status) holdfast.Observer {
 	return func(e holdfast.Event) {
 		if e.Kind == holdfast.Waiting {
 			status.Waiting(e.Err.Error())
 		}
 		a.noteOutage(e)
-		if !f.verbose {
+		if !verbose {
 			return
 		}
 		switch e.Kind {

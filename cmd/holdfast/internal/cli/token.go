@@ -95,21 +95,17 @@ func (a *app) issueToken(ctx context.Context, s *onetime.Service, payload []byte
 	if err != nil {
 		return a.tokenError(err)
 	}
-	if a.json {
-		id, _ := s.ID(secret) // it was just made
-		err = printJSON(a.stdout, struct {
-			Secret string `json:"secret"`
-			ID     string `json:"id"`
-			TTLMS  int64  `json:"ttl_ms"`
-		}{secret, id, ttl.Milliseconds()})
-	} else {
-		_, err = fmt.Fprintln(a.stdout, secret)
-	}
+	id, _ := s.ID(secret) // it was just made
+	err = a.answer(struct {
+		Secret string `json:"secret"`
+		ID     string `json:"id"`
+		TTLMS  int64  `json:"ttl_ms"`
+	}{secret, id, ttl.Milliseconds()}, secret+"\n")
 	if err != nil {
 		// Nobody has it. If this fails it goes away with its time.
 		_ = s.Revoke(ctx, secret)
 	}
-	return exit.With(exit.Output, err)
+	return err
 }
 
 func (a *app) tokenRedeemCommand(f *tokenFlags) *cobra.Command {
@@ -130,22 +126,18 @@ func (a *app) redeemToken(ctx context.Context, s *onetime.Service, secret string
 	if err != nil {
 		return a.tokenError(err)
 	}
-	if a.json {
-		view := struct {
-			Payload       *string `json:"payload"` // null if it is not UTF-8
-			PayloadBase64 []byte  `json:"payload_base64"`
-		}{nil, append([]byte{}, payload...)}
-		if text := string(payload); utf8.ValidString(text) {
-			view.Payload = &text
-		}
-		err = printJSON(a.stdout, view)
-	} else {
-		_, err = a.stdout.Write(payload)
+	text := string(payload)
+	view := struct {
+		Payload       *string `json:"payload"` // null if it is not UTF-8
+		PayloadBase64 []byte  `json:"payload_base64"`
+	}{nil, append([]byte{}, payload...)}
+	if utf8.ValidString(text) {
+		view.Payload = &text
 	}
-	if err != nil {
-		err = fmt.Errorf("token redeem: it is redeemed, but its payload cannot be written: %w", err)
+	if err := a.answer(view, text); err != nil {
+		return exit.With(exit.Output, fmt.Errorf("token redeem: it is redeemed, but its payload cannot be written: %w", err))
 	}
-	return exit.With(exit.Output, err)
+	return nil
 }
 
 func (a *app) tokenRevokeCommand(f *tokenFlags) *cobra.Command {
@@ -174,14 +166,9 @@ func (a *app) tokenPruneCommand(f *tokenFlags) *cobra.Command {
 				if err != nil {
 					return a.tokenError(err)
 				}
-				if a.json {
-					err = printJSON(a.stdout, struct {
-						Pruned int `json:"pruned"`
-					}{n})
-				} else {
-					_, err = fmt.Fprintf(a.stdout, "%d pruned\n", n)
-				}
-				return exit.With(exit.Output, err)
+				return a.answer(struct {
+					Pruned int `json:"pruned"`
+				}{n}, fmt.Sprintf("%d pruned\n", n))
 			})
 		},
 	}
@@ -244,9 +231,9 @@ func (a *app) tokenError(err error) error {
 	code, _ := codes.Of(err)
 	if a.json && slices.Contains(refusals, code.Err) {
 		// The status and the message tell the same if this fails.
-		_ = printJSON(a.stdout, struct {
+		_ = a.answer(struct {
 			Error string `json:"error"`
-		}{code.Underscored()})
+		}{code.Underscored()}, "")
 	}
 	return exit.With(exit.StatusOf(err), errors.New("token "+strings.TrimPrefix(err.Error(), "onetime: ")))
 }

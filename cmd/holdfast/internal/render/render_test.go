@@ -1,9 +1,6 @@
-//go:build unix
-
-package cli
+package render
 
 import (
-	"bytes"
 	"strings"
 	"testing"
 	"time"
@@ -56,7 +53,7 @@ var (
 	free      = driver.Lock{Name: "free"}
 )
 
-func TestPrintLock(t *testing.T) {
+func TestLock(t *testing.T) {
 	for _, c := range []struct {
 		lock driver.Lock
 		want string
@@ -108,12 +105,8 @@ next is free
 `},
 		{free, "\nfree is free\n"},
 	} {
-		var b bytes.Buffer
-		if err := printLock(&b, c.lock, nil); err != nil {
-			t.Fatal(err)
-		}
-		if want := strings.TrimPrefix(c.want, "\n"); b.String() != want {
-			t.Errorf("%s:\n%swant\n%s", c.lock.Name, b.String(), want)
+		if got, want := Lock(c.lock, nil), strings.TrimPrefix(c.want, "\n"); got != want {
+			t.Errorf("%s:\n%swant\n%s", c.lock.Name, got, want)
 		}
 	}
 }
@@ -128,14 +121,14 @@ func TestPlain(t *testing.T) {
 		"job\u200b":     `job\u200b`,
 		"a\u00a0b":      `a\u00a0b`,
 	} {
-		if got := plain(s); got != want {
+		if got := Plain(s); got != want {
 			t.Errorf("%+q is printed as %q, want %q", s, got, want)
 		}
 	}
 }
 
-// TestPrintLine checks what one line says of several holders.
-func TestPrintLine(t *testing.T) {
+// TestLine checks what one line says of several holders.
+func TestLine(t *testing.T) {
 	for _, c := range []struct {
 		lock driver.Lock
 		want string
@@ -145,18 +138,13 @@ func TestPrintLine(t *testing.T) {
 		{semaphore, "slots is held by web-3 (pid 812) for another 1m0s, 3 of 4 permits taken"},
 		{closed, "closed is kept closed for another 1m0s after web-3 (pid 812) released it"}, // until the last is over
 	} {
-		var b bytes.Buffer
-		if err := printLine(&b, c.lock); err != nil || b.String() != c.want+"\n" {
-			t.Errorf("%q (%v), want %q", b.String(), err, c.want)
+		if got := Line(c.lock); got != c.want+"\n" {
+			t.Errorf("%q, want %q", got, c.want)
 		}
 	}
 }
 
-func TestPrintTable(t *testing.T) {
-	var b bytes.Buffer
-	if err := printTable(&b, []driver.Lock{exclusive, between, foreigner, shared, semaphore}); err != nil {
-		t.Fatal(err)
-	}
+func TestTable(t *testing.T) {
 	const want = `
 NAME               HOLDER                          MODE                EXPIRES IN   TOKEN   QUEUE   REASON
 job                web-3 (pid 812)                 exclusive           12s          41      2       nightly
@@ -167,7 +155,7 @@ read               web-4 (pid 77)                  shared              1.5s     
 slots              web-3 (pid 812)                 semaphore, 2 of 4   1m0s         41      2       nightly
 slots              nobody (closed by --min-hold)   semaphore, 1 of 4   1s           42
 `
-	if got := "\n" + b.String(); got != want {
+	if got := "\n" + Table([]driver.Lock{exclusive, between, foreigner, shared, semaphore}); got != want {
 		t.Errorf("%swant%s", got, want)
 	}
 }

@@ -1,0 +1,38 @@
+//go:build unix
+
+package cli
+
+import (
+	"encoding/json"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/exit"
+)
+
+func (a *app) addJSONFlag(cmd *cobra.Command) {
+	cmd.Flags().BoolVar(&a.json, "json", false, "print JSON")
+}
+
+// answer prints what was asked for: v for programs, or text for people.
+func (a *app) answer(v any, text string) error {
+	var err error
+	if a.json {
+		e := json.NewEncoder(a.stdout)
+		e.SetEscapeHTML(false)
+		e.SetIndent("", "  ")
+		err = e.Encode(v)
+	} else {
+		_, err = io.WriteString(a.stdout, text)
+	}
+	return exit.With(exit.Output, err)
+}
+
+// answerWith is answer, and ends the program with a status if that worked.
+func (a *app) answerWith(status int, v any, text string) error {
+	if err := a.answer(v, text); err != nil || status == exit.OK {
+		return err
+	}
+	return &exit.Error{Status: status}
+}
