@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/driver/rules"
 )
 
 // Acquire implements driver.Engine.
@@ -22,47 +23,55 @@ func (e *Engine) Acquire(ctx context.Context, req driver.AcquireRequest) (driver
 	return e.acquireLocked(req, now)
 }
 
-func (e *Engine) acquireLocked(req driver.AcquireRequest, now time.Time) (driver.AcquireReply, error) {
-	l := e.settledLocked(req.Name, now)
-	if reply, decided := e.decidedLocked(l, req, now); decided {
-		return reply, nil
+func (e *Engine) acquireLocked(req driver.AcquireRequest, now time.Time) (reply driver.AcquireReply, err error) {
+	l := e.settleLocked(req.Name, now)
+	var v verdict
+	if err := e.judgeLocked(l, &req, now, &v); err != nil {
+		return reply, err
 	}
-	if err := l.checkKind(req); err != nil {
-		return driver.AcquireReply{}, err
+	switch reply.Outcome = v.outcome; v.outcome {
+	case driver.Granted:
+		if v.own != nil { // INVARIANT I6: a repeat gets the token of the first time
+			v.own.lengthen(now.Add(req.TTL))
+		} else {
+			req.Holder = copyHolder(req.Holder)
+			v.own = l.grant(req, v.token, now.Add(req.TTL))
+		}
+		reply.Token = v.own.token
+	case driver.Recorded:
+		reply.Record = slices.Clone(l.record.data)
+	case driver.Held:
+		reply.Blocker = v.blocker()
+		if req.Queue {
+			reply.Place = l.givePlace(req, now)
+		}
 	}
-	least, err := driver.LeastToken(uint64(now.UnixMicro()), req.MinToken)
-	if err != nil {
-		return driver.AcquireReply{}, err
-	}
-	// INVARIANT I7: whoever has a place comes first. If it were this request's
-	// turn, settling would have granted it.
-	if len(l.queue) == 0 && l.fits(req) {
-		req.Holder = copyHolder(req.Holder)
-		h := l.grant(req, least, now.Add(req.TTL))
-		return driver.AcquireReply{Outcome: driver.Granted, Token: h.token}, nil
-	}
-	place := 0
-	if req.Queue {
-		place = l.enqueue(req, now)
-	}
-	return driver.AcquireReply{Outcome: driver.Held, Blocker: l.blocker(place, now)}, nil
+	return reply, nil
 }
 
-// decidedLocked answers a request that is cancelled, a repeat, or too late.
-func (e *Engine) decidedLocked(l *lock, req driver.AcquireRequest, now time.Time) (reply driver.AcquireReply, decided bool) {
-	// INVARIANT I5: a request overtaken by its own cancel grants nothing.
-	if e.cancelledLocked(req.LeaseID, now) {
-		return driver.AcquireReply{Outcome: driver.Cancelled}, true
+// A verdict is what was decided about a request.
+type verdict struct {
+	rules.View
+	outcome driver.Outcome
+	token   uint64 // of the new lease, if one is to be granted
+	own     *lease // of the request's lease ID, if it has one already
+	first   *lease // of the live leases the one that ends first, if there is any
+}
+
+func (v *verdict) blocker() driver.Blocker { return v.Blocker(v.first.holder(), 0) }
+
+// judgeLocked decides about a request for a lock that is settled, into v, and
+// changes nothing. INVARIANT I1: whoever calls it acts on the answer before e.mu is
+// unlocked, so that the check and the record are one step.
+func (e *Engine) judgeLocked(l *lock, req *driver.AcquireRequest, now time.Time, v *verdict) (err error) {
+	v.first = l.look(&v.View, now)
+	v.own = l.held(req.LeaseID)
+	v.Own, v.Cancelled = v.own != nil, e.cancelledLocked(req.LeaseID, now)
+	v.outcome, v.token, err = v.Judge(req, uint64(now.UnixMicro()))
+	if v.outcome == driver.Granted && !v.Own {
+		v.token, err = rules.NextToken(l.lastToken, v.token) // INVARIANT I2
 	}
-	if h := l.held(req.LeaseID); h != nil {
-		// INVARIANT I6: a repeat gets the token of the first time.
-		h.lengthen(now.Add(req.TTL))
-		return driver.AcquireReply{Outcome: driver.Granted, Token: h.token}, true
-	}
-	if req.Once && l.record != nil {
-		return driver.AcquireReply{Outcome: driver.Recorded, Record: slices.Clone(l.record.data)}, true
-	}
-	return driver.AcquireReply{}, false
+	return err
 }
 
 // AcquireAll implements driver.AllAcquirer.
@@ -73,13 +82,21 @@ func (e *Engine) AcquireAll(ctx context.Context, reqs []driver.AcquireRequest) (
 	}
 	defer e.mu.Unlock()
 	e.sweepLocked(now)
-	for i, req := range reqs {
-		reply, err := e.wouldGrantLocked(req, now)
-		if err != nil {
+	for i := range reqs {
+		req := &reqs[i]
+		if err := driver.CheckSupport(e.Capabilities(), *req); err != nil {
 			return driver.AllReply{}, err
 		}
-		if reply.Outcome != driver.Granted {
-			return driver.AllReply{Outcome: reply.Outcome, Refused: i, Blocker: reply.Blocker}, nil
+		var v verdict
+		if err := e.judgeLocked(e.settleLocked(req.Name, now), req, now, &v); err != nil {
+			return driver.AllReply{}, err
+		}
+		switch v.outcome {
+		case driver.Granted:
+		case driver.Held:
+			return driver.AllReply{Outcome: v.outcome, Refused: i, Blocker: v.blocker()}, nil
+		default:
+			return driver.AllReply{Outcome: v.outcome, Refused: i}, nil
 		}
 	}
 	all := driver.AllReply{Outcome: driver.Granted}
@@ -91,29 +108,4 @@ func (e *Engine) AcquireAll(ctx context.Context, reqs []driver.AcquireRequest) (
 		all.Tokens = append(all.Tokens, reply.Token)
 	}
 	return all, nil
-}
-
-// wouldGrantLocked answers as Acquire would, but grants nothing.
-func (e *Engine) wouldGrantLocked(req driver.AcquireRequest, now time.Time) (driver.AcquireReply, error) {
-	granted := driver.AcquireReply{Outcome: driver.Granted}
-	if err := driver.CheckSupport(e.Capabilities(), req); err != nil {
-		return driver.AcquireReply{}, err
-	}
-	l := e.settledLocked(req.Name, now)
-	switch {
-	case e.cancelledLocked(req.LeaseID, now):
-		return driver.AcquireReply{Outcome: driver.Cancelled}, nil
-	case l.held(req.LeaseID) != nil:
-		return granted, nil
-	}
-	if err := l.checkKind(req); err != nil {
-		return driver.AcquireReply{}, err
-	}
-	if _, err := driver.LeastToken(uint64(now.UnixMicro()), req.MinToken); err != nil {
-		return driver.AcquireReply{}, err
-	}
-	if len(l.queue) > 0 || !l.fits(req) {
-		return driver.AcquireReply{Outcome: driver.Held, Blocker: l.blocker(0, now)}, nil
-	}
-	return granted, nil
 }

@@ -31,7 +31,7 @@ func (e *Engine) breakLeases(ctx context.Context, req driver.BreakRequest, endin
 	}
 	defer e.mu.Unlock()
 	e.sweepLocked(now)
-	l := e.settledLocked(req.Name, now)
+	l := e.settleLocked(req.Name, now)
 	for _, h := range slices.Clone(l.leases) {
 		if h.token == req.Token || req.Older && h.token < req.Token {
 			l.end(h)

@@ -20,7 +20,7 @@ func (e *Engine) Inspect(ctx context.Context, name string) (driver.Lock, error) 
 	if l == nil {
 		return driver.Lock{Name: name}, nil
 	}
-	e.settledLocked(name, now)
+	e.settleLocked(name, now)
 	return l.describe(name, now), nil
 }
 
@@ -72,7 +72,7 @@ func (e *Engine) used(ctx context.Context, prefix string) ([]driver.Lock, error)
 		if !strings.HasPrefix(name, prefix) {
 			continue
 		}
-		e.settledLocked(name, now)
+		e.settleLocked(name, now)
 		if len(l.leases) > 0 || len(l.queue) > 0 {
 			locks = append(locks, l.describe(name, now))
 		}

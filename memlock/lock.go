@@ -1,12 +1,12 @@
 package memlock
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 	"time"
 
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/driver/rules"
 )
 
 // A lock is what the engine remembers of one name. It stays after the last
@@ -17,6 +17,7 @@ type lock struct {
 	queue     []*place // in the order of their first requests
 	record    *record  // nil if there is none
 	broken    []broken // the latest last
+	stuck     error    // why the first of the queue is not served although it fits
 }
 
 // A lease is live until its expiry. req is the request that was granted.
@@ -59,66 +60,46 @@ func (l *lock) held(id driver.LeaseID) *lease {
 	return nil
 }
 
-// find returns the index of id's place, or -1.
-func (l *lock) find(id driver.LeaseID) int {
-	return slices.IndexFunc(l.queue, func(p *place) bool { return p.req.LeaseID == id })
+// rank returns which place id has, 1 for the first; 0 if it has none.
+func (l *lock) rank(id driver.LeaseID) int {
+	return 1 + slices.IndexFunc(l.queue, func(p *place) bool { return p.req.LeaseID == id })
 }
 
-// leave gives up id's place, if it has one.
-func (l *lock) leave(id driver.LeaseID) {
-	if i := l.find(id); i >= 0 {
-		l.queue = slices.Delete(l.queue, i, i+1)
+// giveUpPlace gives up id's place, if it has one.
+func (l *lock) giveUpPlace(id driver.LeaseID) {
+	if rank := l.rank(id); rank > 0 {
+		l.queue = slices.Delete(l.queue, rank-1, rank)
 	}
 }
 
-// fits reports whether req may be granted beside the live leases.
-// INVARIANT I1.
-func (l *lock) fits(req driver.AcquireRequest) bool {
-	if len(l.leases) == 0 {
-		return true
-	}
-	switch req.Mode {
-	case driver.Shared:
-		return l.leases[0].req.Mode == driver.Shared
-	case driver.Semaphore:
-		taken := 0
-		for _, h := range l.leases {
-			taken += h.req.Permits
+// look fills in v, which is empty, with what is to be seen of the lock, which
+// was purged, and returns the lease that ends first. What concerns one lease ID
+// is for the caller to add.
+func (l *lock) look(v *rules.View, now time.Time) (first *lease) {
+	v.Recorded, v.Stuck = l.record != nil, l.stuck
+	for _, h := range l.leases {
+		if v.AddLease(rules.NeedOf(&h.req), h.expiry.Sub(now)) {
+			first = h
 		}
-		return taken+req.Permits <= req.Limit
 	}
-	return false
+	l.addHead(v, now)
+	return first
 }
 
-// checkKind fails if req is of another kind than what is there. INVARIANT I12.
-func (l *lock) checkKind(req driver.AcquireRequest) error {
-	var there driver.AcquireRequest
-	switch {
-	case len(l.leases) > 0:
-		there = l.leases[0].req
-	case len(l.queue) > 0:
-		there = l.queue[0].req
-	default:
-		return nil
+// addHead shows v who is first in the queue now.
+func (l *lock) addHead(v *rules.View, now time.Time) {
+	v.Queued = false
+	if len(l.queue) > 0 {
+		head := l.queue[0]
+		v.AddPlace(rules.NeedOf(&head.req), head.req.Once, head.until.Sub(now))
 	}
-	counts := req.Mode == driver.Semaphore
-	switch isCounting := there.Mode == driver.Semaphore; {
-	case !counts && isCounting:
-		return fmt.Errorf("%w: the name is a semaphore with limit %d now: use another name", driver.ErrKindMismatch, there.Limit)
-	case counts && !isCounting:
-		return fmt.Errorf("%w: the name is no semaphore now: use another name", driver.ErrKindMismatch)
-	case counts && req.Limit != there.Limit:
-		return fmt.Errorf("%w: the semaphore has limit %d now: ask for the same, or wait until nobody uses it", driver.ErrKindMismatch, there.Limit)
-	}
-	return nil
 }
 
-// grant records a lease for req that ends at expiry. least is the smallest
-// token that it may have; the token is above every earlier one, whatever the
-// clock does. INVARIANT I2.
-func (l *lock) grant(req driver.AcquireRequest, least uint64, expiry time.Time) *lease {
-	l.lastToken = max(least, l.lastToken+1)
-	h := &lease{req: req, token: l.lastToken, expiry: expiry}
+// grant records a lease for req that ends at expiry. No other lease of the name
+// had the token.
+func (l *lock) grant(req driver.AcquireRequest, token uint64, expiry time.Time) *lease {
+	l.lastToken = token
+	h := &lease{req: req, token: token, expiry: expiry}
 	l.leases = append(l.leases, h)
 	return h
 }
@@ -130,15 +111,27 @@ func (h *lease) lengthen(t time.Time) {
 	}
 }
 
-// blocker describes what keeps others out, for a waiter at the given place.
+// end takes out a lease.
+func (l *lock) end(h *lease) {
+	l.leases = slices.DeleteFunc(l.leases, func(other *lease) bool { return other == h })
+}
+
+// keepClosed ends a lease, but leaves it in the way of others until t.
+func (h *lease) keepClosed(t time.Time) { h.released, h.expiry = true, t }
+
+// blocker describes what is in the way of a waiter at the given place.
 func (l *lock) blocker(place int, now time.Time) driver.Blocker {
-	w := driver.Blocker{Place: place}
-	for i, h := range l.leases {
-		if left := h.expiry.Sub(now); i == 0 || left < w.ExpiresIn {
-			w.Holder, w.ExpiresIn = copyHolder(h.req.Holder), left
-		}
+	var v rules.View
+	first := l.look(&v, now)
+	return v.Blocker(first.holder(), place)
+}
+
+// holder returns a copy of who holds the lease; of no lease it is nobody.
+func (h *lease) holder() driver.Holder {
+	if h == nil {
+		return driver.Holder{}
 	}
-	return w
+	return copyHolder(h.req.Holder)
 }
 
 // copyHolder returns a copy that shares no labels with h: callers may change

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/driver/rules"
 )
 
 // A Member is an engine's store as one of the stores of a quorum; see package
@@ -69,8 +70,10 @@ func (m *Member) Propose(ctx context.Context, req driver.ProposeRequest) (driver
 	}
 	defer m.engine.mu.Unlock()
 	m.engine.sweepLocked(now)
-	l := m.engine.settledLocked(req.Name, now)
-	if err := l.checkKind(driver.AcquireRequest{}); err != nil {
+	l := m.engine.settleLocked(req.Name, now)
+	var v rules.View
+	l.look(&v, now)
+	if err := v.CheckKind(rules.Need{}); err != nil { // INVARIANT I12: a quorum has exclusive leases only
 		return driver.ProposeReply{}, err
 	}
 	reply := m.voteLocked(l, req, now)
@@ -118,7 +121,7 @@ func (m *Member) voteLocked(l *lock, req driver.ProposeRequest, now time.Time) d
 // free reports whether nothing is in the way of an exclusive lease.
 func (l *lock) free() bool { return len(l.leases) == 0 && len(l.queue) == 0 }
 
-// accept records a lease with a token that is above the last.
+// accept records a lease with a token that the counter is not above.
 func (l *lock) accept(id driver.LeaseID, holder driver.Holder, token uint64, expiry time.Time) {
 	l.grant(driver.AcquireRequest{LeaseID: id, Holder: copyHolder(holder)}, token, expiry)
 }
@@ -155,7 +158,7 @@ func (m *Member) Renew(ctx context.Context, reqs []driver.RenewRequest) []driver
 }
 
 func (m *Member) renewLocked(req driver.RenewRequest, now time.Time) driver.RenewReply {
-	l := m.engine.settledLocked(req.Name, now)
+	l := m.engine.settleLocked(req.Name, now)
 	own := l.held(req.LeaseID)
 	if own != nil && (!req.Repair || own.token >= req.Token) {
 		own.lengthen(now.Add(req.TTL))
@@ -173,7 +176,6 @@ func (m *Member) renewLocked(req driver.RenewRequest, now time.Time) driver.Rene
 	if own != nil {
 		l.end(own)
 	}
-	l.lastToken = min(l.lastToken, req.Token-1) // accept raises it to the token
 	l.accept(req.LeaseID, req.Holder, req.Token, expiry)
 	return driver.RenewReply{Token: req.Token}
 }
@@ -232,7 +234,7 @@ func (m *Member) Withdraw(ctx context.Context, req driver.WithdrawRequest) (uint
 	if req.Cancel {
 		m.engine.tombstones[req.LeaseID] = now.Add(driver.TombstoneTTL)
 	}
-	l := m.engine.settledLocked(req.Name, now)
+	l := m.engine.settleLocked(req.Name, now)
 	if req.Token != 0 && near(req.Token, now, 1<<62, req.Lead+driver.TombstoneTTL) {
 		l.lastToken = max(l.lastToken, req.Token|1)
 	}
@@ -242,7 +244,7 @@ func (m *Member) Withdraw(ctx context.Context, req driver.WithdrawRequest) (uint
 	}
 	l.lastToken = max(l.lastToken, own.token|1)
 	if req.KeepFor > 0 {
-		own.released, own.expiry = true, now.Add(req.KeepFor)
+		own.keepClosed(now.Add(req.KeepFor))
 	} else {
 		l.end(own)
 	}

@@ -86,9 +86,9 @@ func (e *Engine) enter(ctx context.Context) (time.Time, error) {
 	return time.Now(), nil
 }
 
-// settledLocked returns the lock of a name as of now: without what has ended,
+// settleLocked returns the lock of a name as of now: without what has ended,
 // and with the lock handed over to whoever is next.
-func (e *Engine) settledLocked(name string, now time.Time) *lock {
+func (e *Engine) settleLocked(name string, now time.Time) *lock {
 	l := e.locks[name]
 	if l == nil {
 		l = &lock{}

@@ -19,7 +19,7 @@ func (e *Engine) Extend(ctx context.Context, reqs []driver.ExtendRequest) []erro
 	defer e.mu.Unlock()
 	for i, req := range reqs {
 		// INVARIANT I4: only the exact lease, and never a new one.
-		if h := e.settledLocked(req.Name, now).held(req.LeaseID); h != nil {
+		if h := e.settleLocked(req.Name, now).held(req.LeaseID); h != nil {
 			h.lengthen(now.Add(req.TTL))
 		} else {
 			errs[i] = driver.ErrLost
@@ -38,14 +38,14 @@ func (e *Engine) Release(ctx context.Context, req driver.ReleaseRequest) error {
 	if req.Cancel {
 		e.tombstones[req.LeaseID] = now.Add(driver.TombstoneTTL)
 	}
-	l := e.settledLocked(req.Name, now)
-	l.leave(req.LeaseID)
+	l := e.settleLocked(req.Name, now)
+	l.giveUpPlace(req.LeaseID)
 	// INVARIANT I4: only the exact lease.
 	h := l.held(req.LeaseID)
 	switch {
 	case h == nil:
 	case req.KeepFor > 0:
-		h.released, h.expiry = true, now.Add(req.KeepFor)
+		h.keepClosed(now.Add(req.KeepFor))
 		if len(l.queue) > 0 {
 			e.watches.Tell(l.queue[0].req.LeaseID, driver.Notice{}) // the end may be nearer now
 		}
@@ -66,7 +66,7 @@ func (e *Engine) Downgrade(ctx context.Context, req driver.DowngradeRequest) err
 		return err
 	}
 	defer e.mu.Unlock()
-	l := e.settledLocked(req.Name, now)
+	l := e.settleLocked(req.Name, now)
 	h := l.held(req.LeaseID)
 	if h == nil || h.req.Mode == driver.Semaphore {
 		return driver.ErrLost

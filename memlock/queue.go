@@ -2,44 +2,63 @@ package memlock
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/driver/rules"
 )
 
 // serveLocked hands the lock over to the first of the queue, and to those
 // behind it, as long as the live leases allow it. INVARIANT I7: nobody is
 // overtaken, however small their request.
 func (e *Engine) serveLocked(l *lock, now time.Time) {
-	for len(l.queue) > 0 {
+	if l.stuck = nil; len(l.queue) == 0 {
+		return
+	}
+	var v rules.View
+	l.look(&v, now)
+	if v.Recorded {
+		e.sendHomeLocked(l, &v)
+		l.addHead(&v, now)
+	}
+	for v.Due() {
 		head := l.queue[0]
-		if head.req.Once && l.record != nil {
-			l.queue = l.queue[1:]
-			e.watches.Tell(head.req.LeaseID, driver.Notice{})
-			continue
-		}
-		if !l.fits(head.req) {
+		token, err := rules.NextToken(l.lastToken, rules.LeastToken(uint64(now.UnixMicro()), head.req.MinToken))
+		if err != nil {
+			l.stuck = err
 			return
 		}
 		l.queue = l.queue[1:]
-		// MinToken was checked when the place was given. The lease ends with
-		// the place, so that a waiter that died costs no more than that.
-		least := max(uint64(now.UnixMicro()), head.req.MinToken+1)
-		h := l.grant(head.req, least, head.until)
+		// The lease ends with the place, so that a waiter that died costs no
+		// more than that.
+		h := l.grant(head.req, token, head.until)
 		e.watches.Tell(head.req.LeaseID, driver.Notice{Token: h.token})
+		v.AddLease(rules.NeedOf(&h.req), h.expiry.Sub(now))
+		l.addHead(&v, now)
 	}
 }
 
-// enqueue gives req a place, or renews the one it has, and returns which.
-func (l *lock) enqueue(req driver.AcquireRequest, now time.Time) int {
-	i := l.find(req.LeaseID)
-	if i < 0 {
-		i = len(l.queue)
+// sendHomeLocked gives up the places of those who asked for what is done.
+func (e *Engine) sendHomeLocked(l *lock, v *rules.View) {
+	l.queue = slices.DeleteFunc(l.queue, func(p *place) bool {
+		done := v.GivesUp(p.req.Once)
+		if done {
+			e.watches.Tell(p.req.LeaseID, driver.Notice{})
+		}
+		return done
+	})
+}
+
+// givePlace gives req a place, or lengthens the one it has, and returns which.
+func (l *lock) givePlace(req driver.AcquireRequest, now time.Time) (rank int) {
+	if rank = l.rank(req.LeaseID); rank == 0 {
 		req.Holder = copyHolder(req.Holder)
 		l.queue = append(l.queue, &place{req: req, asked: now})
+		rank = len(l.queue)
 	}
-	l.queue[i].lengthen(now.Add(req.WaiterTTL))
-	return i + 1
+	l.queue[rank-1].lengthen(now.Add(req.WaiterTTL))
+	return rank
 }
 
 // lengthen moves the end of the place to t unless it is later already.
@@ -67,16 +86,16 @@ func (e *Engine) Refresh(ctx context.Context, reqs []driver.RefreshRequest) []dr
 }
 
 func (e *Engine) refreshLocked(req driver.RefreshRequest, now time.Time) (driver.AcquireReply, error) {
-	l := e.settledLocked(req.Name, now)
+	l := e.settleLocked(req.Name, now)
 	if h := l.held(req.LeaseID); h != nil {
 		return driver.AcquireReply{Outcome: driver.Granted, Token: h.token}, nil
 	}
-	i := l.find(req.LeaseID)
-	if i < 0 {
+	rank := l.rank(req.LeaseID)
+	if rank == 0 {
 		return driver.AcquireReply{}, driver.ErrLost
 	}
-	l.queue[i].lengthen(now.Add(req.WaiterTTL))
-	return driver.AcquireReply{Outcome: driver.Held, Blocker: l.blocker(i+1, now)}, nil
+	l.queue[rank-1].lengthen(now.Add(req.WaiterTTL))
+	return driver.AcquireReply{Outcome: driver.Held, Blocker: l.blocker(rank, now)}, l.stuck
 }
 
 // Watch implements driver.Queuer.

@@ -22,7 +22,7 @@ func (e *Engine) Complete(ctx context.Context, req driver.CompleteRequest) error
 		return err
 	}
 	defer e.mu.Unlock()
-	l := e.settledLocked(req.Name, now)
+	l := e.settleLocked(req.Name, now)
 	if l.record != nil && l.record.by == req.LeaseID {
 		return nil // INVARIANT I6: a repeat
 	}
@@ -32,19 +32,8 @@ func (e *Engine) Complete(ctx context.Context, req driver.CompleteRequest) error
 	}
 	l.record = &record{by: req.LeaseID, data: slices.Clone(req.Record), expiry: now.Add(req.Retention)}
 	l.end(h)
-	l.queue = slices.DeleteFunc(l.queue, func(p *place) bool {
-		if p.req.Once {
-			e.watches.Tell(p.req.LeaseID, driver.Notice{})
-		}
-		return p.req.Once
-	})
 	e.serveLocked(l, now)
 	return nil
-}
-
-// end takes out a lease.
-func (l *lock) end(h *lease) {
-	l.leases = slices.DeleteFunc(l.leases, func(other *lease) bool { return other == h })
 }
 
 // Recall implements driver.Recorder.
@@ -54,7 +43,7 @@ func (e *Engine) Recall(ctx context.Context, name string) (driver.Record, bool, 
 		return driver.Record{}, false, err
 	}
 	defer e.mu.Unlock()
-	r := e.settledLocked(name, now).record
+	r := e.settleLocked(name, now).record
 	if r == nil {
 		return driver.Record{}, false, nil
 	}
@@ -68,7 +57,7 @@ func (e *Engine) Forget(ctx context.Context, name string) (bool, error) {
 		return false, err
 	}
 	defer e.mu.Unlock()
-	l := e.settledLocked(name, now)
+	l := e.settleLocked(name, now)
 	found := l.record != nil
 	l.record = nil
 	return found, nil

@@ -37,3 +37,61 @@ func TestClockPastLastToken(t *testing.T) {
 		}
 	})
 }
+
+// TestHandOverPastLastToken: a waiter is handed no token that is past the
+// greatest either, whether the clock is past it or the last token is the
+// greatest. It keeps its place and is told why, and so is whoever comes after
+// it. INVARIANT I2.
+func TestHandOverPastLastToken(t *testing.T) {
+	for _, c := range []struct {
+		name     string
+		minToken uint64
+		later    time.Duration
+	}{{"clock", 0, 2 * time.Second}, {"last token", driver.MaxToken - 1, 0}} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				e := memlock.New()
+				defer e.Close()
+				time.Sleep(time.Until(time.UnixMicro(int64(driver.MaxToken))) - time.Second)
+				held := driver.AcquireRequest{Name: "a", LeaseID: driver.NewLeaseID(), TTL: time.Minute, MinToken: c.minToken}
+				waits := driver.AcquireRequest{Name: "a", LeaseID: driver.NewLeaseID(), TTL: time.Minute, Queue: true, WaiterTTL: time.Minute}
+				for _, req := range []driver.AcquireRequest{held, waits} {
+					if _, err := e.Acquire(t.Context(), req); err != nil {
+						t.Fatal(err)
+					}
+				}
+				time.Sleep(c.later)
+				if err := e.Release(t.Context(), driver.ReleaseRequest{Name: "a", LeaseID: held.LeaseID}); err != nil {
+					t.Fatal(err)
+				}
+				checkStuck(t, e, waits)
+			})
+		})
+	}
+}
+
+// checkStuck checks what e says of name "a", whose first place cannot be served.
+func checkStuck(t *testing.T, e *memlock.Engine, waits driver.AcquireRequest) {
+	t.Helper()
+	lock, err := e.Inspect(t.Context(), "a")
+	if err != nil || len(lock.Holders) != 0 || lock.QueueLength != 1 || lock.LastToken > driver.MaxToken {
+		t.Errorf("after the release: %+v, %v; want one place and no holder", lock, err)
+	}
+	reply := e.Refresh(t.Context(), []driver.RefreshRequest{{Name: "a", LeaseID: waits.LeaseID, WaiterTTL: time.Minute}})[0]
+	if !errors.Is(reply.Err, driver.ErrUnavailable) {
+		t.Errorf("Refresh = %+v, want ErrUnavailable", reply)
+	}
+	late := driver.AcquireRequest{Name: "a", LeaseID: driver.NewLeaseID(), TTL: time.Minute}
+	for _, req := range []driver.AcquireRequest{waits, late} {
+		if reply, err := e.Acquire(t.Context(), req); !errors.Is(err, driver.ErrUnavailable) {
+			t.Errorf("Acquire = %+v, %v; want ErrUnavailable", reply, err)
+		}
+	}
+	other := driver.AcquireRequest{Name: "b", LeaseID: driver.NewLeaseID(), TTL: time.Minute}
+	if all, err := e.AcquireAll(t.Context(), []driver.AcquireRequest{other, late}); !errors.Is(err, driver.ErrUnavailable) {
+		t.Errorf("AcquireAll = %+v, %v; want ErrUnavailable", all, err)
+	}
+	if lock, err := e.Inspect(t.Context(), "b"); err != nil || len(lock.Holders) != 0 {
+		t.Errorf("after AcquireAll the other name has %+v, %v; want no holder", lock, err)
+	}
+}

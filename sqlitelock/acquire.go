@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/driver/rules"
 )
 
 // An attempt is what came of an AcquireRequest.
@@ -68,7 +69,8 @@ func (e *Engine) glance(ctx context.Context, req driver.AcquireRequest) (reply d
 		if !v.settled() || v.endedBy(now) {
 			return nil
 		}
-		outcome, _, err := v.judge(req, now)
+		v.Left = now.until(v.expiry)
+		outcome, _, err := v.Judge(&req, now.micros)
 		if err != nil {
 			return err
 		}
@@ -79,7 +81,7 @@ func (e *Engine) glance(ctx context.Context, req driver.AcquireRequest) (reply d
 			reply.Record, _, decided, err = recall(e.read.recall, req.Name, e.clock.bootID, now)
 		case driver.Held:
 			decided = !req.Queue
-			reply.Blocker = v.blocker(now)
+			reply.Blocker = v.blocker()
 		}
 		reply.Outcome = outcome
 		return err
@@ -90,7 +92,7 @@ func (e *Engine) glance(ctx context.Context, req driver.AcquireRequest) (reply d
 // endedBy reports whether something that the view counts as live has ended:
 // then it shows what may never have been at one time.
 func (v *view) endedBy(now instant) bool {
-	return v.held() && v.expiry <= now.boot || v.queued() && v.headExpiry <= now.boot
+	return v.Held && v.expiry <= now.boot || v.Queued && v.headExpiry <= now.boot
 }
 
 // acquire decides about a request. INVARIANT I1: the check and the record are
@@ -100,7 +102,7 @@ func (t *tx) acquire(req driver.AcquireRequest) (a attempt, err error) {
 	if err != nil {
 		return a, err
 	}
-	outcome, least, err := v.judge(req, t.now)
+	outcome, least, err := v.Judge(&req, t.now.micros)
 	if err != nil {
 		return a, t.refuse(err)
 	}
@@ -111,7 +113,7 @@ func (t *tx) acquire(req driver.AcquireRequest) (a attempt, err error) {
 	case driver.Recorded:
 		a.Record, _, _, err = recall(t.sql.recall, req.Name, t.bootID, t.now)
 	case driver.Held:
-		a.Blocker = v.blocker(t.now)
+		a.Blocker = v.blocker()
 		if req.Queue {
 			a.seq, err = t.enqueue(req)
 		}
@@ -131,20 +133,17 @@ func (t *tx) take(req driver.AcquireRequest, v view, least uint64) (token uint64
 	if err != nil {
 		return 0, err
 	}
-	token, ok, err := t.grant(req.Name, req.LeaseID, needOf(req), holder, expiry, least)
+	token, ok, err := t.grant(req.Name, req.LeaseID, rules.NeedOf(&req), holder, expiry, least)
 	if err == nil && !ok {
-		err = errUsedUp
+		err = rules.ErrUsedUp
 	}
 	return token, err
 }
 
-// errUsedUp is what a name answers whose last token is the greatest there is.
-var errUsedUp = fmt.Errorf("%w: the fencing tokens of this name are used up", driver.ErrUnavailable)
-
 // grant draws a token above every earlier one of the name, whatever the clock
 // does, and records a lease with it. INVARIANT I2. It does nothing and is not
 // ok if there is no such token.
-func (t *tx) grant(name string, id driver.LeaseID, n need, holder string, expiry int64, least uint64) (token uint64, ok bool, err error) {
+func (t *tx) grant(name string, id driver.LeaseID, n rules.Need, holder string, expiry int64, least uint64) (token uint64, ok bool, err error) {
 	if least > driver.MaxToken {
 		return 0, false, nil
 	}
@@ -154,7 +153,7 @@ func (t *tx) grant(name string, id driver.LeaseID, n need, holder string, expiry
 	}
 	t.added++
 	return token, true, run(t.sql.putLease, name, id, int64(token),
-		n.mode, n.limit, n.permits, holder, t.bootID, expiry)
+		n.Mode, n.Limit, n.Permits, holder, t.bootID, expiry)
 }
 
 func marshal(h driver.Holder) (string, error) {
@@ -197,7 +196,7 @@ func (t *tx) acquireAll(reqs []driver.AcquireRequest) (driver.AllReply, error) {
 		if err != nil {
 			return driver.AllReply{}, err
 		}
-		outcome, least, err := v.judge(req, t.now)
+		outcome, least, err := v.Judge(&req, t.now.micros)
 		if err != nil {
 			return driver.AllReply{}, t.refuse(err)
 		}
@@ -205,7 +204,7 @@ func (t *tx) acquireAll(reqs []driver.AcquireRequest) (driver.AllReply, error) {
 		case driver.Granted:
 			verdicts[i] = verdict{v, least}
 		case driver.Held:
-			return driver.AllReply{Outcome: outcome, Refused: i, Blocker: v.blocker(t.now)}, nil
+			return driver.AllReply{Outcome: outcome, Refused: i, Blocker: v.blocker()}, nil
 		default:
 			return driver.AllReply{Outcome: outcome, Refused: i}, nil
 		}

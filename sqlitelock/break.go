@@ -60,13 +60,13 @@ func (t *tx) breakLeases(req driver.BreakRequest) (ended []lease, known []driver
 		return nil, nil, err
 	}
 	ended, err = all(t.sql.breakLeases, []any{req.Name, t.bootID, t.now.boot, int64(req.Token), req.Older, breakRows},
-		func(l *lease) []any { return []any{&l.id, &l.token, &l.permits, &l.holder} })
+		func(l *lease) []any { return []any{&l.id, &l.token, &l.Permits, &l.holder} })
 	if err != nil {
 		return nil, nil, err
 	}
 	slices.SortFunc(ended, func(a, b lease) int { return cmp.Compare(a.token, b.token) })
 	for _, l := range ended {
-		err := run(t.sql.putBroken, req.Name, req.ID, l.id, int64(l.token), l.permits, l.holder,
+		err := run(t.sql.putBroken, req.Name, req.ID, l.id, int64(l.token), l.Permits, l.holder,
 			req.Author, req.Reason, t.bootID, t.now.boot, int64(t.now.micros))
 		if err != nil {
 			return nil, nil, err
@@ -85,7 +85,7 @@ func (t *tx) breakLeases(req driver.BreakRequest) (ended []lease, known []driver
 // brokenBy returns the record of a lease that was broken just now.
 func (l lease) brokenBy(req driver.BreakRequest) driver.Broken {
 	return driver.Broken{
-		ID: req.ID, LeaseID: l.id, Token: l.token, Permits: l.permits, Holder: describe(l.holder),
+		ID: req.ID, LeaseID: l.id, Token: l.token, Permits: l.Permits, Holder: describe(l.holder),
 		Author: req.Author, Reason: req.Reason,
 	}
 }

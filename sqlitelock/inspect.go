@@ -5,11 +5,12 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/driver/rules"
 )
 
 // A lease is one row of the table of that name.
 type lease struct {
-	need
+	rules.Need
 	id       driver.LeaseID
 	token    uint64
 	holder   string
@@ -18,7 +19,7 @@ type lease struct {
 }
 
 func (l *lease) columns() []any {
-	return []any{&l.id, &l.token, &l.mode, &l.limit, &l.permits, &l.holder, &l.expiry, &l.released}
+	return []any{&l.id, &l.token, &l.Mode, &l.Limit, &l.Permits, &l.holder, &l.expiry, &l.released}
 }
 
 // addTo adds the lease to what is shown of its name, unless it is over.
@@ -26,10 +27,10 @@ func (l *lease) addTo(lock *driver.Lock, now instant) {
 	if l.expiry <= now.boot {
 		return
 	}
-	lock.Mode, lock.Limit = l.mode, l.limit
+	lock.Mode, lock.Limit = l.Mode, l.Limit
 	lock.LastToken = max(lock.LastToken, l.token)
 	lock.Holders = append(lock.Holders, driver.Holding{
-		LeaseID: l.id, Token: l.token, Permits: l.permits, Holder: describe(l.holder),
+		LeaseID: l.id, Token: l.token, Permits: l.Permits, Holder: describe(l.holder),
 		ExpiresIn: now.until(l.expiry), Released: l.released,
 	})
 }
@@ -85,19 +86,19 @@ func (e *Engine) inspect(name string) (driver.Lock, error) {
 
 // A waiting is what is shown of one place.
 type waiting struct {
-	need
+	rules.Need
 	id            driver.LeaseID
 	holder        string
 	asked, expiry int64
 }
 
 func (w *waiting) columns() []any {
-	return []any{&w.id, &w.mode, &w.permits, &w.holder, &w.asked, &w.expiry}
+	return []any{&w.id, &w.Mode, &w.Permits, &w.holder, &w.asked, &w.expiry}
 }
 
 func (w *waiting) describe(now instant) driver.Waiting {
 	return driver.Waiting{
-		LeaseID: w.id, Mode: w.mode, Permits: w.permits, Holder: describe(w.holder),
+		LeaseID: w.id, Mode: w.Mode, Permits: w.Permits, Holder: describe(w.holder),
 		Since: time.Duration(now.boot - w.asked), ExpiresIn: now.until(w.expiry),
 	}
 }

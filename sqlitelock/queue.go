@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/driver/rules"
 )
 
 // maxSteps bounds what one transaction does for the queues of its names: the
@@ -52,7 +53,7 @@ func (t *tx) purge(name string, v *view) (purged bool, err error) {
 			}
 		}
 		return true, nil
-	case v.recorded && v.queued():
+	case v.Recorded && v.Queued:
 		sent, err := all(t.sql.dropOnce, []any{name, maxSteps - t.steps}, func(id *driver.LeaseID) []any { return []any{id} })
 		if err != nil {
 			return false, err
@@ -79,7 +80,7 @@ func (t *tx) step(n int) error {
 // What is more than one transaction may do is left to those that follow: the
 // request itself is carried out.
 func (t *tx) serveNext(name string, before view) error {
-	if !before.queued() {
+	if !before.Queued {
 		return nil
 	}
 	_, err := t.settle(name, "")
@@ -94,35 +95,35 @@ func (t *tx) serveNext(name string, before view) error {
 // long as the live leases allow it. INVARIANT I7: nobody is overtaken, however
 // small their request. No place of the name is over.
 func (t *tx) serve(name string, id driver.LeaseID, v *view) error {
-	for v.due() {
+	for v.Due() {
 		var p place
 		if _, err := one(t.sql.head, []any{name}, p.columns()...); err != nil {
 			return err
 		}
-		// MinToken was checked when the place was given. The lease ends with
-		// the place, so that a waiter that died costs no more.
-		token, ok, err := t.grant(name, p.id, p.need, p.holder, p.expiry, max(t.now.micros, p.minToken+1))
+		// The lease ends with the place, so that a waiter that died costs no
+		// more.
+		token, ok, err := t.grant(name, p.id, p.Need, p.holder, p.expiry, rules.LeastToken(t.now.micros, p.minToken))
 		if err != nil {
 			return err
 		}
 		if !ok {
-			v.stuck = errUsedUp
+			v.Stuck = rules.ErrUsedUp
 			return nil
 		}
-		v.add(p.need, p.holder, p.expiry)
+		v.add(p.Need, p.holder, p.expiry, t.now)
 		if p.id == id {
-			v.own = int64(token)
+			v.own, v.Own = int64(token), true
 		}
 		t.tell(p.id, driver.Notice{Token: token})
 		if err := run(t.sql.dropPlace, p.seq); err != nil {
 			return err
 		}
-		p = place{need: need{mode: nobody}}
-		if _, err := one(t.sql.head, []any{name}, p.columns()...); err != nil {
+		p = place{}
+		if v.Queued, err = one(t.sql.head, []any{name}, p.columns()...); err != nil {
 			return err
 		}
-		v.head, v.headOnce, v.headExpiry = p.need, p.once, p.expiry
-		if err := t.step(1); err != nil && v.due() {
+		v.Head, v.HeadOnce, v.headExpiry = p.Need, p.once, p.expiry
+		if err := t.step(1); err != nil && v.Due() {
 			return err
 		}
 	}
@@ -131,7 +132,7 @@ func (t *tx) serve(name string, id driver.LeaseID, v *view) error {
 
 // A place is one row of the table of that name.
 type place struct {
-	need
+	rules.Need
 	seq      int64
 	id       driver.LeaseID
 	minToken uint64
@@ -141,7 +142,7 @@ type place struct {
 }
 
 func (p *place) columns() []any {
-	return []any{&p.seq, &p.id, &p.mode, &p.limit, &p.permits, &p.minToken, &p.once, &p.holder, &p.expiry}
+	return []any{&p.seq, &p.id, &p.Mode, &p.Limit, &p.Permits, &p.minToken, &p.once, &p.holder, &p.expiry}
 }
 
 // enqueue gives a request a place, or lengthens the one that it has, and

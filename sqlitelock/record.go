@@ -17,7 +17,7 @@ func (e *Engine) Complete(ctx context.Context, req driver.CompleteRequest) error
 			return err
 		}
 		var by driver.LeaseID
-		if v.recorded {
+		if v.Recorded {
 			if _, err := one(t.sql.completedBy, []any{req.Name, t.bootID, t.now.boot, int64(t.now.micros)}, &by); err != nil {
 				return err
 			}

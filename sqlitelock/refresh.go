@@ -53,13 +53,13 @@ func (t *tx) renew(name string, renewals []*renewal) error {
 	if err != nil {
 		return err
 	}
-	blocker := v.blocker(t.now)
+	blocker := v.blocker()
 	for _, r := range renewals {
 		expiry := t.now.after(r.WaiterTTL)
 		if found, err := one(t.sql.refresh, []any{name, r.LeaseID, expiry}, &r.seq); err != nil {
 			return err
 		} else if found {
-			r.Blocker, r.Err = blocker, v.stuck
+			r.Blocker, r.Err = blocker, v.Stuck
 			continue
 		}
 		// Not lengthened: its holder does not know of it yet. INVARIANT I7.

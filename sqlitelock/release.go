@@ -47,7 +47,7 @@ func (e *Engine) Release(ctx context.Context, req driver.ReleaseRequest) error {
 		if err != nil {
 			return err
 		}
-		if v.queued() {
+		if v.Queued {
 			if err := run(t.sql.leave, req.Name, req.LeaseID); err != nil {
 				return err
 			}
@@ -75,7 +75,7 @@ func (t *tx) end(req driver.ReleaseRequest, v view) error {
 		return t.serveNext(req.Name, v)
 	}
 	err := run(t.sql.keep, req.Name, t.bootID, req.LeaseID, t.now.boot, t.now.after(req.KeepFor))
-	if err != nil || !v.queued() {
+	if err != nil || !v.Queued {
 		return err
 	}
 	if err := t.serveNext(req.Name, v); err != nil {
@@ -98,9 +98,9 @@ func (e *Engine) Downgrade(ctx context.Context, req driver.DowngradeRequest) err
 		switch {
 		case err != nil:
 			return err
-		case v.own == 0 || v.taken.mode == driver.Semaphore:
+		case v.own == 0 || v.Taken.Mode == driver.Semaphore:
 			return t.refuse(driver.ErrLost)
-		case v.taken.mode == driver.Shared:
+		case v.Taken.Mode == driver.Shared:
 			return nil // INVARIANT I6: a repeat
 		}
 		err = run(t.sql.share, req.Name, t.bootID, req.LeaseID, t.now.boot, driver.Exclusive, driver.Shared)

@@ -10,17 +10,17 @@ func conformance(dir, requirement string) Finder {
 func memlockMutants() []Mutant {
 	return []Mutant{
 		{
-			Name: "mem-token-repeats", Invariant: "I2", File: "memlock/lock.go",
+			Name: "mem-token-repeats", Invariant: "I2", File: "driver/rules/rules.go",
 			Breaks:  "Two leases within a microsecond get the same token.",
-			Old:     "l.lastToken = max(least, l.lastToken+1)",
-			New:     "l.lastToken = max(least, l.lastToken)",
-			FoundBy: []Finder{conformance("memlock", "TokensGrowOverRelease")},
+			Old:     "token := max(last+1, least)",
+			New:     "token := max(last, least)",
+			FoundBy: []Finder{{"driver/rules", "TestTokens"}, conformance("memlock", "TokensGrowOverRelease")},
 		},
 		{
 			Name: "mem-repeat-draws-token", Invariant: "I6", File: "memlock/acquire.go",
 			Breaks:  "A repeat of a granted request draws a new token.",
-			Old:     "h.lengthen(now.Add(req.TTL))\n\t\treturn driver.AcquireReply{Outcome: driver.Granted, Token: h.token}, true",
-			New:     "h.lengthen(now.Add(req.TTL))\n\t\tl.lastToken++\n\t\th.token = l.lastToken\n\t\treturn driver.AcquireReply{Outcome: driver.Granted, Token: h.token}, true",
+			Old:     "v.own.lengthen(now.Add(req.TTL))\n",
+			New:     "v.own.lengthen(now.Add(req.TTL))\n\t\t\tl.lastToken++\n\t\t\tv.own.token = l.lastToken\n",
 			FoundBy: []Finder{conformance("memlock", "RepeatIsGrantedAgain")},
 		},
 		{
@@ -38,10 +38,10 @@ func memlockMutants() []Mutant {
 			FoundBy: []Finder{conformance("memlock", "ExtendOfStaleLeavesSuccessor"), conformance("memlock", "ReleaseOfStaleLeavesSuccessor")},
 		},
 		{
-			Name: "mem-barging", Invariant: "I7", File: "memlock/acquire.go",
+			Name: "mem-barging", Invariant: "I7", File: "driver/rules/rules.go",
 			Breaks:  "A new request that fits is granted in front of those who wait.",
-			Old:     "if len(l.queue) == 0 && l.fits(req) {",
-			New:     "if l.fits(req) {",
+			Old:     "case v.Queued || !v.Fits(NeedOf(req)):",
+			New:     "case !v.Fits(NeedOf(req)):",
 			FoundBy: []Finder{conformance("memlock", "SharedDoesNotOvertakeExclusive")},
 		},
 		{
@@ -68,8 +68,8 @@ func memlockMutants() []Mutant {
 		{
 			Name: "mem-acquire-all-takes-some", Invariant: "I5", File: "memlock/acquire.go",
 			Breaks:  "AcquireAll in one step keeps the locks in front of the one that it could not have.",
-			Old:     "reply, err := e.wouldGrantLocked(req, now)",
-			New:     "reply, err := e.acquireLocked(req, now)",
+			Old:     "var v verdict\n\t\tif err := e.judgeLocked(",
+			New:     "var v verdict\n\t\t_, _ = e.acquireLocked(*req, now)\n\t\tif err := e.judgeLocked(",
 			FoundBy: []Finder{conformance("memlock", "AcquireAllTakesAllOrNone")},
 		},
 		{
@@ -77,7 +77,21 @@ func memlockMutants() []Mutant {
 			Breaks:  "A clock that is past the greatest token gives tokens that are not exact everywhere.",
 			Old:     "if least > MaxToken {",
 			New:     "if least > MaxToken && least == 0 {",
-			FoundBy: []Finder{{"memlock", "TestClockPastLastToken"}},
+			FoundBy: []Finder{{"driver/rules", "TestClockPastLastToken"}},
+		},
+		{
+			Name: "handed-over-token-past-the-last", Invariant: "I2", File: "driver/rules/rules.go",
+			Breaks:  "Whoever is handed the lock by a clock that is past the greatest token gets one that is not exact everywhere.",
+			Old:     "if token > driver.MaxToken {",
+			New:     "if token > driver.MaxToken && token == 0 {",
+			FoundBy: []Finder{{"driver/rules", "TestTokens"}, {"memlock", "TestHandOverPastLastToken"}},
+		},
+		{
+			Name: "mem-stuck-head-is-overlooked", Invariant: "I2", File: "memlock/lock.go",
+			Breaks:  "Whoever comes after a waiter for whom there is no token is told that the lock is held, by nobody.",
+			Old:     "v.Recorded, v.Stuck = l.record != nil, l.stuck",
+			New:     "v.Recorded, v.Stuck = l.record != nil, nil",
+			FoundBy: []Finder{{"memlock", "TestHandOverPastLastToken"}},
 		},
 	}
 }

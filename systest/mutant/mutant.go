@@ -47,6 +47,7 @@ func All() []Mutant {
 		turnsMutants(),
 		workMutants(),
 		mailboxMutants(),
+		rulesMutants(),
 		memlockMutants(),
 		redisLeaseMutants(),
 		redisQueueMutants(),

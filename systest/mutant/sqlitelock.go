@@ -59,10 +59,10 @@ func sqliteMutants() []Mutant {
 			FoundBy: []Finder{sqlite("WatchTellsGrant")},
 		},
 		{
-			Name: "sqlite-barging", Invariant: "I7", File: "sqlitelock/view.go",
+			Name: "sqlite-barging", Invariant: "I7", File: "driver/rules/rules.go",
 			Breaks:  "A new request that fits is granted in front of those who wait.",
-			Old:     "case v.queued() || !v.fits(needOf(req)):",
-			New:     "case !v.fits(needOf(req)):",
+			Old:     "case v.Queued || !v.Fits(NeedOf(req)):",
+			New:     "case !v.Fits(NeedOf(req)):",
 			FoundBy: []Finder{sqlite("SharedDoesNotOvertakeExclusive")},
 		},
 		{

@@ -1,0 +1,317 @@
+package rules_test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/driver/rules"
+)
+
+// needs are all of semaphores with up to three permits, and those without any.
+var needs = []rules.Need{
+	{Mode: driver.Exclusive},
+	{Mode: driver.Shared},
+	{Mode: driver.Semaphore, Limit: 1, Permits: 1},
+	{Mode: driver.Semaphore, Limit: 2, Permits: 1},
+	{Mode: driver.Semaphore, Limit: 2, Permits: 2},
+	{Mode: driver.Semaphore, Limit: 3, Permits: 1},
+	{Mode: driver.Semaphore, Limit: 3, Permits: 2},
+	{Mode: driver.Semaphore, Limit: 3, Permits: 3},
+}
+
+// compatible is INVARIANT I1 as ARCHITECTURE.md and driver.Mode state it: an
+// exclusive lease is the only one, shared leases are with their like, and so are
+// those of a semaphore with one limit, which their permits do not exceed.
+func compatible(leases []rules.Need) bool {
+	permits := 0
+	for _, l := range leases {
+		switch {
+		case l.Mode == driver.Exclusive && len(leases) > 1,
+			l.Mode != leases[0].Mode, l.Limit != leases[0].Limit:
+			return false
+		}
+		permits += l.Permits
+	}
+	return len(leases) == 0 || leases[0].Mode != driver.Semaphore || permits <= leases[0].Limit
+}
+
+// kind is INVARIANT I12: what must not be mixed, as a word for it.
+func kind(n rules.Need) string {
+	if n.Mode == driver.Semaphore {
+		return fmt.Sprint("semaphore of ", n.Limit)
+	}
+	return "lock"
+}
+
+// lists calls do with every list of up to three of all.
+func lists[T any](all []T, do func([]T)) {
+	var more func(list []T)
+	more = func(list []T) {
+		do(list)
+		if len(list) == 3 {
+			return
+		}
+		for _, x := range all {
+			more(append(slices.Clip(list), x))
+		}
+	}
+	more(nil)
+}
+
+// A spell is a lease, or a place, that ends when left is over.
+type spell struct {
+	rules.Need
+	left time.Duration
+	once bool // of a place
+}
+
+// live returns the needs of those that are not over.
+func live(spells []spell) (needs []rules.Need) {
+	for _, s := range spells {
+		if s.left > 0 {
+			needs = append(needs, s.Need)
+		}
+	}
+	return needs
+}
+
+// view returns the view of a name.
+func view(leases, places []spell) (v rules.View) {
+	for _, l := range leases {
+		v.AddLease(l.Need, l.left)
+	}
+	for _, p := range places {
+		v.AddPlace(p.Need, p.once, p.left)
+	}
+	return v
+}
+
+// spells returns one of each need for each time that is left.
+func spells(lefts ...time.Duration) (all []spell) {
+	for _, n := range needs {
+		for _, left := range lefts {
+			all = append(all, spell{Need: n, left: left})
+		}
+	}
+	return all
+}
+
+// TestFits, with all that may be there and all that may be asked for: what is
+// granted is compatible with every live lease, and what is refused is not.
+// INVARIANT I1.
+func TestFits(t *testing.T) {
+	tried := 0
+	lists(spells(-1, 0, 1, 2), func(leases []spell) {
+		there := live(leases)
+		if !compatible(there) {
+			return // nobody lets that happen
+		}
+		v := view(leases, nil)
+		for _, n := range needs {
+			tried++
+			if got, want := v.Fits(n), compatible(append(slices.Clip(there), n)); got != want {
+				t.Fatalf("leases %v: a request for %v fits: %t, want %t", leases, n, got, want)
+			}
+		}
+	})
+	if least := 20_000; tried < least {
+		t.Errorf("%d requests were tried, want %d at least", tried, least)
+	}
+}
+
+// TestBlocker: of several leases it describes the one that ends first, and none
+// that is over.
+func TestBlocker(t *testing.T) {
+	lists(spells(-1, 0, 1, 2, 3), func(leases []spell) {
+		if !compatible(live(leases)) {
+			return
+		}
+		var v rules.View
+		first, soonest := -1, -1
+		for i, l := range leases {
+			if v.AddLease(l.Need, l.left) {
+				first = i
+			}
+			if l.left > 0 && (soonest < 0 || l.left < leases[soonest].left) {
+				soonest = i
+			}
+		}
+		want := driver.Blocker{Holder: driver.Holder{PID: 7}, Place: 5}
+		if soonest >= 0 {
+			want.ExpiresIn = leases[soonest].left
+		}
+		got := v.Blocker(driver.Holder{PID: 7}, 5)
+		if first != soonest || fmt.Sprint(got) != fmt.Sprint(want) || v.Held != (soonest >= 0) {
+			t.Fatalf("leases %v: lease %d is described as %+v (held: %t), want lease %d as %+v", leases, first, got, v.Held, soonest, want)
+		}
+	})
+}
+
+// TestKinds: a name in use refuses every request of another kind and no other,
+// whoever uses it: holders, or waiters alone. INVARIANT I12.
+func TestKinds(t *testing.T) {
+	said := map[string]bool{}
+	check := func(v rules.View, used []rules.Need) {
+		for _, n := range needs {
+			err := v.CheckKind(n)
+			switch differs := len(used) > 0 && kind(used[0]) != kind(n); {
+			case differs != (err != nil):
+				t.Fatalf("in use with %v: a request for %v is answered %v", used, n, err)
+			case !differs:
+				continue
+			case !errors.Is(err, driver.ErrKindMismatch):
+				t.Fatalf("in use with %v: a request for %v is answered %v, want ErrKindMismatch", used, n, err)
+			case used[0].Limit > 0 && !strings.Contains(err.Error(), fmt.Sprintf("limit %d now", used[0].Limit)):
+				t.Fatalf("in use with %v: %q does not name the limit", used, err)
+			}
+			said[err.Error()] = true
+		}
+	}
+	lists(spells(0, 1), func(used []spell) {
+		there := live(used)
+		if compatible(there) {
+			check(view(used, nil), there)
+		}
+		if !slices.ContainsFunc(there, func(n rules.Need) bool { return kind(n) != kind(there[0]) }) {
+			check(view(nil, used), there)
+		}
+	})
+	for _, want := range []string{
+		"kind mismatch: the name is a semaphore with limit 2 now: use another name",
+		"kind mismatch: the name is not a semaphore now: use another name",
+		"kind mismatch: the semaphore has limit 3 now: ask for the same, or wait until nobody uses it",
+	} {
+		if !said[want] {
+			t.Errorf("nobody was told %q", want)
+		}
+	}
+}
+
+// TestDue: the first live place is served exactly if its request is compatible
+// with what is held and is not for what is done; whoever stands behind it is not
+// even looked at. INVARIANT I7.
+func TestDue(t *testing.T) {
+	for _, recorded := range []bool{false, true} {
+		lists(spells(0, 1), func(leases []spell) {
+			there := live(leases)
+			if len(leases) > 2 || !compatible(there) {
+				return
+			}
+			lists(places(), func(places []spell) {
+				v := view(leases, places)
+				v.Recorded = recorded
+				first := slices.IndexFunc(places, func(p spell) bool { return p.left > 0 })
+				if v.Queued != (first >= 0) {
+					t.Fatalf("places %v: queued: %t", places, v.Queued)
+				}
+				done := first >= 0 && recorded && places[first].once
+				due := first >= 0 && !done && compatible(append(slices.Clip(there), places[first].Need))
+				if v.Due() != due || v.Settled() == (due || done) {
+					t.Fatalf("leases %v, places %v, recorded: %t: due: %t, settled: %t; want due: %t, done: %t",
+						leases, places, recorded, v.Due(), v.Settled(), due, done)
+				}
+			})
+		})
+	}
+}
+
+// places are enough to be told apart: by what they ask for, by whether they are
+// over, and by whether they asked for Once.
+func places() (all []spell) {
+	for _, n := range []rules.Need{needs[0], needs[1], needs[3], needs[4]} {
+		all = append(all, spell{n, 0, false}, spell{n, 1, false}, spell{n, 1, true})
+	}
+	return all
+}
+
+// TestJudge: all that may be said of a request, in the order of what comes first.
+func TestJudge(t *testing.T) {
+	const clock = uint64(1e15)
+	stuck := errors.New("stuck")
+	tooFar := clock + uint64(driver.MaxTokenLead.Microseconds()) + 1
+	bools := []bool{false, true}
+	for bits := range 1 << 9 {
+		bit := func(i int) bool { return bools[bits>>i&1] }
+		v := rules.View{Cancelled: bit(0), Own: bit(1), Recorded: bit(2)}
+		req := driver.AcquireRequest{Once: bit(3), Queue: true, MinToken: clock + 5}
+		if bit(4) {
+			v.AddLease(needs[0], 1)
+		}
+		if bit(5) {
+			v.AddPlace(needs[0], false, 1)
+		}
+		if bit(6) {
+			v.Stuck = stuck
+		}
+		if bit(7) {
+			req.Mode, req.Limit, req.Permits = driver.Semaphore, 1, 1
+		}
+		if bit(8) {
+			req.MinToken = tooFar
+		}
+		var want driver.Outcome
+		var fails error
+		switch used := v.Held || v.Queued; {
+		case v.Cancelled:
+			want = driver.Cancelled
+		case v.Own:
+			want = driver.Granted
+		case v.Recorded && req.Once:
+			want = driver.Recorded
+		case used && req.Mode == driver.Semaphore:
+			fails = driver.ErrKindMismatch
+		case req.MinToken == tooFar:
+			fails = driver.ErrInvalid
+		case v.Stuck != nil:
+			fails = stuck
+		case used:
+			want = driver.Held
+		default:
+			want = driver.Granted
+		}
+		got, least, err := v.Judge(&req, clock)
+		if got != want || !errors.Is(err, fails) || (err == nil) != (fails == nil) {
+			t.Fatalf("%+v of %+v: outcome %d, %v; want %d, %v", req, v, got, err, want, fails)
+		}
+		if granted := got == driver.Granted && !v.Own; granted != (least != 0) || granted && least != clock+6 {
+			t.Fatalf("%+v of %+v: least token %d", req, v, least)
+		}
+	}
+}
+
+// TestClockPastLastToken: a request is refused where the clock leaves no token,
+// before anything is recorded. INVARIANT I2.
+func TestClockPastLastToken(t *testing.T) {
+	for clock, want := range map[uint64]driver.Outcome{driver.MaxToken: driver.Granted, driver.MaxToken + 1: driver.Held} {
+		var v rules.View
+		outcome, least, err := v.Judge(&driver.AcquireRequest{}, clock)
+		if outcome != want || errors.Is(err, driver.ErrUnavailable) != (want == driver.Held) {
+			t.Errorf("clock %d: outcome %d, least token %d, %v; want outcome %d", clock, outcome, least, err, want)
+		}
+	}
+}
+
+// TestTokens: a new token is above the last, above what the request has seen,
+// and not below the clock; and there is none above the greatest. INVARIANT I2.
+func TestTokens(t *testing.T) {
+	around := []uint64{0, 1, 2, 1000, driver.MaxToken - 2, driver.MaxToken - 1, driver.MaxToken, driver.MaxToken + 1}
+	for _, last := range around[:7] {
+		for _, clock := range around {
+			for _, minToken := range around[:7] {
+				token, err := rules.NextToken(last, rules.LeastToken(clock, minToken))
+				possible := last < driver.MaxToken && minToken < driver.MaxToken && clock <= driver.MaxToken
+				switch {
+				case !possible && !errors.Is(err, driver.ErrUnavailable), possible && err != nil:
+					t.Errorf("after %d, at %d, above %d: %v", last, clock, minToken, err)
+				case possible && (token <= last || token <= minToken || token < clock || token > driver.MaxToken):
+					t.Errorf("after %d, at %d, above %d: token %d", last, clock, minToken, token)
+				}
+			}
+		}
+	}
+}
