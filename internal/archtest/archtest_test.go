@@ -59,8 +59,9 @@ var mayImport = map[string][]string{
 	"internal/onetimetest":  {".", "driver", "onetime"},
 	"internal/testsvc":      {},
 
-	"examples":       {},
-	"examples/seats": {".", "driver", "fence", "fence/sqlfence", "redislock", "sqlitelock"},
+	"examples":           {},
+	"examples/toyengine": {"driver", "driver/mailbox", "driver/rules"},
+	"examples/seats":     {".", "driver", "fence", "fence/sqlfence", "redislock", "sqlitelock"},
 
 	"cmd/holdfast":                     {"cmd/holdfast/internal/cli"},
 	"cmd/holdfast/internal/cli":        {".", "driver", "onetime", "wire", "wire/codes", "cmd/holdfast/internal/exit", "cmd/holdfast/internal/linewriter", "cmd/holdfast/internal/render", "cmd/holdfast/internal/runner", "cmd/holdfast/internal/store", "cmd/holdfast/internal/supervise"},

@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/holdfast-locks/holdfast/enginetest"
 )
 
 // shownBy finds the tests and requirements that ARCHITECTURE.md names: words
@@ -112,4 +114,33 @@ func goSources(t *testing.T, root string) string {
 		t.Fatal(err)
 	}
 	return b.String()
+}
+
+// TestEnginesNamesEveryRequirement: whoever writes an engine by docs/engines.md
+// learns there what checks each step, and every requirement is in one of them.
+func TestEnginesNamesEveryRequirement(t *testing.T) {
+	doc, err := os.ReadFile("../../docs/engines.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	named := map[string]bool{}
+	for line := range strings.Lines(string(doc)) {
+		if strings.HasPrefix(line, "| ") {
+			for _, m := range shownBy.FindAllStringSubmatch(line, -1) {
+				named[m[1]] = true
+			}
+		}
+	}
+	for _, r := range enginetest.Requirements() {
+		if !named[r.Name] {
+			t.Errorf("docs/engines.md does not say in which step an engine comes to %s", r.Name)
+		}
+		delete(named, r.Name)
+	}
+	contract := goSources(t, "../../driver") // flags and interfaces are named, too
+	for name := range named {
+		if !regexp.MustCompile(`\b` + name + `\b`).MatchString(contract) {
+			t.Errorf("docs/engines.md names %s, which is neither a requirement nor in package driver", name)
+		}
+	}
 }
