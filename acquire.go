@@ -26,6 +26,9 @@ import (
 // behind: a request whose outcome is unknown is cancelled in the background,
 // and Close waits for that.
 //
+// If the lock is handed over by another holder, the lease lasts for a few seconds
+// at first; see AcquireOptions.WholeTTL.
+//
 // The lease's life is separate from ctx: it lasts, kept alive in the
 // background, until the caller calls Release, which it must do also if the
 // lease is lost.

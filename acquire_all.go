@@ -221,9 +221,10 @@ func (g *allAcquisition) add(l *Lease) {
 }
 
 // handOut gives the leases the options that the caller wants. If they were not
-// acquired at once and the caller is to extend them, each gets its whole TTL.
+// acquired at once, and the caller is to extend them or wants all of it, each gets
+// its whole TTL.
 func (g *allAcquisition) handOut(ctx context.Context, atOnce bool) error {
-	if g.opts.KeepAlive == KeepAliveOff && !atOnce {
+	if !atOnce && (g.opts.KeepAlive == KeepAliveOff || g.opts.WholeTTL) {
 		if err := extendAll(ctx, g.leases, g.opts.TTL); err != nil {
 			return err
 		}

@@ -107,9 +107,11 @@ func (w *waiter) handedOver(token uint64) *Lease {
 	now := w.client.now()
 	end := w.queued.add(trusted(w.req.WaiterTTL))
 	switch {
-	case w.opts.LockDelay > 0 || w.req.Replicas > 0:
-		// The delay must follow the lease even if we die at once, and the
-		// replicas must know of it: ask for both.
+	case w.opts.WholeTTL || w.opts.LockDelay > 0 || w.req.Replicas > 0:
+		// The caller wants all of it, the delay must follow the lease even if
+		// we die at once, and the replicas must know of it: ask for that. If the
+		// lease is over by then, the repeat has a place like any other request;
+		// old news of this grant leads to no more than another repeat.
 		return nil
 	case now.reached(end):
 		w.startOver() // the store may still hold the lock for us

@@ -45,7 +45,8 @@ type OnceOptions struct {
 	// MaxOnceResult. Default: 1 MiB.
 	MaxResult int
 
-	// MaxHold, Progress, Reason and Labels are as in AcquireOptions.
+	// WholeTTL, MaxHold, Progress, Reason and Labels are as in AcquireOptions.
+	WholeTTL bool
 	MaxHold  time.Duration
 	Progress time.Duration
 	Reason   string
@@ -126,7 +127,7 @@ func (c *Client) Once(ctx context.Context, key string, opts *OnceOptions, fn fun
 // newOnce returns the acquisition of a key's lease.
 func (c *Client) newOnce(ctx context.Context, key string, o OnceOptions) (*acquisition, error) {
 	a, err := c.newAcquisition(ctx, key, &AcquireOptions{
-		TTL: o.TTL, Wait: o.Wait, MaxHold: o.MaxHold, Progress: o.Progress, Reason: o.Reason, Labels: o.Labels,
+		TTL: o.TTL, Wait: o.Wait, WholeTTL: o.WholeTTL, MaxHold: o.MaxHold, Progress: o.Progress, Reason: o.Reason, Labels: o.Labels,
 	})
 	if err != nil {
 		return nil, err

@@ -62,6 +62,14 @@ type AcquireOptions struct {
 	// it.
 	Wait time.Duration
 
+	// WholeTTL makes Acquire return no lease that has less than its TTL. One that
+	// another holder handed over lasts for a few seconds at first, the waiter TTL;
+	// the rest is asked for in the background. WholeTTL asks for it before Acquire
+	// returns, as part of the wait, with one request more: for work that must be
+	// stopped before the lease ends, and is not begun without the time for that.
+	// If the lease is lost by then, the wait goes on.
+	WholeTTL bool
+
 	// KeepAlive says who extends the lease: the client in the background
 	// (default), or the caller with Extend.
 	KeepAlive KeepAlive

@@ -62,6 +62,7 @@ func All() []Mutant {
 		guardMutants(),
 		breakMutants(),
 		askMutants(),
+		wholeMutants(),
 		commandMutants(),
 		textMutants(),
 		foreignMutants(),

@@ -105,29 +105,19 @@ func (o *once) await(ctx context.Context) (result holdfast.OnceResult, ended sys
 	}
 }
 
-// take calls Once until the command has run, or need not.
+// take calls Once, under a lease that has its whole TTL.
 func (o *once) take(ctx context.Context) (holdfast.OnceResult, error) {
-	began := time.Now()
-	opts := &holdfast.OnceOptions{
-		TTL: o.Opts.TTL, Retention: o.Retention, Await: o.Await, Wait: o.Opts.Wait, Fingerprint: o.Fingerprint,
+	return o.Client.Once(ctx, o.Name, &holdfast.OnceOptions{
+		TTL: o.Opts.TTL, Retention: o.Retention, Await: o.Await, Wait: o.Opts.Wait, WholeTTL: true, Fingerprint: o.Fingerprint,
 		MaxResult: o.MaxOutput, Reason: o.Opts.Reason, Labels: o.Opts.Labels,
-	}
-	for {
-		result, err := o.Client.Once(ctx, o.Name, opts, o.work)
-		if o.ran || !o.Await || !errors.Is(err, holdfast.ErrLost) {
-			return result, err
-		}
-		// Nothing has run under it: to wait again does no harm.
-		if o.Opts.Wait > 0 {
-			opts.Wait = max(o.Opts.Wait-time.Since(began), time.Millisecond)
-		}
-	}
+	}, o.work)
 }
 
 // work runs the command under a lease and returns its output.
 func (o *once) work(ctx context.Context, lease *holdfast.Lease) ([]byte, error) {
-	if err := o.begin(ctx, lease); err != nil {
-		return nil, err
+	o.working <- struct{}{} // the signals are for the command from now on
+	if ctx.Err() != nil {   // by a signal, or the lease is lost
+		return nil, context.Cause(ctx)
 	}
 	verdict, err := o.run(lease)
 	switch {
@@ -147,21 +137,6 @@ func (o *once) work(ctx context.Context, lease *holdfast.Lease) ([]byte, error) 
 			"nothing is recorded, and the next caller runs it again; raise --max-output, or write to a file", o.Name, o.MaxOutput))
 	}
 	return output, nil
-}
-
-// begin returns when the lease has its whole TTL and the signals are for the
-// command.
-func (o *once) begin(ctx context.Context, lease *holdfast.Lease) error {
-	if o.Await {
-		if err := o.confirm(ctx, lease); err != nil {
-			return err
-		}
-	}
-	o.working <- struct{}{}
-	if ctx.Err() != nil { // by a signal, or the lease is lost
-		return context.Cause(ctx)
-	}
-	return nil
 }
 
 // run runs the command until nothing of it is left. The verdict says why it

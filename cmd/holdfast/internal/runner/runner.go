@@ -121,54 +121,14 @@ func (j Job) acquire(ctx context.Context, signals <-chan os.Signal) (*holdfast.L
 	}
 }
 
-// take returns a lease that has its whole TTL.
+// take returns a lease that has its whole TTL: a shorter one might end before a
+// command can be stopped.
 func (j Job) take(ctx context.Context) (*holdfast.Lease, error) {
 	if j.Try {
 		return j.Client.TryAcquire(ctx, j.Name, &j.Opts)
 	}
-	began, opts := time.Now(), j.Opts
-	for {
-		lease, err := j.Client.Acquire(ctx, j.Name, &opts)
-		if err != nil {
-			return nil, err
-		}
-		err = j.confirm(ctx, lease)
-		if err == nil {
-			return lease, nil
-		}
-		j.release(ctx, lease)
-		if !errors.Is(err, holdfast.ErrLost) {
-			return nil, err
-		}
-		// Nothing has run under it: to wait again does no harm.
-		if j.Opts.Wait > 0 {
-			opts.Wait = max(j.Opts.Wait-time.Since(began), time.Millisecond)
-		}
-	}
-}
-
-// confirmPause is the time between two requests for the whole TTL.
-const confirmPause = 100 * time.Millisecond
-
-// confirm asks for the whole TTL of a lease that was handed over by its former
-// holder: such a lease is short at first, perhaps too short to stop a command
-// before it ends. Without an answer it asks again until the lease is over.
-func (j Job) confirm(ctx context.Context, lease *holdfast.Lease) error {
-	ttl := TTL(j.Opts)
-	for lease.Remaining() < ttl*9/10 {
-		err := lease.Extend(ctx, ttl)
-		if !errors.Is(err, holdfast.ErrUnavailable) && !errors.Is(err, holdfast.ErrOutcomeUnknown) {
-			return err
-		}
-		select {
-		case <-time.After(confirmPause):
-		case <-lease.Context().Done():
-			return context.Cause(lease.Context())
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
-	return nil
+	j.Opts.WholeTTL = true
+	return j.Client.Acquire(ctx, j.Name, &j.Opts)
 }
 
 // release gives the lock back; it works also when ctx has ended. It reports
