@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/driver/rules"
 )
 
 func (e *engine) Acquire(ctx context.Context, req driver.AcquireRequest) (driver.AcquireReply, error) {
@@ -52,7 +53,7 @@ func (e *engine) acquire(req driver.AcquireRequest, now time.Time) (driver.Acqui
 	if err := e.check(n, req, now); err != nil {
 		return driver.AcquireReply{}, err
 	}
-	free := e.fits(n, req) && !e.mustWait(n, req)
+	free := e.fits(n, req, now) && !e.mustWait(n, req)
 	if e.fault == "check and record are two steps" {
 		e.pause(time.Millisecond)
 	}
@@ -95,17 +96,14 @@ func (e *engine) decided(n *entry, req driver.AcquireRequest, now time.Time) (re
 
 // check fails if the request may not be made of n.
 func (e *engine) check(n *entry, req driver.AcquireRequest, now time.Time) error {
-	var there []driver.AcquireRequest
-	for _, l := range n.leases {
-		there = append(there, l.req)
-	}
-	for _, p := range n.queue {
-		there = append(there, p.req)
-	}
-	for _, other := range there {
-		if kind(other) != kind(req) && e.fault != "kinds are not compared" &&
-			(e.fault != "limits are not compared" || other.Limit == 0 || req.Limit == 0) {
-			return fmt.Errorf("%w: the name is used otherwise", driver.ErrKindMismatch)
+	v, _ := e.look(n, now)
+	need := rules.NeedOf(&req)
+	switch there := v.Taken; {
+	case e.fault == "kinds are not compared":
+	case e.fault == "limits are not compared" && (v.Held && there.Limit > 0 || !v.Held && v.Head.Limit > 0) && req.Limit > 0:
+	default:
+		if err := v.CheckKind(need); err != nil {
+			return err
 		}
 	}
 	tooFar := req.MinToken > uint64(now.Add(driver.MaxTokenLead).UnixMicro())
@@ -113,7 +111,7 @@ func (e *engine) check(n *entry, req driver.AcquireRequest, now time.Time) error
 	case "MinToken is not bounded":
 		tooFar = false
 	case "MinToken is bounded where a lease is granted":
-		tooFar = tooFar && e.fits(n, req)
+		tooFar = tooFar && e.fits(n, req, now)
 	}
 	if tooFar {
 		return fmt.Errorf("%w MinToken: it is too far ahead", driver.ErrInvalid)
@@ -121,12 +119,34 @@ func (e *engine) check(n *entry, req driver.AcquireRequest, now time.Time) error
 	return nil
 }
 
-// kind is the limit of a semaphore, and 0 of other locks.
-func kind(req driver.AcquireRequest) int {
-	if req.Mode == driver.Semaphore {
-		return req.Limit
+// look returns what the rules are to see of n, and the lease that ends first.
+// Whatever was not purged counts, even if it is over.
+func (s *store) look(n *entry, now time.Time) (v rules.View, first *lease) {
+	for _, l := range n.leases {
+		need := s.need(l.req)
+		if need.Mode != driver.Semaphore && n.mode != driver.Semaphore {
+			need.Mode = n.mode // of all: Downgrade changes it
+		}
+		if l.released && s.fault == "KeepFor gives permits back" {
+			need.Permits = 0
+		}
+		if v.AddLease(need, max(l.expiry.Sub(now), 1)) {
+			first = l
+		}
 	}
-	return 0
+	for _, p := range n.queue {
+		v.AddPlace(s.need(p.req), p.req.Once, max(p.until.Sub(now), 1))
+	}
+	return v, first
+}
+
+// need returns what a request needs.
+func (s *store) need(req driver.AcquireRequest) rules.Need {
+	need := rules.NeedOf(&req)
+	if need.Permits > 0 && s.fault == "every request takes one permit" {
+		need.Permits = 1
+	}
+	return need
 }
 
 // mustWait reports whether somebody else has a place.
@@ -143,50 +163,27 @@ func (e *engine) mustWait(n *entry, req driver.AcquireRequest) bool {
 }
 
 // fits reports whether a request may be granted beside the leases of n.
-func (s *store) fits(n *entry, req driver.AcquireRequest) bool {
-	if len(n.leases) == 0 && (req.Mode != driver.Semaphore || n.leaked == 0) {
-		return true
-	}
+func (s *store) fits(n *entry, req driver.AcquireRequest, now time.Time) bool {
+	v, _ := s.look(n, now)
+	need := s.need(req)
 	kept := slices.ContainsFunc(n.leases, func(l *lease) bool { return l.released })
+	between := func(there, asks driver.Mode) bool { return v.Held && v.Taken.Mode == there && need.Mode == asks }
 	switch {
 	case kept && s.fault == "KeepFor is ignored for others",
-		kept && s.fault == "KeepFor is ignored for its own lease ID" && n.leases[0].req.LeaseID == req.LeaseID:
+		kept && s.fault == "KeepFor is ignored for its own lease ID" && n.leases[0].req.LeaseID == req.LeaseID,
+		s.fault == "exclusive beside shared" && between(driver.Shared, driver.Exclusive),
+		s.fault == "shared beside exclusive" && between(driver.Exclusive, driver.Shared),
+		s.fault == "grants over a lease that was extended" && between(driver.Exclusive, driver.Exclusive) && n.leases[0].extended:
 		return true
-	case kept && s.fault == "KeepFor closes the name to all":
+	case kept && s.fault == "KeepFor closes the name to all",
+		s.fault == "one shared lease at a time" && between(driver.Shared, driver.Shared):
 		return false
-	case req.Mode == driver.Semaphore:
-		return s.taken(n)+s.permits(req) <= req.Limit
+	case n.leaked > 0 && need.Mode == driver.Semaphore:
+		return n.leaked+v.Taken.Permits+need.Permits <= need.Limit
+	case s.fault == "semaphore has one permit too many":
+		v.Taken.Permits--
 	}
-	switch {
-	case n.mode == driver.Shared && req.Mode == driver.Shared:
-		return s.fault != "one shared lease at a time"
-	case n.mode == driver.Shared:
-		return s.fault == "exclusive beside shared"
-	case req.Mode == driver.Shared:
-		return s.fault == "shared beside exclusive"
-	}
-	return s.fault == "grants over a lease that was extended" && n.leases[0].extended
-}
-
-// taken returns how many permits the leases of n have.
-func (s *store) taken(n *entry) int {
-	sum := n.leaked
-	for _, l := range n.leases {
-		if !l.released || s.fault != "KeepFor gives permits back" {
-			sum += s.permits(l.req)
-		}
-	}
-	if s.fault == "semaphore has one permit too many" {
-		sum--
-	}
-	return sum
-}
-
-func (s *store) permits(req driver.AcquireRequest) int {
-	if s.fault == "every request takes one permit" {
-		return 1
-	}
-	return req.Permits
+	return v.Fits(need)
 }
 
 // grant records a lease for req until expiry.
@@ -217,13 +214,14 @@ func (s *store) grant(n *entry, req driver.AcquireRequest, now, expiry time.Time
 
 // nextToken draws the token of a grant.
 func (s *store) nextToken(n *entry, req driver.AcquireRequest, now time.Time) uint64 {
-	token := max(n.last+1, uint64(now.UnixMicro()))
-	if s.fault == "token is a counter" {
-		token = n.last + 1
+	clock, minToken := uint64(now.UnixMicro()), req.MinToken
+	switch s.fault {
+	case "token is a counter":
+		clock = 0
+	case "MinToken is ignored":
+		minToken = 0
 	}
-	if s.fault != "MinToken is ignored" {
-		token = max(token, req.MinToken+1)
-	}
+	token := max(n.last+1, rules.LeastToken(clock, minToken))
 	switch s.fault {
 	case "tokens are all alike":
 		token = 1
@@ -275,18 +273,18 @@ func (e *engine) refuse(n *entry, req driver.AcquireRequest, now time.Time) driv
 
 // blocker describes the lease that ends first.
 func (e *engine) blocker(n *entry, now time.Time) driver.AcquireReply {
-	reply := driver.AcquireReply{Outcome: driver.Held}
-	if len(n.leases) == 0 {
-		return reply
+	v, l := e.look(n, now)
+	if l == nil {
+		return driver.AcquireReply{Outcome: driver.Held}
 	}
-	l := slices.MinFunc(n.leases, func(a, b *lease) int { return a.expiry.Compare(b.expiry) })
 	switch e.fault {
 	case "refusal names the first lease":
 		l = n.leases[0]
 	case "refusal names the last to end":
 		l = slices.MaxFunc(n.leases, func(a, b *lease) int { return a.expiry.Compare(b.expiry) })
 	}
-	reply.Holder, reply.ExpiresIn = e.holder(l.req), l.expiry.Sub(now)
+	v.Left = l.expiry.Sub(now)
+	reply := driver.AcquireReply{Outcome: driver.Held, Blocker: v.Blocker(e.holder(l.req), 0)}
 	switch e.fault {
 	case "refusal drops the holder":
 		reply.Holder = driver.Holder{}

@@ -13,7 +13,7 @@ import (
 func (e *engine) serve(n *entry, now time.Time) {
 	for i := 0; i < len(n.queue); {
 		p := n.queue[i]
-		switch fits := e.fits(n, p.req); {
+		switch fits := e.fits(n, p.req, now); {
 		case !fits && e.fault == "small requests overtake in the queue":
 			i++
 			continue
