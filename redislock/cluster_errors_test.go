@@ -248,7 +248,8 @@ func TestClusterDown(t *testing.T) {
 	defer func() { _ = e.Close() }()
 	h := drivertest.Request("down", time.Minute)
 	drivertest.Granted(t, e, h)
-	must(t, server, "CLUSTER", "DELSLOTS", strconv.Itoa(int(slot("down"))))
+	slot := must(t, server, "CLUSTER", "KEYSLOT", "down")
+	must(t, server, "CLUSTER", "DELSLOTS", slot)
 	for what, call := range calls(t.Context(), e, "down") {
 		if what == "list" {
 			continue
@@ -258,7 +259,7 @@ func TestClusterDown(t *testing.T) {
 			t.Errorf("%s: %v, want ErrUnavailable", what, err)
 		}
 	}
-	must(t, server, "CLUSTER", "ADDSLOTS", strconv.Itoa(int(slot("down"))))
+	must(t, server, "CLUSTER", "ADDSLOTS", slot)
 	drivertest.Eventually(t, "the slot is served again", func() bool { return extend(t, e, h, time.Hour) == nil })
 }
 

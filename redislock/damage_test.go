@@ -195,8 +195,7 @@ func onlyTokensLeft(t testing.TB, admin rueidis.Client) bool {
 		t.Fatal(err)
 	}
 	return !slices.ContainsFunc(keys, func(key string) bool {
-		name, _ := keyspace{}.listedName(key)
-		stays := key == keyspace{}.fence(name) || strings.Contains(key, "}:"+kindCancelled+":")
+		stays := key == keyspace{}.fence(nameOf(key)) || strings.Contains(key, "}:"+kindCancelled+":")
 		return !stays || number(t, admin, "PTTL", key) < 0
 	})
 }

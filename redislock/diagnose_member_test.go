@@ -8,6 +8,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/internal/testsvc"
+	"github.com/holdfast-locks/holdfast/rediscore/doctor"
 )
 
 // checked returns what Check finds, and the run that it names.
@@ -137,7 +138,7 @@ func TestCheckGone(t *testing.T) {
 	look := func() error {
 		began := time.Now()
 		_, _, err := m.Check(t.Context(), driver.DiagnoseRequest{TTL: time.Second}, time.Minute)
-		if took := time.Since(began); took > 2*lookTimeout+time.Second {
+		if took := time.Since(began); took > 2*doctor.Limit+time.Second {
 			t.Errorf("it took %s", took)
 		}
 		return err
@@ -156,23 +157,16 @@ func TestCheckWrongAnswers(t *testing.T) {
 	t.Parallel()
 	server := testsvc.Redis(t, persistent...)
 	admitted(t, server.URL)
-	script := func(text string) *script { return newScript(text) }
-	for _, c := range []struct {
-		what  string
-		spoil func(*Member)
-	}{
-		{"propose: ", func(m *Member) { m.propose = script("return {2, 0, 7, 0, 0, '', ''}") }},
-		{"propose: ", func(m *Member) { m.propose = script("return {1, 8, 9, 8, 0, '', ''}") }},
-		{"renew fails", func(m *Member) { m.renew = script("return {8}") }},
-		{"renew fails", func(m *Member) { m.renew = script("return {0}") }},
-		{"withdraw fails", func(m *Member) { m.withdraw = script("return {8, ''}") }},
+	for _, c := range []struct{ what, file, text string }{
+		{"propose: ", "member_propose", "return {2, 0, 7, 0, 0, '', ''}"},
+		{"propose: ", "member_propose", "return {1, 8, 9, 8, 0, '', ''}"},
+		{"renew fails", "member_renew", "return {8}"},
+		{"renew fails", "member_renew", "return {0}"},
+		{"withdraw fails", "member_withdraw", "return {8, ''}"},
 		// It gives the lease back, and forgets the token.
-		{"propose after withdraw fails", func(m *Member) {
-			m.withdraw = script("redis.call('DEL', KEYS[1], KEYS[2]); return {tonumber(ARGV[2]), ''}")
-		}},
+		{"propose after withdraw fails", "member_withdraw", "redis.call('DEL', KEYS[1], KEYS[2]); return {tonumber(ARGV[2]), ''}"},
 	} {
-		m := openMember(t, server.URL)
-		c.spoil(m)
+		m := NewMember(spoilt(t, server.URL, c.file, c.text))
 		d, _ := checked(t, m)
 		wantOnly(t, d, "locks")
 		if f := wantFinding(t, d, "locks", driver.Fail); !strings.HasPrefix(f.Text, c.what) {

@@ -2,68 +2,25 @@ package redislock
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"time"
+	"strings"
 
 	"github.com/redis/rueidis"
 
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/rediscore"
+	"github.com/holdfast-locks/holdfast/rediscore/doctor"
+	"github.com/holdfast-locks/holdfast/rediscore/member"
+	"github.com/holdfast-locks/holdfast/rediscore/redisfence"
 )
 
 // An Engine keeps locks in one Redis, Valkey, or Redis Cluster. Use
 // Open or New to make one.
-type Engine struct {
-	conn Conn
-	settings
-	invalid error // of the options; what every call answers
-	scripts scripts
-	inbox   *inbox
-	tracker *tracker // nil unless deletions are told
+type Engine struct{ *rediscore.Engine }
 
-	// life ends with Close. It is in a field because it is not a caller's
-	// context: it bounds what runs on the engine's own behalf.
-	life context.Context
-	end  context.CancelFunc
-}
+var _ driver.Diagnoser = (*Engine)(nil)
 
-var (
-	_ driver.Engine      = (*Engine)(nil)
-	_ driver.Queuer      = (*Engine)(nil)
-	_ driver.Downgrader  = (*Engine)(nil)
-	_ driver.AllAcquirer = (*Engine)(nil)
-	_ driver.Recorder    = (*Engine)(nil)
-	_ driver.Vault       = (*Engine)(nil)
-	_ driver.Router      = (*Engine)(nil)
-	_ driver.Lister      = (*Engine)(nil)
-	_ driver.Breaker     = (*Engine)(nil)
-	_ driver.LossTeller  = (*Engine)(nil)
-)
-
-// Options configure New. Nil is default; a zero field is default.
-type Options struct {
-	// NoForeignClients says that nobody but holdfast takes these locks. Then a
-	// contended lock is handed on from one waiter to the next without ever
-	// being free, and a key that holdfast has not written is not watched
-	// closely. By default clients that poll with SET name x NX PX get turns: a
-	// contended lock is left free for 2 ms every 250 ms, and for 20 ms in the
-	// minute after such a client was seen to have it.
-	NoForeignClients bool
-
-	// Prefix comes before the name in every key. It may contain one hash tag,
-	// {tag}, to put all locks into one slot, and no other braces. Default:
-	// none.
-	Prefix string
-
-	// TellDeletions has the server tell of each exclusive lease, from its first
-	// renewal on, when its key is deleted, evicted or overwritten, so that the
-	// holder knows within a round trip or two, and not with its next renewal.
-	// Each renewal of up to 128 leases then costs a message for each and one read
-	// of them all, on a connection of its own (CLIENT TRACKING, MGET). Nothing
-	// relies on it: without the right to these commands, with RESP 2, and in a
-	// Redis Cluster, the next renewal tells.
-	TellDeletions bool
-}
+// Options configure New; see rediscore.Options.
+type Options = rediscore.Options
 
 // New returns an engine on an existing client, which the caller closes after
 // the engine. The client may be of any kind that rueidis makes; one with
@@ -83,126 +40,73 @@ type Options struct {
 //   - ClusterOption.MaxMovedRedirections: 4 or so. Without it nodes that
 //     disagree send a request to and fro until its context ends.
 func New(client rueidis.Client, opts *Options) *Engine {
-	var o Options
-	if opts != nil {
-		o = *opts
-	}
-	keys, err := newKeyspace(o.Prefix)
-	life, end := context.WithCancel(context.Background())
-	e := newEngine(newConn(client, nil), settings{keys: keys, foreign: !o.NoForeignClients}, life, end)
-	e.invalid = err
-	e.tellDeletions(o.TellDeletions)
-	return e
-}
-
-// settings are Options as the engine uses them.
-type settings struct {
-	keys    keyspace
-	foreign bool // other clients may want the locks
-}
-
-func newEngine(conn Conn, set settings, life context.Context, end context.CancelFunc) *Engine {
-	return &Engine{
-		conn: conn, settings: set, scripts: newScripts(set.foreign),
-		inbox: newInbox(conn, set.keys, life), life: life, end: end,
-	}
+	return &Engine{rediscore.New(newConn(client, nil), opts)}
 }
 
 // Capabilities implements driver.Engine.
 func (e *Engine) Capabilities() driver.Capabilities {
-	return driver.Capabilities{
-		Shared: true, Semaphore: true, Queue: true, Replicas: true, Break: true, Losses: true,
-		AcquireAll: true, Records: true, OneTime: true, List: true, Routes: true, Diagnose: true,
-	}
+	c := e.Engine.Capabilities()
+	c.Diagnose = true
+	return c
 }
 
-// closeLimit bounds Close. The client would say goodbye to each server, and
-// wait for an answer for a second.
-const closeLimit = 200 * time.Millisecond
-
-// Close implements driver.Engine. A call that is under way returns at once,
-// its outcome unknown. It asks the server nothing, and returns within a quarter
-// of a second even if the server is silent.
-func (e *Engine) Close() error {
-	e.end()
-	closed := make(chan struct{})
-	go func() { // ends within about a second
-		defer close(closed)
-		e.conn.Close()
-		e.inbox.wait()
-		e.tracker.wait()
-	}()
-	select {
-	case <-closed:
-	case <-time.After(closeLimit):
-	}
-	return nil
-}
-
-// enter returns an error if the engine may not ask the store about name.
-func (e *Engine) enter(ctx context.Context, name string) error {
-	switch {
-	case ctx.Err() != nil:
-		return ctx.Err()
-	case e.life.Err() != nil:
-		return driver.ErrClosed
-	case e.invalid != nil:
-		return e.invalid
-	}
-	return e.keys.check(name)
-}
-
-// errClosing: Close came before the answer.
-var errClosing = errors.New("the engine was closed before the server answered")
-
-// exec runs a script and returns its reply.
-func (e *Engine) exec(ctx context.Context, script *script, keys, args []string) (any, error) {
-	request := func() (any, error) { return script.run(ctx, e.conn, keys, args) }
-	reply, err := e.ask(ctx, request)
-	if errors.Is(err, ErrGivenUp) && e.scripts.mayRepeat(script) && ctx.Err() == nil {
-		if again, failed := e.ask(ctx, request); failed == nil {
-			return again, nil // the first one's outcome stays unknown otherwise
+// Diagnose implements driver.Diagnoser; see doctor.Diagnose.
+func (e *Engine) Diagnose(ctx context.Context, req driver.DiagnoseRequest) (driver.Diagnosis, error) {
+	var way doctor.Way
+	if req.URL != "" {
+		opts, _, err := parseURL(req.URL)
+		if err != nil {
+			return driver.Diagnosis{}, err
+		}
+		way.Sentinels, way.Master = opts.InitAddress, opts.Sentinel.MasterSet
+		way.Dial = func(ctx context.Context, addr string, sentinel bool) (rediscore.Conn, error) {
+			return dialOne(ctx, opts, addr, sentinel)
 		}
 	}
-	return reply, err
+	return doctor.Diagnose(ctx, e.Engine, req, way)
 }
 
-// do sends a command that is no script.
-func (e *Engine) do(ctx context.Context, c Command) (any, error) {
-	return e.ask(ctx, func() (any, error) { return e.conn.Do(ctx, c) })
-}
+// The guard for resources in Redis; see package redisfence.
+type (
+	Guard        = redisfence.Guard
+	GuardOptions = redisfence.Options
+	Script       = redisfence.Script
+	ScriptError  = redisfence.ScriptError
+)
 
-// An answer is what a request came to.
-type answer struct {
-	reply any
-	err   error
-}
+// Guard returns a guard for resources in the store of the engine, on the
+// engine's connection. Its calls fail with ErrClosed after Close.
+func (e *Engine) Guard(opts *GuardOptions) *Guard { return redisfence.New(e.Engine, opts) }
 
-// ask returns what request does, or an error as soon as ctx or the engine ends;
-// the outcome is then unknown.
-//
-// The goroutine ends with the client's answer. It is needed because a client
-// may not look at ctx while it waits for a connection that another call is
-// making, nor while its queue is full behind a silent server.
-func (e *Engine) ask(ctx context.Context, request func() (any, error)) (any, error) {
-	answers := make(chan answer, 1)
-	go func() {
-		reply, err := request()
-		answers <- answer{reply, err}
-	}()
-	var cause error
-	select {
-	case a := <-answers:
-		return a.reply, a.err
-	case <-ctx.Done():
-		cause = fmt.Errorf("no answer from the server: %w", ctx.Err())
-	case <-e.life.Done():
-		cause = errClosing
+// NewGuard returns a guard on an existing client, which the caller closes. It
+// does not block; a bad option makes every call fail with ErrInvalid.
+func NewGuard(client rueidis.Client, opts *GuardOptions) *Guard { return New(client, nil).Guard(opts) }
+
+// NewScript prepares the body of a script for Guard.Run; see
+// redisfence.NewScript.
+func NewScript(body string) *Script { return redisfence.NewScript(body) }
+
+// A Member is one Redis or Valkey server as a member of a quorum.
+type Member = member.Member
+
+// OpenMember returns a member on the server of a URL, as Open takes it. It does
+// not wait for the server: one that cannot be reached makes requests fail with
+// ErrUnavailable until it can, so that a quorum can be used while some of its
+// members are down. A URL of another form is ErrInvalid.
+func OpenMember(rawURL string) (*Member, error) {
+	opts, _, err := parseURL(rawURL)
+	if err != nil {
+		return nil, err
 	}
-	select {
-	case a := <-answers: // both at once: an answer is better
-		return a.reply, a.err
-	default:
-		return nil, cause
+	open := func(ctx context.Context) (*rediscore.Engine, error) {
+		e, err := Open(ctx, rawURL)
+		if err != nil {
+			return nil, err
+		}
+		return e.Engine, nil
 	}
+	return member.New(strings.Join(opts.InitAddress, ","), open), nil
 }
+
+// NewMember returns a member on an engine's server. Close closes the engine.
+func NewMember(e *Engine) *Member { return member.On(e.Engine) }

@@ -2,7 +2,6 @@ package redislock
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -15,11 +14,6 @@ import (
 
 const secret = "s3cr3t-PASS"
 
-var sentinels = []error{
-	driver.ErrLost, driver.ErrUnavailable, driver.ErrInvalid, driver.ErrUnsupported,
-	driver.ErrPermission, driver.ErrKindMismatch, driver.ErrClosed,
-}
-
 // wantIs fails t unless err is exactly one of the driver's errors, want, and
 // tells no secret.
 func wantIs(t testing.TB, what string, err, want error) {
@@ -27,11 +21,7 @@ func wantIs(t testing.TB, what string, err, want error) {
 	if err != nil && strings.Contains(err.Error(), secret) {
 		t.Errorf("%s: the error tells the password: %v", what, err)
 	}
-	for _, sentinel := range sentinels {
-		if got := errors.Is(err, sentinel); got != (sentinel == want) {
-			t.Errorf("%s: error %v; is %v: %v", what, err, sentinel, got)
-		}
-	}
+	drivertest.WantIs(t, what, err, want)
 }
 
 // wantText fails t unless err says what to do.
@@ -288,37 +278,4 @@ func useAll(t *testing.T, e *Engine, deleteByHand func()) {
 		t.Errorf("acquire all: %+v", all)
 	}
 	ok("release", e.Release(t.Context(), driver.ReleaseRequest{Name: "t", LeaseID: last.LeaseID, Cancel: true}))
-}
-
-// TestServerErrors: texts that no server here gives.
-func TestServerErrors(t *testing.T) {
-	for text, want := range map[string]error{
-		"LOADING Redis is loading the dataset in memory":                                                                 driver.ErrUnavailable,
-		"CLUSTERDOWN Hash slot not served":                                                                               driver.ErrUnavailable,
-		"MASTERDOWN Link with MASTER is down":                                                                            driver.ErrUnavailable,
-		"MOVED 3999 127.0.0.1:6381":                                                                                      driver.ErrUnavailable,
-		"BUSY Redis is busy running a script.":                                                                           driver.ErrUnavailable,
-		"NOREPLICAS Not enough good replicas to write.":                                                                  driver.ErrUnavailable,
-		"MISCONF Redis is configured to save RDB snapshots":                                                              driver.ErrUnavailable,
-		"ERR max number of clients reached":                                                                              driver.ErrUnavailable,
-		"-READONLY You can't write against a read only replica.":                                                         driver.ErrUnavailable,
-		"ERR Error running script (call to f_1): @user_script:3: -READONLY You can't write":                              driver.ErrUnavailable,
-		"ERR Error running script (call to f_1): @user_script: 3: WRONGTYPE Operation":                                   driver.ErrKindMismatch,
-		"@user_script: 5: -OOM command not allowed when used memory > 'maxmemory'.":                                      driver.ErrUnavailable,
-		"ERR The user executing the script can't run this command or subcommand script: 1, on @user_script:3.":           driver.ErrPermission,
-		"ERR ACL failure in script: User app has no permissions to run the 'time' command script: 1, on @user_script:9.": driver.ErrPermission,
-		"NOPERM ACL failure in script: User app has no permissions":                                                      driver.ErrPermission,
-		"DENIED Redis is running in protected mode":                                                                      driver.ErrPermission,
-		"ERR invalid password":                                                                                           driver.ErrPermission,
-		"ERR unknown command 'EVALSHA'":                                                                                  nil,
-		"ERR Error running script (call to f_1): @user_script:3: arithmetic on a nil value":                              nil,
-		"UNBLOCKED": nil,
-		"":          nil,
-	} {
-		err := ReplyError(text)
-		wantIs(t, text, err, want)
-		if err == nil {
-			t.Errorf("%q is no error", text)
-		}
-	}
 }

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/redis/rueidis"
@@ -195,92 +194,4 @@ func aclRefusals(t testing.TB, admin rueidis.Client) int {
 		t.Fatal(err)
 	}
 	return len(entries)
-}
-
-// TestNoticeIsReplaced: what was not received gives way to what is newer, but a
-// grant only to a grant.
-func TestNoticeIsReplaced(t *testing.T) {
-	i := newInbox(nil, keyspace{}, t.Context())
-	id, other := driver.NewLeaseID(), driver.NewLeaseID()
-	w, twin, stranger := i.add(id), i.add(id), i.add(other)
-	send := func(message string) { i.message("", message) }
-	for _, c := range []struct {
-		messages string
-		want     uint64
-	}{
-		{"0", 0}, {"0 5", 5}, {"5 0", 5}, {"5 7", 7}, {"7 5", 5}, {"0 0", 0}, {"5 0 7 0", 7},
-		{"5 x", 5}, {"5 -1", 5}, {"5 99999999999999999999", 5}, {"5 9007199254740991", 5},
-	} {
-		for m := range strings.FieldsSeq(c.messages) {
-			send(string(id) + " " + m)
-		}
-		send(string(id))
-		send("")
-		for _, w := range []*watch{w, twin} {
-			if notice := told(t, w); notice.Token != c.want {
-				t.Errorf("messages %s: news %+v, want token %d", c.messages, notice, c.want)
-			}
-			if !silent(w) {
-				t.Errorf("messages %s: more than one news", c.messages)
-			}
-		}
-	}
-	if !silent(stranger) {
-		t.Error("news for another lease ID")
-	}
-	twin.Stop()
-	send(string(id) + " 5")
-	if !silent(twin) || silent(w) {
-		t.Error("a stopped watch is told, or stops the other")
-	}
-	w.Stop()
-	stranger.Stop()
-	if len(i.watches) != 0 {
-		t.Errorf("%d lease IDs are still watched", len(i.watches))
-	}
-}
-
-// TestOwedMessage: a subscription is given up if it does not tell of a grant
-// that a refresh has found, and only then.
-func TestOwedMessage(t *testing.T) {
-	type waiter struct {
-		*inbox
-		*watch
-	}
-	wait := func(w waiter) { w.waits(w.watch.id, w.subscription()) }
-	grant := func(w waiter) { w.expect(w.watch.id) }
-	tell := func(token string) func(waiter) {
-		return func(w waiter) { w.message("", string(w.watch.id)+" "+token) }
-	}
-	for what, c := range map[string]struct {
-		happens []func(waiter)
-		doubted bool
-	}{
-		"no message":                    {[]func(waiter){wait, grant}, true},
-		"only one to look":              {[]func(waiter){wait, grant, tell("0")}, true},
-		"it comes later":                {[]func(waiter){wait, grant, tell("5")}, false},
-		"it came before":                {[]func(waiter){wait, tell("5"), grant}, false},
-		"the waiter went with it":       {[]func(waiter){wait, tell("5"), waiter.Stop, grant}, false},
-		"granted before we heard":       {[]func(waiter){grant}, false},
-		"granted while we did not hear": {[]func(waiter){wait, waiter.deaf, waiter.subscribed, grant}, false},
-		"nobody hears":                  {[]func(waiter){wait, waiter.deaf, grant}, false},
-		"a new subscription meanwhile":  {[]func(waiter){wait, grant, waiter.deaf, waiter.subscribed}, false},
-		"no message in the second":      {[]func(waiter){wait, waiter.deaf, waiter.subscribed, wait, grant}, true},
-	} {
-		t.Run(what, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				i := newInbox(nil, keyspace{}, t.Context())
-				i.subscribed()
-				w := waiter{i, i.add(driver.NewLeaseID())}
-				for _, step := range c.happens {
-					step(w)
-				}
-				time.Sleep(2 * messageLate)
-				synctest.Wait()
-				if doubted := len(i.doubt) > 0; doubted != c.doubted {
-					t.Errorf("the subscription was doubted: %t, want %t", doubted, c.doubted)
-				}
-			})
-		})
-	}
 }

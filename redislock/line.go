@@ -6,6 +6,8 @@ import (
 	"net"
 	"sync"
 	"time"
+
+	"github.com/holdfast-locks/holdfast/rediscore"
 )
 
 // A line is one connection of an engine. It knows since when it owes an
@@ -64,8 +66,8 @@ func (e *silentError) Error() string {
 	return fmt.Sprintf("the connection was silent for %s and was given up", e.silent.Round(time.Millisecond))
 }
 
-// Is makes it ErrGivenUp.
-func (e *silentError) Is(target error) bool { return target == ErrGivenUp }
+// Is makes it rediscore.ErrGivenUp.
+func (e *silentError) Is(target error) bool { return target == rediscore.ErrGivenUp }
 
 // Close implements net.Conn.
 func (l *line) Close() error {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast/internal/drivertest"
 	"github.com/holdfast-locks/holdfast/internal/testsvc"
+	"github.com/holdfast-locks/holdfast/rediscore"
 )
 
 func TestList(t *testing.T) {
@@ -58,7 +59,7 @@ func TestList(t *testing.T) {
 		got[lock.Name] = lock.Holders[len(lock.Holders)-1].Token
 	}
 	stats := commandStats(t, admin)
-	if stats["keys"] != 0 || stats["scan"] < many/scanStep {
+	if stats["keys"] != 0 || stats["scan"] < many/rediscore.ScanStep {
 		t.Errorf("commands: %v", stats)
 	}
 	if !lost {

@@ -3,6 +3,7 @@ package redislock
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -130,7 +131,7 @@ func TestMemberMarkerClamped(t *testing.T) {
 	server := testsvc.Redis(t)
 	m := admitted(t, server.URL)
 	admin := plain(t, server)
-	key := m.engine.keys.marker()
+	key := keyspace{}.marker()
 	run, _, _ := strings.Cut(text(t, admin, "GET", key), " ")
 	do(t, admin, "SET "+key, run+" 9000000000000")
 	if reply := votes(t, m, proposal("a"), driver.VoteQuarantined); reply.Remaining > time.Minute {
@@ -149,11 +150,11 @@ func TestMemberKeys(t *testing.T) {
 	admin := plain(t, server)
 	h := proposal("a")
 	votes(t, m, h, driver.VoteAccepted)
-	want := string(h.LeaseID) + " " + formatToken(h.Token) + ` 60000 {"host":"web-3"}`
+	want := string(h.LeaseID) + " " + fmt.Sprint(h.Token) + ` 60000 {"host":"web-3"}`
 	if got := text(t, admin, "GET p:a"); got != want {
 		t.Errorf("the lock's key holds %q, want %q", got, want)
 	}
-	if got := text(t, admin, "GET p:holdfast:{p:a}:fence:a"); got != formatToken(h.Token) {
+	if got := text(t, admin, "GET p:holdfast:{p:a}:fence:a"); got != fmt.Sprint(h.Token) {
 		t.Errorf("the last token is %q, want %d", got, h.Token)
 	}
 	forget, err := do(t, admin, "PEXPIRETIME p:holdfast:{p:a}:fence:a").AsInt64()
@@ -235,7 +236,7 @@ func TestMemberOnFullServer(t *testing.T) {
 	}
 	do(t, admin, "CONFIG SET maxmemory 0")
 	for _, req := range []driver.ProposeRequest{h, kept} {
-		if last := text(t, admin, "GET", m.engine.keys.fence(req.Name)); last != formatToken(req.Token+1) {
+		if last := text(t, admin, "GET", keyspace{}.fence(req.Name)); last != fmt.Sprint(req.Token+1) {
 			t.Errorf("%q: counter %s after the withdrawal of %d", req.Name, last, req.Token)
 		}
 	}
@@ -250,8 +251,8 @@ func TestMemberErrors(t *testing.T) {
 	m := admitted(t, server.URL)
 	admin := plain(t, server)
 	do(t, admin, "HSET list field value")
-	do(t, admin, "HSET "+m.engine.keys.fence("fence"), "field", "value")
-	do(t, admin, "SET "+m.engine.keys.fence("nonsense"), "value")
+	do(t, admin, "HSET "+keyspace{}.fence("fence"), "field", "value")
+	do(t, admin, "SET "+keyspace{}.fence("nonsense"), "value")
 	for _, name := range []string{"list", "fence", "nonsense"} {
 		req := proposal(name)
 		_, err := m.Propose(t.Context(), req)
@@ -336,48 +337,4 @@ func TestClusterIsNoMember(t *testing.T) {
 	if _, err := m.Propose(t.Context(), proposal("a")); !errors.Is(err, driver.ErrInvalid) {
 		t.Errorf("Propose: %v, want ErrInvalid", err)
 	}
-}
-
-func TestParseMemberReplies(t *testing.T) {
-	whole := []any{int64(1), int64(8), int64(9), int64(8), int64(0), "", ""}
-	if reply, err := parsePropose(whole); err != nil || reply.Vote != driver.VoteAccepted || reply.Token != 8 || reply.Clock != 9 {
-		t.Errorf("%+v, %v", reply, err)
-	}
-	bad := []any{nil, int64(1), "x", []any{}, whole[:6], []any{int64(-4), "x"}, []any{int64(-3), int64(0)}}
-	for i := range whole {
-		item := append([]any{}, whole...)
-		item[i] = nil
-		bad = append(bad, item)
-	}
-	for _, vote := range []int64{-1, 6} {
-		bad = append(bad, append([]any{vote}, whole[1:]...))
-	}
-	for _, reply := range bad {
-		if got, err := parsePropose(reply); err == nil || isDefinite(err) {
-			t.Errorf("%v: %+v, %v; want an unknown outcome", reply, got, err)
-		}
-	}
-	for _, reply := range []any{nil, []any{}, []any{int64(1)}, []any{int64(-1), ""}, []any{"", int64(1)}, []any{int64(4), "refused"}} {
-		if got, err := parseWithdraw(reply); err == nil || isDefinite(err) {
-			t.Errorf("%v: %d, %v; want an unknown outcome", reply, got, err)
-		}
-	}
-	for _, reply := range []any{nil, []any{}, []any{nil}, []any{int64(-1)}} {
-		answers := make([]driver.RenewReply, 1)
-		if err := parseRenew(reply, answers); err == nil && (answers[0].Err == nil || isDefinite(answers[0].Err)) {
-			t.Errorf("%v: %+v; want an unknown outcome", reply, answers)
-		}
-	}
-}
-
-func isDefinite(err error) bool {
-	for _, e := range []error{
-		driver.ErrLost, driver.ErrUnavailable, driver.ErrInvalid, driver.ErrUnsupported,
-		driver.ErrPermission, driver.ErrKindMismatch, driver.ErrClosed,
-	} {
-		if errors.Is(err, e) {
-			return true
-		}
-	}
-	return false
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/rediscore"
 )
 
 // An address is a parsed URL.
@@ -55,23 +56,25 @@ const (
 
 // parseURL returns the options of the client and of the engine that a URL asks for. Its
 // errors quote no part of the URL that may be a misplaced password.
-func parseURL(rawURL string) (rueidis.ClientOption, settings, error) {
+func parseURL(rawURL string) (rueidis.ClientOption, rediscore.Options, error) {
 	opts, set, err := parse(rawURL)
 	if err != nil {
-		return rueidis.ClientOption{}, settings{}, fmt.Errorf("%w redis URL: %w", driver.ErrInvalid, err)
+		return rueidis.ClientOption{}, rediscore.Options{}, fmt.Errorf("%w redis URL: %w", driver.ErrInvalid, err)
 	}
 	return opts, set, nil
 }
 
-func parse(rawURL string) (opts rueidis.ClientOption, set settings, err error) {
+func parse(rawURL string) (opts rueidis.ClientOption, set rediscore.Options, err error) {
 	a, err := parseAddress(rawURL)
 	if err != nil {
 		return opts, set, err
 	}
-	if set.keys, err = newKeyspace(a.params.Get(paramPrefix)); err != nil {
+	set = rediscore.Options{
+		Prefix: a.params.Get(paramPrefix), NoForeignClients: a.params.Get(paramForeign) == "0", TellDeletions: a.params.Get(paramTellDeletions) == "1",
+	}
+	if err := rediscore.CheckPrefix(set.Prefix); err != nil {
 		return opts, set, err
 	}
-	set.foreign = a.params.Get(paramForeign) != "0"
 	opts = clientOptions(a.hosts)
 	switch a.kind {
 	case oneServer:
@@ -90,7 +93,7 @@ func parse(rawURL string) (opts rueidis.ClientOption, set settings, err error) {
 		}
 		opts.ClientName = name
 	}
-	if a.params.Get(paramTellDeletions) == "1" {
+	if set.TellDeletions {
 		opts.ClientTrackingOptions = []string{} // the client itself has no use for them
 	}
 	if err := a.login(&opts); err != nil {

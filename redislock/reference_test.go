@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/internal/drivertest"
 	"github.com/holdfast-locks/holdfast/internal/testsvc"
 	"github.com/holdfast-locks/holdfast/memlock"
 )
@@ -167,7 +168,7 @@ func acquired(reply driver.AcquireReply, err error) string {
 }
 
 func class(err error) string {
-	for _, sentinel := range sentinels {
+	for _, sentinel := range drivertest.Sentinels() {
 		if errors.Is(err, sentinel) {
 			return sentinel.Error()
 		}

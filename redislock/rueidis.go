@@ -10,6 +10,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/rediscore"
 )
 
 // A conn is a client of rueidis behind Conn.
@@ -23,27 +24,27 @@ func newConn(client rueidis.Client, board *switchboard) *conn {
 	return &conn{sender{client}, client, board}
 }
 
-func (c *conn) Dedicate() Session {
+func (c *conn) Dedicate() rediscore.Session {
 	client, giveBack := c.client.Dedicate()
 	return &session{sender{client}, client, giveBack}
 }
 
-func (c *conn) Nodes() map[string]Conn {
-	nodes := map[string]Conn{}
+func (c *conn) Nodes() map[string]rediscore.Conn {
+	nodes := map[string]rediscore.Conn{}
 	for addr, node := range c.client.Nodes() {
 		nodes[addr] = newConn(node, nil)
 	}
 	return nodes
 }
 
-func (c *conn) Mode() Mode {
+func (c *conn) Mode() rediscore.Mode {
 	switch c.client.Mode() {
 	case rueidis.ClientModeCluster:
-		return InCluster
+		return rediscore.InCluster
 	case rueidis.ClientModeSentinel:
-		return BySentinel
+		return rediscore.BySentinel
 	}
-	return OneServer
+	return rediscore.OneServer
 }
 
 func (c *conn) Close() {
@@ -61,7 +62,7 @@ func (s sender) EvalSHA(ctx context.Context, sha string, keys, args []string) (a
 	return decode(s.client.Do(ctx, command))
 }
 
-func (s sender) Do(ctx context.Context, c Command) (any, error) {
+func (s sender) Do(ctx context.Context, c rediscore.Command) (any, error) {
 	return decode(s.client.Do(ctx, s.client.B().Arbitrary(c.Words...).Keys(c.Keys...).Args(c.Args...).Build()))
 }
 
@@ -104,7 +105,7 @@ func (s *session) Wait(ctx context.Context, enough int, limit time.Duration) (in
 	}
 	n, ok := reply.(int64)
 	if !ok {
-		return 0, errMalformed("wait", reply)
+		return 0, fmt.Errorf("the server's reply to wait makes no sense: %.100q", fmt.Sprint(reply))
 	}
 	return int(n), nil
 }
@@ -131,13 +132,13 @@ type dialError struct{ err error }
 func (e *dialError) Error() string { return e.err.Error() }
 func (e *dialError) Unwrap() error { return e.err }
 
-// clientError turns an error of the client into one that Conn describes.
+// clientError turns an error of the client into one that rediscore.Conn describes.
 func clientError(err error) error {
 	if err == nil {
 		return nil
 	}
 	if redisErr, ok := rueidis.IsRedisErr(err); ok {
-		return ReplyError(redisErr.Error())
+		return rediscore.ReplyError(redisErr.Error())
 	}
 	var dial *dialError
 	var op *net.OpError

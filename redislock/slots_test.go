@@ -96,26 +96,3 @@ func TestAcquireAllInSlots(t *testing.T) {
 		t.Errorf("one slot: %+v, %v", reply, err)
 	}
 }
-
-// TestTagOf: there is a tag for each slot, and to find it costs next to nothing
-// beside a search through as many numbers as there are slots.
-func TestTagOf(t *testing.T) {
-	for want := range uint16(16384) {
-		if tag := tagOf(want); slot(tag) != want {
-			t.Fatalf("the tag %q is in slot %d, want %d", tag, slot(tag), want)
-		}
-	}
-	const names = 50
-	start := time.Now()
-	for n := range names {
-		slotTag(fmt.Sprint("{}", n))
-	}
-	found := time.Since(start) / names
-	start = time.Now()
-	for n := range 16384 {
-		slot(fmt.Sprint(n))
-	}
-	if searched := time.Since(start); found > searched/20 {
-		t.Errorf("a tag takes %s, and a search %s", found, searched)
-	}
-}

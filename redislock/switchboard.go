@@ -38,8 +38,9 @@ const (
 // sends again what was lost, requests would go into a dead stream until the
 // end of the lease. A server that answers nobody loses no connection by this.
 type switchboard struct {
-	life  context.Context // of the engine
-	haste time.Duration   // unless zero, connections that are silent for so long are given up in any case
+	life  context.Context // ends with close; it bounds what runs on the engine's own behalf
+	end   context.CancelFunc
+	haste time.Duration // unless zero, connections that are silent for so long are given up in any case
 
 	mu     sync.Mutex // guards the rest
 	lines  map[*line]struct{}
@@ -59,9 +60,10 @@ func (p place) patience(l *line) time.Duration {
 	return max(p.reserve, min(max(4*l.rtt, minPatience), maxPatience))
 }
 
-func newSwitchboard(life context.Context, haste time.Duration) *switchboard {
+func newSwitchboard(haste time.Duration) *switchboard {
+	life, end := context.WithCancel(context.Background())
 	return &switchboard{
-		life: life, haste: haste, lines: map[*line]struct{}{}, asked: map[string]struct{}{}, places: map[string]place{},
+		life: life, end: end, haste: haste, lines: map[*line]struct{}{}, asked: map[string]struct{}{}, places: map[string]place{},
 	}
 }
 
@@ -104,6 +106,7 @@ func (b *switchboard) hurriedLocked(addr string) bool {
 
 // close breaks all connections, and there are no more.
 func (b *switchboard) close() {
+	b.end()
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.closed = true

@@ -1,9 +1,7 @@
 package redislock
 
 import (
-	"errors"
 	"maps"
-	"strings"
 	"testing"
 	"time"
 
@@ -49,7 +47,7 @@ func lasts(t testing.TB, admin rueidis.Client, key string, low, high time.Durati
 func TestVaultKeys(t *testing.T) {
 	server := testsvc.Redis(t)
 	e, admin := open(t, server.URL+"?prefix=p:"), plain(t, server)
-	keys := e.keys.vault(digest)
+	keys := keyspace{"p:"}.vault(digest)
 	token, payload := keys[0], keys[1]
 	if want := "p:holdfast:{" + string(digest) + "}:onetime:" + string(digest); token != want {
 		t.Errorf("the token's key is %q, want %q", token, want)
@@ -107,26 +105,13 @@ func TestVaultGoesAway(t *testing.T) {
 	redeem(t, e, driver.NewLeaseID(), driver.Unknown, false)
 }
 
-// TestVaultSlots: both keys of a token are in one slot, whatever the prefix.
-func TestVaultSlots(t *testing.T) {
-	for _, prefix := range []string{"", "p:", "{tag}:"} {
-		k, err := newKeyspace(prefix)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if keys := k.vault(digest); slot(keys[0]) != slot(keys[1]) || keys[0] == keys[1] {
-			t.Errorf("prefix %q: the keys %q are in the slots %d and %d", prefix, keys, slot(keys[0]), slot(keys[1]))
-		}
-	}
-}
-
 // TestVaultExpiredStaysExpired: the payload's end decides, so that a clock that
 // goes back makes no token fresh again.
 func TestVaultExpiredStaysExpired(t *testing.T) {
 	server := testsvc.Redis(t)
 	e, admin := open(t, server.URL), plain(t, server)
 	req := deposit(t, e, 10*time.Millisecond, time.Minute)
-	token := e.keys.vault(digest)[0]
+	token := keyspace{}.vault(digest)[0]
 	time.Sleep(50 * time.Millisecond)
 	redeem(t, e, driver.NewLeaseID(), driver.Expired, false)
 	do(t, admin, "PEXPIRE", token, "3600000") // as if the clock had gone back
@@ -179,7 +164,7 @@ func TestVaultOnFullServer(t *testing.T) {
 func TestForeignVault(t *testing.T) {
 	server := testsvc.Redis(t)
 	e, admin := open(t, server.URL), plain(t, server)
-	keys := e.keys.vault(digest)
+	keys := keyspace{}.vault(digest)
 	for what, spoil := range map[string]func(){
 		"text":          func() { do(t, admin, "SET", keys[0], "fresh and fruity") },
 		"nothing":       func() { do(t, admin, "SET", keys[0], "") },
@@ -209,28 +194,6 @@ func TestForeignVault(t *testing.T) {
 		}
 		if after := dump(t, admin); !maps.Equal(before, after) {
 			t.Errorf("%s: the store was %v and is %v", what, before, after)
-		}
-	}
-}
-
-// TestVaultReplies that make no sense leave the outcome unknown, and do not
-// show in the error: they may hold a payload.
-func TestVaultReplies(t *testing.T) {
-	for _, reply := range []any{
-		nil, int64(1), "payload", []any{}, []any{int64(1)}, []any{int64(5)}, []any{int64(-2)}, []any{"payload"},
-		[]any{int64(1), "payload"}, []any{int64(2), int64(2)}, []any{int64(3), "payload"},
-		[]any{int64(2), int64(1), "payload"}, []any{int64(1), "payload", int64(1)}, []any{int64(1), int64(1), int64(1)},
-	} {
-		for op, parse := range map[string]func(any) (driver.VaultReply, error){"redeem": parseRedeem, "peek": parsePeek} {
-			got, err := parse(reply)
-			if err == nil || got.State != driver.Unknown || got.Payload != nil || strings.Contains(err.Error(), "payload") {
-				t.Errorf("%s: %v became %+v, %v", op, reply, got, err)
-			}
-			for _, certain := range []error{driver.ErrUnavailable, driver.ErrKindMismatch, driver.ErrInvalid} {
-				if errors.Is(err, certain) {
-					t.Errorf("%s: %v became %v, which is certain", op, reply, err)
-				}
-			}
 		}
 	}
 }

@@ -74,7 +74,7 @@ func (c *contest) noted(field string) int64 {
 	return number(c.T, c.admin, "HGET", c.detail(), field)
 }
 
-func (c *contest) detail() string { return c.e.keys.companion(kindDetail, "t", "t") }
+func (c *contest) detail() string { return keyspace{}.companion(kindDetail, "t", "t") }
 
 // A lock that is contended all the time is left free now and then, and a
 // client that polls gets it. When that gives it back, the queue goes on.
@@ -150,12 +150,15 @@ func TestNobodyOfOursUsesTheGap(t *testing.T) {
 // The head is told to look when the gap is over.
 func TestHeadIsToldOfTheEndOfTheGap(t *testing.T) {
 	server := testsvc.Redis(t)
-	c := newContest(t, open(t, server.URL), plain(t, server))
+	e := open(t, server.URL)
+	early := e.Watch(driver.NewLeaseID())
+	defer early.Stop()
+	drivertest.Granted(t, e, drivertest.Request("other", time.Minute))
+	queued(t, e, drivertest.Request("other", time.Minute), time.Minute, 1)
+	told(t, early) // the subscription is made
+	c := newContest(t, e, plain(t, server))
 	w := c.e.Watch(c.first.LeaseID)
 	defer w.Stop()
-	drivertest.Eventually(t, "the inbox listens", func() bool { return c.e.inbox.subscription() > 0 })
-	for !silent(w) { // news of the subscription
-	}
 	began := time.Now()
 	c.release()
 	if notice := told(t, w); notice.Token != 0 {
@@ -173,8 +176,8 @@ func TestNoForeignClients(t *testing.T) {
 	admin := plain(t, server)
 	e := New(admin, &Options{NoForeignClients: true})
 	t.Cleanup(func() { _ = e.Close() })
-	if byURL := open(t, server.URL+"?foreign=0"); byURL.foreign != e.foreign {
-		t.Error("the URL's foreign=0 is not the option")
+	if _, opts, err := parseURL(server.URL + "?foreign=0"); err != nil || !opts.NoForeignClients {
+		t.Errorf("the URL's foreign=0 is not the option: %+v, %v", opts, err)
 	}
 	c := newContest(t, e, admin)
 	c.release()
@@ -220,7 +223,7 @@ func TestGapsAreRare(t *testing.T) {
 			gaps.Add(1)
 		}
 	}})
-	if err := conn.Do(t.Context(), conn.B().Subscribe().Channel(e.inbox.channel).Build()).Error(); err != nil {
+	if err := conn.Do(t.Context(), conn.B().Psubscribe().Pattern("holdfast:inbox:*").Build()).Error(); err != nil {
 		t.Fatal(err)
 	}
 	began := time.Now()

@@ -8,6 +8,7 @@ package drivertest
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"time"
 
@@ -113,6 +114,24 @@ func Eventually(t testing.TB, what string, ok func() bool) {
 	for deadline := time.Now().Add(Patience); !ok(); time.Sleep(2 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("not within %s: %s", Patience, what)
+		}
+	}
+}
+
+// Sentinels are the driver's errors that callers test for.
+func Sentinels() []error {
+	return []error{
+		driver.ErrLost, driver.ErrUnavailable, driver.ErrInvalid, driver.ErrUnsupported,
+		driver.ErrPermission, driver.ErrKindMismatch, driver.ErrClosed,
+	}
+}
+
+// WantIs fails t unless err is exactly one of the driver's errors, want.
+func WantIs(t testing.TB, what string, err, want error) {
+	t.Helper()
+	for _, sentinel := range Sentinels() {
+		if got := errors.Is(err, sentinel); got != (sentinel == want) {
+			t.Errorf("%s: error %v; is %v: %v", what, err, sentinel, got)
 		}
 	}
 }

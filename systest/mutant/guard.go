@@ -25,14 +25,14 @@ func guardMutants() []Mutant {
 			FoundBy: []Finder{{"systest/fencetest", "TestSQLite/Rule"}},
 		},
 		{
-			Name: "redis-guard-accepts-equal-token", Invariant: "I4", File: "redislock/guard.lua",
+			Name: "redis-guard-accepts-equal-token", Invariant: "I4", File: "rediscore/redisfence/guard.lua",
 			Breaks:  "The guard for Redis accepts the token of its mark from another lease.",
 			Old:     "if token < last or token == last and holder ~= ARGV[2] then",
 			New:     "if token < last then",
 			FoundBy: []Finder{{"redislock", "TestGuardRule"}},
 		},
 		{
-			Name: "redis-guard-keeps-no-mark", Invariant: "", File: "redislock/guard.lua",
+			Name: "redis-guard-keeps-no-mark", Invariant: "", File: "rediscore/redisfence/guard.lua",
 			Breaks:  "The guard for Redis keeps no mark, so that who comes late is accepted.",
 			Old:     "redis.call('SET', KEYS[2], ARGV[1] .. ' ' .. ARGV[2])",
 			New:     "redis.call('EXISTS', KEYS[2])",

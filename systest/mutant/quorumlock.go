@@ -53,7 +53,7 @@ func quorumMutants() []Mutant {
 			FoundBy: []Finder{{"quorumlock", "TestEmptyRestart"}, {"memlock", "TestMember"}},
 		},
 		{
-			Name: "redis-member-no-quarantine", Invariant: "I1", File: "redislock/member.lua",
+			Name: "redis-member-no-quarantine", Invariant: "I1", File: "rediscore/internal/lua/member.lua",
 			Breaks:  "A Redis server of a quorum that lost its data grants at once, beside the leases that it has forgotten.",
 			Old:     "return math.max(ends - now, 0)",
 			New:     "return 0",

@@ -1,0 +1,158 @@
+package rediscore
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/rediscore/internal/form"
+)
+
+// An about is what break.lua is told for people: the form of what is kept, and,
+// with the name, of the message to the holders.
+type about struct {
+	Name   string `json:"name,omitempty"`
+	Author string `json:"author"`
+	Reason string `json:"reason,omitempty"`
+}
+
+func (a about) String() string {
+	text, _ := json.Marshal(a) // strings only: cannot fail
+	return string(text)
+}
+
+// Break implements driver.Breaker.
+func (e *Engine) Break(ctx context.Context, req driver.BreakRequest) ([]driver.Broken, error) {
+	return e.BreakAndLift(ctx, req, 0)
+}
+
+// BreakAndLift breaks leases, and lifts the last token above req.Token unless
+// that is further ahead of the server's clock than lift.
+func (e *Engine) BreakAndLift(ctx context.Context, req driver.BreakRequest, lift time.Duration) ([]driver.Broken, error) {
+	if err := e.store.Enter(ctx, req.Name); err != nil {
+		return nil, err
+	}
+	older := "0"
+	if req.Older {
+		older = "1"
+	}
+	keys := append(e.store.keys.State(req.Name), e.store.keys.Broken(req.Name))
+	args := append(e.common(), string(req.ID), strconv.FormatUint(req.Token, 10), older, "0",
+		form.MS(driver.BreakMemory), strconv.Itoa(driver.MaxBreaks),
+		about{Author: req.Author, Reason: req.Reason}.String(),
+		about{Name: req.Name, Author: req.Author, Reason: req.Reason}.String(),
+		strconv.FormatInt(lift.Microseconds(), 10))
+	const from = 5 // of args: where to go on
+	all := map[uint64]driver.Broken{}
+	for {
+		reply, err := e.store.Eval(ctx, e.scripts.Break, keys, args)
+		if err != nil && len(all) > 0 {
+			return nil, fmt.Errorf("broken in part: %s", err.Error()) // unknown: a repeat goes on
+		}
+		if err != nil {
+			return nil, err
+		}
+		more, next, broken, err := parseBreak(reply)
+		if err != nil {
+			return nil, err
+		}
+		for _, b := range broken {
+			all[b.Token] = b
+		}
+		if !more {
+			return driver.ByToken(all), nil
+		}
+		args[from] = next
+	}
+}
+
+// Breaks implements driver.Breaker.
+func (e *Engine) Breaks(ctx context.Context, name string) ([]driver.Broken, error) {
+	if err := e.store.Enter(ctx, name); err != nil {
+		return nil, err
+	}
+	reply, err := e.store.Eval(ctx, e.scripts.Breaks, []string{e.store.keys.Broken(name)}, nil)
+	if err != nil {
+		return nil, err
+	}
+	items, _ := reply.([]any)
+	if len(items) != 2 {
+		return nil, form.Malformed("breaks", reply)
+	}
+	return parseBroken(items[0], items[1])
+}
+
+// parseBreak reads the reply of break.lua.
+func parseBreak(reply any) (more bool, next string, broken []driver.Broken, err error) {
+	items, _ := reply.([]any)
+	if len(items) == 1 && items[0] == int64(-1) {
+		return false, "", nil, fmt.Errorf("%w: a client that is not holdfast has it: end it there", driver.ErrKindMismatch)
+	}
+	if len(items) != 4 {
+		return false, "", nil, form.Malformed("break", reply)
+	}
+	flag, ok1 := items[0].(int64)
+	next, ok2 := items[1].(string)
+	if !ok1 || !ok2 {
+		return false, "", nil, form.Malformed("break", reply)
+	}
+	broken, err = parseBroken(items[2], items[3])
+	return flag != 0, next, broken, err
+}
+
+// parseBroken reads the records of broken leases, with the server's clock in
+// ms. A line that makes no sense, or is too old, is left out.
+func parseBroken(clock, lines any) (broken []driver.Broken, err error) {
+	now, ok1 := clock.(string)
+	text, ok2 := lines.(string)
+	ms, err := strconv.ParseInt(now, 10, 64)
+	if !ok1 || !ok2 || err != nil {
+		return nil, form.Malformed("break", lines)
+	}
+	for line := range strings.Lines(text) {
+		if b, ok := parseLine(strings.TrimSuffix(line, "\n"), ms); ok && b.Ago < driver.BreakMemory {
+			broken = append(broken, b)
+		}
+	}
+	return broken, nil
+}
+
+// parseLine reads one record; break.lua has the form.
+func parseLine(line string, now int64) (b driver.Broken, ok bool) {
+	head, rest, _ := strings.Cut(line, "\t")
+	text, holder, ok := strings.Cut(rest, "\t")
+	id, head, _ := strings.Cut(head, " ")
+	lease, head, _ := strings.Cut(head, " ")
+	fields, _, ok2 := cutFields(head+" ", 3)
+	var a about
+	if !ok || !ok2 || json.Unmarshal([]byte(text), &a) != nil {
+		return b, false
+	}
+	return driver.Broken{
+		ID: driver.LeaseID(id), LeaseID: driver.LeaseID(lease), Token: uint64(fields[0]), Permits: int(fields[1]),
+		Holder: form.ReadHolder(holder), Author: a.Author, Reason: a.Reason,
+		Ago: time.Duration(min(max(now-fields[2], 0), form.MaxTTL.Milliseconds())) * time.Millisecond,
+	}, true
+}
+
+// OnLoss implements driver.LossTeller.
+func (e *Engine) OnLoss(told func(driver.Loss)) (stop func()) {
+	return e.store.inbox.losses.OnLoss(told)
+}
+
+// lost runs in the connection's reading goroutine. A message that makes no
+// sense is dropped.
+func (i *inbox) lost(message string) {
+	id, text, _ := strings.Cut(message, " ")
+	var a about
+	if !driver.LeaseID(id).Valid() || json.Unmarshal([]byte(text), &a) != nil || driver.CheckBreak(a.Author, a.Reason) != nil {
+		return
+	}
+	i.losses.Tell(driver.Loss{
+		Name: a.Name, LeaseID: driver.LeaseID(id), Err: &driver.BrokenError{Author: a.Author, Reason: a.Reason},
+	})
+}

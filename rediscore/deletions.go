@@ -1,0 +1,248 @@
+package rediscore
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/rediscore/internal/keys"
+)
+
+const (
+	// trackBatch is how many keys are read at once.
+	trackBatch = 128
+	// tellEvery is how often one name is looked at, about, because its key has
+	// changed: a lock that many wait for changes for other reasons, too.
+	tellEvery = time.Second
+)
+
+// A tracker has the server tell, on a connection of its own, of the keys of
+// exclusive leases that change: that are deleted, evicted or overwritten. The
+// server does so once for each time that a key is read there, which happens
+// after each renewal. A message says only that it is time to look.
+//
+// Where the server does not tell, for want of the right, of the protocol or of
+// the connection, losses are heard of later, by the next renewal. A nil tracker
+// does nothing.
+type tracker struct {
+	conn   Conn
+	keys   keys.Space
+	life   context.Context
+	losses *driver.Losses
+	start  sync.Once
+	wg     sync.WaitGroup // of run
+	wake   chan struct{}  // holds one signal: there is something to ask for
+
+	mu    sync.Mutex // guards the rest
+	ask   map[string]tracked
+	known map[string]tracked // the server tells of them
+	told  map[string]struct{}
+	since time.Time // when told began
+}
+
+// A tracked key is that of a lease.
+type tracked struct {
+	name    string
+	id      driver.LeaseID
+	asked   bool // and not answered
+	changed bool // since it was asked for
+}
+
+func newTracker(conn Conn, keys keys.Space, life context.Context, losses *driver.Losses) *tracker {
+	return &tracker{
+		conn: conn, keys: keys, life: life, losses: losses, wake: make(chan struct{}, 1),
+		ask: map[string]tracked{}, known: map[string]tracked{}, told: map[string]struct{}{},
+	}
+}
+
+// renewing is told which leases are about to be renewed, which changes their
+// keys.
+func (t *tracker) renewing(reqs []driver.ExtendRequest) {
+	if t == nil {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, r := range reqs {
+		delete(t.known, t.keys.Lock(r.Name))
+	}
+}
+
+// renewed is told which leases were.
+func (t *tracker) renewed(reqs []driver.ExtendRequest, errs []error) {
+	if t == nil {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for i, r := range reqs {
+		if errs[i] == nil {
+			t.ask[t.keys.Lock(r.Name)] = tracked{name: r.Name, id: r.LeaseID}
+		}
+	}
+	t.wakeLocked()
+}
+
+// wakeLocked makes run ask for what there is to ask for.
+func (t *tracker) wakeLocked() {
+	if len(t.ask) == 0 {
+		return
+	}
+	t.start.Do(func() { t.wg.Go(t.run) })
+	select {
+	case t.wake <- struct{}{}:
+	default:
+	}
+}
+
+// wait returns when run has ended, and keeps it from starting later.
+func (t *tracker) wait() {
+	if t == nil {
+		return
+	}
+	t.start.Do(func() {})
+	t.wg.Wait()
+}
+
+// run makes connections until life is over. It is started by the first renewal
+// and waited for by Close.
+func (t *tracker) run() {
+	reconnect(t.life, t.session)
+}
+
+// session asks the server to tell on one connection until that breaks. It
+// reports whether the server refused.
+func (t *tracker) session() (refused bool) {
+	session := t.conn.Dedicate()
+	defer session.Close()
+	broken, err := session.Track(t.life, t.changed)
+	if err != nil {
+		return ServerSays(err) != ""
+	}
+	defer t.forget()
+	for {
+		select {
+		case <-broken: //nolint:errcheck // why it broke does not matter
+			return false
+		case <-t.life.Done():
+			return false
+		case <-t.wake:
+		}
+		for keys := t.next(); len(keys) > 0; keys = t.next() {
+			reply, err := session.Do(t.life, Command{Words: []string{"MGET"}, Keys: keys})
+			values, _ := reply.([]any)
+			if err != nil || len(values) != len(keys) {
+				return err != nil && ServerSays(err) != ""
+			}
+			for i, key := range keys {
+				text, found := values[i].(string)
+				t.answered(key, text, found)
+			}
+		}
+	}
+}
+
+// next returns keys to be read now. From here on a message may be about them.
+func (t *tracker) next() (keys []string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for key, k := range t.ask {
+		if len(keys) == trackBatch {
+			break
+		}
+		keys = append(keys, key)
+		k.asked, k.changed = true, false
+		t.known[key] = k
+		delete(t.ask, key)
+	}
+	return keys
+}
+
+// answered is told what a key had when it was read.
+func (t *tracker) answered(key, text string, found bool) {
+	t.mu.Lock()
+	k, known := t.known[key]
+	if !known || !k.asked {
+		t.mu.Unlock()
+		return
+	}
+	v, ours := parseValue(text)
+	_, several := parseGroup(text)
+	lost := !found || ours && (v.id != k.id || v.released) || !ours && !several
+	switch {
+	case lost || several: // the leases of several come and go without a loss
+		delete(t.known, key)
+	case k.changed: // before it was read, or after: ask once more
+		delete(t.known, key)
+		t.ask[key] = tracked{name: k.name, id: k.id}
+	default:
+		k.asked = false
+		t.known[key] = k
+	}
+	t.mu.Unlock()
+	if lost {
+		t.tell(k.name)
+	}
+}
+
+// changed runs in the connection's reading goroutine. No keys are all keys.
+func (t *tracker) changed(keys []string) {
+	if t.life.Err() != nil {
+		return
+	}
+	var names []string
+	t.mu.Lock()
+	if keys == nil {
+		for key := range t.known {
+			names = t.changedLocked(key, names)
+		}
+	}
+	for _, key := range keys {
+		names = t.changedLocked(key, names)
+	}
+	t.mu.Unlock()
+	if len(names) > 0 {
+		go func() { // ends when all is told
+			for _, name := range names {
+				t.tell(name)
+			}
+		}()
+	}
+}
+
+func (t *tracker) changedLocked(key string, names []string) []string {
+	k, known := t.known[key]
+	switch {
+	case !known:
+	case k.asked:
+		k.changed = true
+		t.known[key] = k
+	default:
+		delete(t.known, key)
+		names = append(names, k.name)
+	}
+	return names
+}
+
+// tell says that it is time to look at a name, but not too often.
+func (t *tracker) tell(name string) {
+	t.mu.Lock()
+	if now := time.Now(); now.Sub(t.since) > tellEvery {
+		clear(t.told)
+		t.since = now
+	}
+	_, told := t.told[name]
+	t.told[name] = struct{}{}
+	t.mu.Unlock()
+	if !told {
+		t.losses.Tell(driver.Loss{Name: name})
+	}
+}
+
+// forget is called when the server tells no more.
+func (t *tracker) forget() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	clear(t.known)
+}

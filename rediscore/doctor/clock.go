@@ -1,0 +1,162 @@
+package doctor
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/rediscore/internal/form"
+)
+
+const (
+	samples   = 11                     // of clock and round trip
+	clockStep = 100 * time.Millisecond // by how much clocks may differ
+	leadLimit = time.Second            // by how much tokens may lead the clock
+	perTTL    = 20                     // round trips that must fit into a TTL
+)
+
+// A timing is what a server's clock and the way to it are like.
+type timing struct {
+	roundTrip   time.Duration // the median
+	offset      time.Duration // the server's clock less ours
+	uncertainty time.Duration // of offset
+	err         error         // why there is no offset
+}
+
+// measure reads the clock of a server several times. The reading with the
+// shortest round trip is the best: the server read its clock within it.
+func (s *survey) measure(ctx context.Context, server *server) (t timing) {
+	var trips []time.Duration
+	for range samples {
+		sent := time.Now()
+		reply, err := s.tell(ctx, server.client, "TIME")
+		trip := time.Since(sent)
+		// A refusal took as long as an answer.
+		if err != nil && !errors.Is(err, driver.ErrPermission) {
+			t.err = err
+			return t
+		}
+		trips = append(trips, trip)
+		if err != nil {
+			t.err = err
+			continue
+		}
+		now, ok := parseTime(reply)
+		if !ok {
+			t.err = form.Malformed("time", reply)
+			return t
+		}
+		if t.uncertainty == 0 || trip/2 < t.uncertainty {
+			t.offset, t.uncertainty = now.Sub(sent.Add(trip/2)), max(trip/2, 1)
+		}
+	}
+	slices.Sort(trips)
+	t.roundTrip = trips[len(trips)/2]
+	return t
+}
+
+// parseTime reads a reply of TIME: seconds and microseconds.
+func parseTime(reply any) (time.Time, bool) {
+	items, _ := reply.([]any)
+	if len(items) != 2 {
+		return time.Time{}, false
+	}
+	sec, ok1 := items[0].(string)
+	usec, ok2 := items[1].(string)
+	s, err1 := strconv.ParseInt(sec, 10, 64)
+	us, err2 := strconv.ParseInt(usec, 10, 64)
+	return time.Unix(s, us*1000), ok1 && ok2 && err1 == nil && err2 == nil
+}
+
+func (s *survey) lookAtClock(ctx context.Context, server *server) {
+	server.timing = s.measure(ctx, server)
+	if err := server.timing.err; err != nil {
+		s.found(driver.Warn, "clock", server.addr, "%s at its clock", hidden(err))
+		return
+	}
+	s.add(clockFinding(server.addr, server.timing))
+}
+
+// clockFinding judges a server's clock. Locks compare no clocks: a difference
+// shows that one of them is wrong, and will be set.
+func clockFinding(addr string, t timing) driver.Finding {
+	f := driver.Finding{Key: "clock", Server: addr, Measures: map[string]time.Duration{
+		"offset": t.offset, "uncertainty": t.uncertainty,
+	}}
+	f.Text = shift(t.offset) + " ours, give or take " + brief(t.uncertainty)
+	if t.offset.Abs() > clockStep+t.uncertainty {
+		f.Level = driver.Warn
+		f.Text += ": one of the two is wrong, and a server's clock that is set forward ends leases early: run NTP on both, and let it slew"
+	}
+	return f
+}
+
+// compareClocks looks for servers of which one may take over from another
+// with another idea of the time.
+func (s *survey) compareClocks(servers []*server) {
+	var least, most *server
+	for _, server := range servers {
+		if server.err != nil || server.timing.err != nil {
+			continue
+		}
+		if least == nil || server.timing.offset < least.timing.offset {
+			least = server
+		}
+		if most == nil || server.timing.offset > most.timing.offset {
+			most = server
+		}
+	}
+	if least == most { // one at most
+		return
+	}
+	apart := most.timing.offset - least.timing.offset
+	f := driver.Finding{Key: "clocks", Measures: map[string]time.Duration{"apart": apart}, Text: "at most " + brief(apart) + " apart"}
+	if apart > clockStep+least.timing.uncertainty+most.timing.uncertainty {
+		f.Level = driver.Warn
+		f.Text = "that of " + most.addr + " is " + brief(apart) + " ahead of that of " + least.addr +
+			": a failover to the one ahead ends leases early by as much: run NTP on both"
+	}
+	s.add(f)
+}
+
+func (s *survey) lookAtRoundTrip(server *server) {
+	if server.timing.roundTrip > 0 {
+		s.add(roundTripFinding(server.addr, server.timing.roundTrip, s.req.TTL))
+	}
+}
+
+// roundTripFinding judges the way to a server: a renewal, and its repeats,
+// must fit into a third of the TTL.
+func roundTripFinding(addr string, trip, ttl time.Duration) driver.Finding {
+	f := driver.Finding{
+		Key: "round_trip", Server: addr, Measures: map[string]time.Duration{"round_trip": trip, "ttl": ttl},
+		Text: brief(trip) + " to the server and back, for a TTL of " + ttl.String(),
+	}
+	if trip > ttl/perTTL {
+		f.Level = driver.Warn
+		f.Text += ": renewals may come too late: use a TTL of at least " + (perTTL * trip).Round(time.Millisecond).String() + ", or a store that is nearer"
+	}
+	return f
+}
+
+// shift says by how much one clock is off another.
+func shift(offset time.Duration) string {
+	if offset < 0 {
+		return brief(-offset) + " behind"
+	}
+	return brief(offset) + " ahead of"
+}
+
+// brief rounds a duration for people.
+func brief(d time.Duration) string {
+	switch {
+	case d >= time.Second:
+		return d.Round(10 * time.Millisecond).String()
+	case d >= time.Millisecond:
+		return d.Round(10 * time.Microsecond).String()
+	}
+	return d.Round(time.Microsecond).String()
+}

@@ -1,0 +1,224 @@
+// Package doctor finds out whether a store is fit for locks. It is for engines
+// on package rediscore; see driver.Diagnoser.
+//
+//	doctor.go   Diagnose: which servers there are, and what each check may do
+//	server.go   one server: version, memory, persistence, replicas
+//	clock.go    its clock, and the way to it
+//	info.go     what INFO says
+//	group.go    sentinels, and the nodes of a cluster
+//	rights.go   what the user may do
+//	locks.go    every operation on a lock of its own; a sample of the names
+//	vault.go    every operation on one-time tokens of its own
+//	member.go   Check: one server as a member of a quorum
+package doctor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/rediscore"
+	"github.com/holdfast-locks/holdfast/rediscore/internal/form"
+)
+
+// Limit bounds one request, so that one server that hangs
+// does not keep it from the others.
+const Limit = 2 * time.Second
+
+// A Way is how the doctor gets to servers of which the engine's client knows
+// nothing: the replicas behind sentinels, and the sentinels.
+type Way struct {
+	Sentinels []string // their addresses
+	Master    string   // what they call the master
+
+	// Dial connects to a server, or to a sentinel. If it is nil, both are left
+	// alone.
+	Dial func(ctx context.Context, addr string, sentinel bool) (rediscore.Conn, error)
+}
+
+// A survey is one run of Diagnose.
+type survey struct {
+	*rediscore.Engine
+	store    *rediscore.Store
+	req      driver.DiagnoseRequest
+	way      Way
+	findings []driver.Finding
+	member   bool           // the store is one of a quorum's
+	first    rediscore.Conn // for commands without a key: a master that answers
+	last     rediscore.Conn // another one, if there is
+}
+
+// A server is one that Diagnose looks at.
+type server struct {
+	addr   string
+	client rediscore.Conn
+	err    error // why it does not answer
+	info   info  // nil if it does not let us see
+	timing timing
+}
+
+// Diagnose does the work of driver.Diagnoser. It sends some hundred small
+// commands, looks at some thousand keys of each master, and changes nothing but
+// keys of a random name, the last of which expire after driver.TokenMemory where
+// the user may not delete them.
+func Diagnose(ctx context.Context, e *rediscore.Engine, req driver.DiagnoseRequest, way Way) (driver.Diagnosis, error) {
+	s := &survey{Engine: e, store: e.Store(), req: req, way: way}
+	if err := s.store.Enter(ctx, ""); err != nil {
+		return driver.Diagnosis{}, err
+	}
+	servers, closeAll, err := s.reach(ctx)
+	if err != nil {
+		return driver.Diagnosis{}, err
+	}
+	defer closeAll()
+	for _, server := range servers {
+		s.lookAt(ctx, server)
+	}
+	s.compareClocks(servers)
+	s.lookAtSentinels(ctx)
+	s.lookAtCluster(ctx, servers)
+	s.tryRights(ctx, engineRights(), s.store.Keys().Vault(newDigest())...)
+	s.tryMessages(ctx)
+	s.tryLocks(ctx)
+	s.tryVault(ctx)
+	s.lookAtKeys(ctx, servers)
+	if ctx.Err() != nil {
+		return driver.Diagnosis{}, fmt.Errorf("the checks took too long: %w", ctx.Err())
+	}
+	return driver.Diagnosis{Findings: s.findings}, nil
+}
+
+func (s *survey) add(f driver.Finding) { s.findings = append(s.findings, f) }
+
+// found adds a finding without figures.
+func (s *survey) found(level driver.Level, key, server, format string, args ...any) {
+	s.add(driver.Finding{Level: level, Key: key, Server: server, Text: fmt.Sprintf(format, args...)})
+}
+
+// failed adds a failure.
+func (s *survey) failed(key, server string, err error) {
+	s.add(driver.Finding{Level: driver.Fail, Key: key, Server: server, Text: err.Error(), Err: definite(err)})
+}
+
+// definite returns err as one that wraps a definite error: what has no class
+// is a store that does not serve.
+func definite(err error) error {
+	if driver.Definite(err) {
+		return err
+	}
+	return fmt.Errorf("%w: %w", driver.ErrUnavailable, err)
+}
+
+// hidden says that we may not see something, or why we do not.
+func hidden(err error) string {
+	if errors.Is(err, driver.ErrPermission) {
+		return "not allowed to look"
+	}
+	return "cannot look: " + err.Error()
+}
+
+// tell sends one command and returns its reply.
+func (s *survey) tell(ctx context.Context, on rediscore.Sender, words ...string) (any, error) {
+	ctx, cancel := context.WithTimeout(ctx, Limit)
+	defer cancel()
+	return s.store.Do(ctx, on, rediscore.Command{Words: words})
+}
+
+// erase deletes keys of one slot that a check has made, even if ctx has ended.
+// What cannot be deleted expires by itself.
+func (s *survey) erase(ctx context.Context, keys []string) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), Limit)
+	defer cancel()
+	_, _ = s.store.Do(ctx, nil, rediscore.Command{Words: []string{"DEL"}, Keys: keys})
+}
+
+// reach returns the servers of the store, and a function that closes the
+// connections made for them. It fails if none of those that the engine uses
+// answers.
+func (s *survey) reach(ctx context.Context) (servers []*server, closeAll func(), err error) {
+	var made []rediscore.Conn
+	closeAll = func() {
+		for _, client := range made {
+			client.Close()
+		}
+	}
+	nodes := s.store.Conn().Nodes()
+	answers := 0
+	for _, addr := range slices.Sorted(maps.Keys(nodes)) {
+		node := &server{addr: addr, client: nodes[addr]}
+		if node.err = s.greet(ctx, node); node.err == nil {
+			answers++
+		} else {
+			err = node.err
+		}
+		servers = append(servers, node)
+	}
+	if answers == 0 {
+		if err == nil {
+			err = errors.New("no server is known")
+		}
+		if !errors.Is(err, ctx.Err()) {
+			err = definite(err)
+		}
+		return nil, closeAll, err
+	}
+	s.chooseNodes(servers)
+	if s.store.Conn().Mode() != rediscore.BySentinel || s.way.Dial == nil {
+		return servers, closeAll, nil
+	}
+	for _, addr := range servers[0].info.replicaAddrs() {
+		replica := &server{addr: addr}
+		if replica.client, replica.err = s.dial(ctx, addr, false); replica.err == nil {
+			made = append(made, replica.client)
+			replica.err = s.greet(ctx, replica)
+		}
+		servers = append(servers, replica)
+	}
+	return servers, closeAll, nil
+}
+
+// chooseNodes sets the clients for commands without a key. The client of a
+// cluster would send those to any node, also to one that is down.
+func (s *survey) chooseNodes(servers []*server) {
+	s.first, s.last = s.store.Conn(), s.store.Conn()
+	if s.store.Conn().Mode() != rediscore.InCluster {
+		return
+	}
+	known := false
+	for _, server := range servers {
+		if server.err != nil || server.info.isReplica() {
+			continue
+		}
+		if s.last = server.client; !known {
+			s.first, known = server.client, true
+		}
+	}
+}
+
+// greet asks a server about itself. Not being allowed to know is an answer.
+func (s *survey) greet(ctx context.Context, server *server) error {
+	reply, err := s.tell(ctx, server.client, "INFO")
+	if errors.Is(err, driver.ErrPermission) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	text, ok := reply.(string)
+	if !ok {
+		return form.Malformed("info", reply)
+	}
+	server.info = parseInfo(text)
+	return nil
+}
+
+// dial connects to one server, or to one sentinel.
+func (s *survey) dial(ctx context.Context, addr string, sentinel bool) (rediscore.Conn, error) {
+	ctx, cancel := context.WithTimeout(ctx, Limit)
+	defer cancel()
+	return s.way.Dial(ctx, addr, sentinel)
+}

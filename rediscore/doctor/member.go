@@ -1,0 +1,127 @@
+package doctor
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/rediscore"
+	"github.com/holdfast-locks/holdfast/rediscore/internal/form"
+)
+
+// A Member is what Check tries.
+type Member interface {
+	Propose(ctx context.Context, req driver.ProposeRequest) (driver.ProposeReply, error)
+	Renew(ctx context.Context, reqs []driver.RenewRequest) []driver.RenewReply
+	Withdraw(ctx context.Context, req driver.WithdrawRequest) (token uint64, err error)
+}
+
+// Check looks at the server of a member as Diagnose does, and tries the requests
+// of a quorum on a lock of a random name, of which it removes all traces that it
+// may remove. Quarantine is that of the quorum; like any proposal, the check
+// begins it if the server has lost its memory.
+//
+// It returns the ID of the server's run, which tells servers apart. The error
+// says that the server does not answer. What is wrong with it is a finding.
+func Check(ctx context.Context, e *rediscore.Engine, m Member, req driver.DiagnoseRequest, quarantine time.Duration) (run string, d driver.Diagnosis, err error) {
+	s := &survey{Engine: e, store: e.Store(), req: req, member: true}
+	if err := s.store.Enter(ctx, ""); err != nil {
+		return "", driver.Diagnosis{}, err
+	}
+	servers, closeAll, err := s.reach(ctx)
+	if err != nil {
+		return "", driver.Diagnosis{}, err
+	}
+	defer closeAll()
+	for _, server := range servers {
+		s.lookAt(ctx, server)
+		s.lookAtRole(server)
+	}
+	s.tryRights(ctx, memberRights(), s.store.Keys().Marker())
+	s.tryMember(ctx, m, quarantine)
+	s.lookAtKeys(ctx, servers)
+	return servers[0].info["run_id"], driver.Diagnosis{Findings: s.findings}, ctx.Err()
+}
+
+// lookAtRole refuses a replica: it has the memory of another server.
+func (s *survey) lookAtRole(server *server) {
+	if server.info.isReplica() {
+		s.failed("independence", server.addr, fmt.Errorf("%w member: it is a read-only replica of %s: members are masters of their own",
+			driver.ErrInvalid, net.JoinHostPort(server.info["master_host"], server.info["master_port"])))
+	}
+}
+
+// tryMember runs the requests of a quorum on a name of its own.
+func (s *survey) tryMember(ctx context.Context, m Member, quarantine time.Duration) {
+	ctx, cancel := context.WithTimeout(ctx, Limit)
+	defer cancel()
+	req := driver.ProposeRequest{
+		Name: probePrefix + string(driver.NewLeaseID()), LeaseID: driver.NewLeaseID(), TTL: probeTTL,
+		Holder: driver.Holder{Label: "holdfast doctor"}, Quarantine: quarantine,
+	}
+	defer s.erase(ctx, s.store.Keys().Member(req.Name, req.LeaseID))
+	now, err := s.serverTime(ctx)
+	if err == nil {
+		req.Token, req.Lead = uint64(now.UnixMicro())&^1, time.Second
+		err = s.probeMember(ctx, m, req)
+	}
+	if err != nil {
+		s.failed("locks", "", err)
+	}
+}
+
+// serverTime reads the server's clock, which a proposal must not be far from.
+func (s *survey) serverTime(ctx context.Context) (time.Time, error) {
+	reply, err := s.tell(ctx, s.store.Conn(), "TIME")
+	if err != nil {
+		return time.Time{}, err
+	}
+	now, ok := parseTime(reply)
+	if !ok {
+		return now, form.Malformed("time", reply)
+	}
+	return now, nil
+}
+
+// probeMember proposes, renews and withdraws.
+func (s *survey) probeMember(ctx context.Context, m Member, req driver.ProposeRequest) error {
+	reply, err := m.Propose(ctx, req)
+	switch {
+	case err != nil:
+		return fmt.Errorf("propose fails: %w", err)
+	case reply.Vote == driver.VoteQuarantined:
+		s.add(driver.Finding{
+			Level: driver.Warn, Key: "quarantine", Measures: map[string]time.Duration{"remaining": reply.Remaining},
+			Text: "the server is new, was started again, or lost its data: it grants nothing for another " + brief(reply.Remaining),
+		})
+		return nil
+	case reply.Vote != driver.VoteAccepted || reply.Token != req.Token:
+		return fmt.Errorf("propose: %w", errWrong(reply))
+	}
+	s.add(driver.Finding{Key: "quarantine", Text: "over", Measures: map[string]time.Duration{"remaining": 0}})
+	renewal := m.Renew(ctx, []driver.RenewRequest{{Name: req.Name, LeaseID: req.LeaseID, TTL: 2 * probeTTL}})[0]
+	if renewal.Err == nil && renewal.Token != req.Token {
+		renewal.Err = errWrong(renewal.Token)
+	}
+	if renewal.Err != nil {
+		return fmt.Errorf("renew fails: %w", renewal.Err)
+	}
+	token, err := m.Withdraw(ctx, driver.WithdrawRequest{Name: req.Name, LeaseID: req.LeaseID, Token: req.Token, Lead: req.Lead})
+	if err == nil && token != req.Token {
+		err = errWrong(token)
+	}
+	if err != nil {
+		return fmt.Errorf("withdraw fails: %w", err)
+	}
+	// INVARIANT I5: what was withdrawn is not accepted any more.
+	if reply, err = m.Propose(ctx, req); err == nil && reply.Vote != driver.VoteRefused {
+		err = errWrong(reply)
+	}
+	if err != nil {
+		return fmt.Errorf("propose after withdraw fails: %w", err)
+	}
+	s.found(driver.OK, "locks", "", "propose, renew and withdraw do what they should")
+	return nil
+}

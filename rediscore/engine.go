@@ -1,0 +1,121 @@
+package rediscore
+
+import (
+	"context"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/rediscore/internal/keys"
+	"github.com/holdfast-locks/holdfast/rediscore/internal/lua"
+)
+
+// An Engine keeps locks in one Redis, Valkey, or Redis Cluster. Use New to make
+// one.
+type Engine struct {
+	store   *Store
+	foreign bool // other clients may want the locks
+	scripts lua.Engine
+	tracker *tracker // nil unless deletions are told
+	end     context.CancelFunc
+}
+
+var (
+	_ driver.Engine      = (*Engine)(nil)
+	_ driver.Queuer      = (*Engine)(nil)
+	_ driver.Downgrader  = (*Engine)(nil)
+	_ driver.AllAcquirer = (*Engine)(nil)
+	_ driver.Recorder    = (*Engine)(nil)
+	_ driver.Vault       = (*Engine)(nil)
+	_ driver.Router      = (*Engine)(nil)
+	_ driver.Lister      = (*Engine)(nil)
+	_ driver.Breaker     = (*Engine)(nil)
+	_ driver.LossTeller  = (*Engine)(nil)
+)
+
+// Options configure New. Nil is default; a zero field is default.
+type Options struct {
+	// NoForeignClients says that nobody but holdfast takes these locks. Then a
+	// contended lock is handed on from one waiter to the next without ever
+	// being free, and a key that holdfast has not written is not watched
+	// closely. By default clients that poll with SET name x NX PX get turns: a
+	// contended lock is left free for 2 ms every 250 ms, and for 20 ms in the
+	// minute after such a client was seen to have it.
+	NoForeignClients bool
+
+	// Prefix comes before the name in every key. It may contain one hash tag,
+	// {tag}, to put all locks into one slot, and no other braces. Default:
+	// none.
+	Prefix string
+
+	// TellDeletions has the server tell of each exclusive lease, from its first
+	// renewal on, when its key is deleted, evicted or overwritten, so that the
+	// holder knows within a round trip or two, and not with its next renewal.
+	// Each renewal of up to 128 leases then costs a message for each and one read
+	// of them all, on a connection of its own (CLIENT TRACKING, MGET). Nothing
+	// relies on it: without the right to these commands, with RESP 2, and in a
+	// Redis Cluster, the next renewal tells.
+	TellDeletions bool
+}
+
+// CheckPrefix returns an error that wraps driver.ErrInvalid for a prefix that
+// Options must not have.
+func CheckPrefix(prefix string) error {
+	_, err := keys.New(prefix)
+	return err
+}
+
+// New returns an engine on a connection, which Close closes. It does not block:
+// an unreachable server shows with the first call, and so does a bad option,
+// which makes every call fail with ErrInvalid.
+func New(conn Conn, opts *Options) *Engine {
+	var o Options
+	if opts != nil {
+		o = *opts
+	}
+	space, err := keys.New(o.Prefix)
+	life, end := context.WithCancel(context.Background())
+	store := &Store{
+		conn: conn, cluster: conn.Mode() == InCluster, keys: space, invalid: err,
+		inbox: newInbox(conn, space, life), life: life,
+	}
+	e := &Engine{store: store, foreign: !o.NoForeignClients, scripts: lua.ForEngine(!o.NoForeignClients), end: end}
+	if o.TellDeletions && !store.cluster { // there it would take a connection to each node
+		e.tracker = newTracker(conn, space, life, &store.inbox.losses)
+	}
+	return e
+}
+
+// Store returns what the rooms beside the engine share with it.
+func (e *Engine) Store() *Store { return e.store }
+
+// Capabilities implements driver.Engine. Who adds doctor.Diagnose to the engine
+// adds its flag.
+func (e *Engine) Capabilities() driver.Capabilities {
+	return driver.Capabilities{
+		Shared: true, Semaphore: true, Queue: true, Replicas: true, Break: true, Losses: true,
+		AcquireAll: true, Records: true, OneTime: true, List: true, Routes: true,
+	}
+}
+
+// closeLimit bounds Close. The client would say goodbye to each server, and
+// wait for an answer for a second.
+const closeLimit = 200 * time.Millisecond
+
+// Close implements driver.Engine. A call that is under way returns at once,
+// its outcome unknown. It asks the server nothing, and returns within a quarter
+// of a second even if the server is silent.
+func (e *Engine) Close() error {
+	e.end()
+	closed := make(chan struct{})
+	go func() { // ends within about a second
+		defer close(closed)
+		e.store.conn.Close()
+		e.store.inbox.wait()
+		e.tracker.wait()
+	}()
+	select {
+	case <-closed:
+	case <-time.After(closeLimit):
+	}
+	return nil
+}

@@ -1,0 +1,223 @@
+package rediscore
+
+import (
+	"context"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/driver/mailbox"
+	"github.com/holdfast-locks/holdfast/rediscore/internal/keys"
+)
+
+// The pause before a lost subscription is made anew, doubled with each
+// failure. A server that refuses it, for want of a right, is asked rarely.
+const (
+	minPause     = 20 * time.Millisecond
+	maxPause     = time.Second
+	refusedPause = time.Minute
+
+	// messageLate is how much later than the answer to a refresh the message
+	// about the same grant may come. If it does not, the subscription is taken
+	// for dead: the server that has it may hang, or be no master any more, and
+	// the connection says so only after some seconds.
+	messageLate = 100 * time.Millisecond
+)
+
+// Watch implements driver.Queuer.
+func (e *Engine) Watch(id driver.LeaseID) driver.Watch { return e.store.inbox.box.Watch(id) }
+
+// An inbox keeps the one subscription on which an engine hears of leases that
+// were handed to it, and of leases that are over. It subscribes when the engine
+// first has a place in a queue, or a lease for longer than short work takes, and
+// then stays.
+type inbox struct {
+	id      string // what others write to
+	channel string // of its own
+	all     string // of all inboxes
+	conn    Conn
+	life    context.Context
+	start   sync.Once
+	wg      sync.WaitGroup // of run
+	doubt   chan struct{}  // holds one signal: the subscription may be dead
+	losses  driver.Losses
+
+	box mailbox.Box[heard]
+
+	mu    sync.Mutex                  // guards the rest; it is taken before that of the box
+	owed  map[driver.LeaseID]struct{} // a message about a grant is to come
+	made  int                         // how many subscriptions there have been
+	hears bool                        // the last of them is there
+}
+
+// A heard is what the inbox knows of a lease ID that somebody watches.
+type heard struct {
+	waiting int  // the subscription in which it was known to wait
+	granted bool // a message about a grant has come
+}
+
+func newInbox(conn Conn, space keys.Space, life context.Context) *inbox {
+	id := string(driver.NewLeaseID())
+	return &inbox{
+		id: id, channel: space.Inboxes() + id, all: space.Inboxes() + keys.AllInboxes, conn: conn, life: life,
+		doubt: make(chan struct{}, 1), owed: map[driver.LeaseID]struct{}{},
+	}
+}
+
+// listen makes sure that the engine subscribes. It does not block.
+func (i *inbox) listen() { i.start.Do(func() { i.wg.Go(i.run) }) }
+
+// wait returns when run has ended, and keeps listen from starting it later.
+func (i *inbox) wait() {
+	i.start.Do(func() {})
+	i.wg.Wait()
+}
+
+// run makes connections until life is over. It is started by listen and waited
+// for by Close.
+func (i *inbox) run() { reconnect(i.life, i.session) }
+
+// reconnect runs sessions until life is over, with a pause after each. A session
+// reports whether the server refused it.
+func reconnect(life context.Context, session func() (refused bool)) {
+	pause := minPause
+	for life.Err() == nil {
+		began := time.Now()
+		refused := session()
+		if time.Since(began) > maxPause {
+			pause = minPause
+		}
+		if refused {
+			pause = refusedPause
+		}
+		select {
+		case <-time.After(pause):
+		case <-life.Done():
+		}
+		pause = min(2*pause, maxPause)
+	}
+}
+
+// session listens on one connection until it breaks, and reports whether the
+// server refused the subscription.
+func (i *inbox) session() (refused bool) {
+	// Closed and not given back: nobody else must get a connection that may
+	// still have a subscription.
+	session := i.conn.Dedicate()
+	defer session.Close()
+	broken, err := session.Subscribe(i.life, i.message, i.channel, i.all)
+	if err != nil {
+		return ServerSays(err) != ""
+	}
+	i.subscribed()
+	defer i.deaf()
+	select {
+	case <-broken: //nolint:errcheck // why it broke does not matter
+	case <-i.doubt:
+	case <-i.life.Done():
+	}
+	return false
+}
+
+// subscribed starts a new subscription's books, and tells everybody who watches
+// to look: messages may have been sent before it.
+func (i *inbox) subscribed() {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.made, i.hears = i.made+1, true
+	clear(i.owed)
+	select {
+	case <-i.doubt: // of the subscription before
+	default:
+	}
+	i.box.TellAll()
+}
+
+func (i *inbox) deaf() {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.hears = false
+}
+
+// subscription returns the number of the subscription that there is now, or 0.
+func (i *inbox) subscription() int {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if !i.hears {
+		return 0
+	}
+	return i.made
+}
+
+// waits is told that a place was still waiting when a request reached the store
+// that was sent while there was the given subscription. So a grant to it comes
+// after the subscription, which must tell of it.
+func (i *inbox) waits(id driver.LeaseID, subscription int) {
+	i.box.Note(id, func(h *heard) { h.waiting = subscription })
+}
+
+// expect is told that a place was found to have been handed the lock. Whoever
+// does not watch any more has heard of that.
+func (i *inbox) expect(id driver.LeaseID) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	owed := false
+	i.box.Note(id, func(h *heard) { owed = i.hears && h.waiting == i.made && !h.granted })
+	if !owed {
+		return
+	}
+	i.owed[id] = struct{}{}
+	subscription := i.made
+	time.AfterFunc(messageLate, func() { i.miss(id, subscription) })
+}
+
+// miss gives the subscription up, if it still owes the message.
+func (i *inbox) miss(id driver.LeaseID, subscription int) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if _, owed := i.owed[id]; !owed || i.made != subscription {
+		return
+	}
+	delete(i.owed, id)
+	select {
+	case i.doubt <- struct{}{}:
+	default:
+	}
+}
+
+// message runs in the connection's reading goroutine and must not block. A
+// message that makes no sense is dropped.
+func (i *inbox) message(channel, message string) {
+	if channel == i.all {
+		i.lost(message)
+		return
+	}
+	id, text, _ := strings.Cut(message, " ")
+	if ms, ok := strings.CutPrefix(text, "0 "); ok {
+		i.later(driver.LeaseID(id), ms)
+		return
+	}
+	token, err := strconv.ParseUint(text, 10, 64)
+	if err != nil || token > driver.MaxToken {
+		return
+	}
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if token != 0 {
+		delete(i.owed, driver.LeaseID(id))
+		i.box.Note(driver.LeaseID(id), func(h *heard) { h.granted = true })
+	}
+	i.box.Tell(driver.LeaseID(id), driver.Notice{Token: token})
+}
+
+// later tells a waiter to look when the lock, which is left free for other
+// clients, is ours again.
+func (i *inbox) later(id driver.LeaseID, ms string) {
+	n, err := strconv.ParseUint(ms, 10, 16)
+	if err != nil {
+		return
+	}
+	time.AfterFunc(time.Duration(n)*time.Millisecond, func() { i.box.Tell(id, driver.Notice{}) })
+}

@@ -1,0 +1,172 @@
+package rediscore
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/rediscore/internal/form"
+)
+
+// parse reads what inspect.lua says of one name.
+func (f *inspection) parse(name string, reply any) {
+	f.Lock.Name = name
+	if text, ok := reply.(string); ok {
+		f.Err = ReplyError(text)
+		return
+	}
+	malformed := form.Malformed("inspect", reply)
+	items, _ := reply.([]any)
+	if len(items) != 9 {
+		f.Err = malformed
+		return
+	}
+	var ok [9]bool
+	var last string
+	var length, rest int64
+	f.now, ok[0] = items[0].(int64)
+	f.left, ok[1] = items[1].(int64)
+	f.value, ok[2] = items[2].(string)
+	last, ok[3] = items[3].(string)
+	f.leases, ok[4] = parseEntries(items[4])
+	f.places, ok[5] = parseEntries(items[5])
+	length, ok[6] = items[6].(int64)
+	rest, ok[7] = items[7].(int64)
+	f.next, ok[8] = items[8].(string)
+	if slices.Contains(ok[:], false) {
+		f.Err = malformed
+		return
+	}
+	f.Lock.QueueLength, f.rest = int(length), rest == 1
+	if last != "" {
+		token, err := form.ReadToken(last)
+		if err != nil {
+			f.Err = form.NoLastToken()
+		}
+		f.Lock.LastToken = token
+	}
+}
+
+// describe turns what the store said into a Lock.
+func (f *inspection) describe() {
+	if f.Err != nil {
+		f.Lock = driver.Lock{}
+		return
+	}
+	if f.left != unheld {
+		describeHolders(&f.Lock, f.value, f.left, f.leases, f.now)
+	}
+	for _, e := range f.places {
+		if w, ok := waiting(e, f.now); ok {
+			f.Lock.Queue = append(f.Lock.Queue, w)
+		}
+	}
+}
+
+// describeHolders sets what the lock's key, with its expiry, and its leases
+// say.
+func describeHolders(lock *driver.Lock, text string, left int64, leases []entry, now int64) {
+	limit, ok := parseGroup(text)
+	if !ok || len(leases) == 0 {
+		lock.Holders = []driver.Holding{holding(text, left)}
+		return
+	}
+	if lock.Mode = driver.Shared; limit > 0 {
+		lock.Mode, lock.Limit = driver.Semaphore, limit
+	}
+	for _, e := range leases {
+		if h, ok := member(e, now); ok {
+			lock.Holders = append(lock.Holders, h)
+		}
+	}
+	slices.SortFunc(lock.Holders, func(a, b driver.Holding) int { return cmp.Compare(a.Token, b.Token) })
+}
+
+// holding describes the lease that a lock's value and its expiry say.
+func holding(text string, left int64) driver.Holding {
+	v, ok := parseValue(text)
+	if !ok {
+		return driver.Holding{ExpiresIn: form.ExpiresIn(left)}
+	}
+	if ttl := v.ttl.Milliseconds(); left < 0 || left > ttl {
+		left = ttl // as the next acquire will clamp it
+	}
+	return driver.Holding{LeaseID: v.id, Token: v.token, Holder: v.holder, ExpiresIn: form.ExpiresIn(left), Released: v.released}
+}
+
+// An entry is a member of a sorted set with its record: a lease or a place.
+type entry struct {
+	name   string
+	ends   int64 // ms of the server's clock
+	record string
+}
+
+// left returns how long an entry lasts, at most ttl, as the next request for
+// the name will clamp it.
+func (e entry) left(now, ttl int64) time.Duration {
+	return form.ExpiresIn(max(min(e.ends-now, ttl), 0))
+}
+
+// parseEntries reads names, ends and records, one after the other.
+func parseEntries(reply any) ([]entry, bool) {
+	items, ok := reply.([]any)
+	if !ok || len(items)%3 != 0 {
+		return nil, false
+	}
+	var entries []entry
+	for group := range slices.Chunk(items, 3) {
+		name, ok1 := group[0].(string)
+		ends, ok2 := group[1].(string)
+		record, ok3 := group[2].(string)
+		ms, err := strconv.ParseInt(ends, 10, 64)
+		if !ok1 || !ok2 || !ok3 || err != nil {
+			return nil, false
+		}
+		entries = append(entries, entry{name, ms, record})
+	}
+	return entries, true
+}
+
+// member describes one of several leases; state.lua has the form.
+func member(e entry, now int64) (h driver.Holding, ok bool) {
+	id, released := strings.CutPrefix(e.name, "-")
+	id, _, _ = strings.Cut(id, " ")
+	head, holder, ok := cutFields(e.record, 3)
+	if !ok {
+		return h, false
+	}
+	return driver.Holding{
+		LeaseID: driver.LeaseID(id), Token: uint64(head[1]), Permits: int(head[2]),
+		Holder: form.ReadHolder(holder), ExpiresIn: e.left(now, head[0]), Released: released,
+	}, true
+}
+
+// waiting describes a place; queue.lua has the form.
+func waiting(e entry, now int64) (w driver.Waiting, ok bool) {
+	head, rest, ok := cutFields(e.record, 7)
+	_, holder, ok2 := strings.Cut(rest, " ") // without the inbox
+	if !ok || !ok2 {
+		return w, false
+	}
+	return driver.Waiting{
+		LeaseID: driver.LeaseID(e.name), Mode: driver.Mode(head[1]), Permits: int(head[3]), Holder: form.ReadHolder(holder),
+		Since: time.Duration(min(max(now-head[6], 0), form.MaxTTL.Milliseconds())) * time.Millisecond, ExpiresIn: e.left(now, head[0]),
+	}, true
+}
+
+// cutFields reads n numbers, each with a space behind it, and returns what
+// follows.
+func cutFields(s string, n int) (fields []int64, rest string, ok bool) {
+	for range n {
+		field, after, found := strings.Cut(s, " ")
+		v, err := strconv.ParseInt(field, 10, 64)
+		if !found || err != nil || v < 0 {
+			return nil, "", false
+		}
+		fields, s = append(fields, v), after
+	}
+	return fields, s, true
+}

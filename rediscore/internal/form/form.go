@@ -1,0 +1,86 @@
+// Package form writes values as the store keeps them, reads them back, and says
+// what is wrong with what cannot be read.
+package form
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/driver"
+)
+
+// MaxTTL bounds what is taken for a TTL: the greatest that fits into a
+// time.Duration, in whole milliseconds.
+const MaxTTL = (1<<63 - 1) / time.Millisecond * time.Millisecond
+
+// MS writes a duration as decimal milliseconds.
+func MS(d time.Duration) string { return strconv.FormatInt(d.Milliseconds(), 10) }
+
+// US writes a duration as decimal microseconds.
+func US(d time.Duration) string { return strconv.FormatInt(d.Microseconds(), 10) }
+
+// Flag writes 1 for yes.
+func Flag(yes bool) string {
+	if yes {
+		return "1"
+	}
+	return "0"
+}
+
+// Token writes a token in decimal.
+func Token(token uint64) string { return strconv.FormatUint(token, 10) }
+
+// ReadToken reads a token in decimal.
+func ReadToken(s string) (uint64, error) {
+	token, err := strconv.ParseUint(s, 10, 64)
+	if err != nil || token > driver.MaxToken {
+		return 0, fmt.Errorf("%q is no token", s)
+	}
+	return token, nil
+}
+
+// Holder writes a holder.
+func Holder(h driver.Holder) string {
+	text, _ := json.Marshal(h) // strings and numbers: cannot fail
+	return string(text)
+}
+
+// ReadHolder reads a holder. It is only for people, so one that cannot be read
+// is no failure: the zero Holder says that nothing is known.
+func ReadHolder(s string) driver.Holder {
+	var h driver.Holder
+	if json.Unmarshal([]byte(s), &h) != nil {
+		return driver.Holder{}
+	}
+	return h
+}
+
+// ExpiresIn turns the milliseconds that a key has left into a duration. A key
+// that has none left still lives for a part of a millisecond.
+func ExpiresIn(ms int64) time.Duration {
+	if ms < 0 || ms > MaxTTL.Milliseconds() {
+		return driver.Never
+	}
+	return time.Duration(max(ms, 1)) * time.Millisecond
+}
+
+// Malformed reports a reply that no script of ours gives.
+func Malformed(op string, reply any) error {
+	return fmt.Errorf("the server's reply to %s makes no sense: %.100q", op, fmt.Sprint(reply))
+}
+
+// WrongKind reports leases or places of another kind.
+func WrongKind(limit int64) error {
+	if limit == 0 {
+		return fmt.Errorf("%w: the name is in use as a lock, not as a semaphore; use another name", driver.ErrKindMismatch)
+	}
+	return fmt.Errorf("%w: the name is in use as a semaphore of %d permits; use the same limit or another name", driver.ErrKindMismatch, limit)
+}
+
+// NoLastToken reports a last token that is not a number below MaxToken.
+func NoLastToken() error {
+	return fmt.Errorf("%w: the key of its last token holds no usable token: another program wrote to it; delete it, and acquire with a MinToken that the resource has seen",
+		driver.ErrKindMismatch)
+}

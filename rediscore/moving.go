@@ -1,0 +1,59 @@
+package rediscore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/rediscore/internal/form"
+)
+
+// errMoving: a Redis Cluster moves the slot of a name from one node to another.
+// Meanwhile neither node serves a script with several keys, unless all of them
+// exist, and are there; one with a single key is served at any time. So
+// exclusive leases, which are in one key, can be renewed and ended. A grant
+// needs the last token too, which is in another (INVARIANT I2).
+var errMoving = fmt.Errorf("%w: the cluster moves this name to another node", driver.ErrUnavailable)
+
+// extendAlone renews one lease by its key alone. It returns why that could not
+// be done with the others if it is not an exclusive one.
+func (e *Engine) extendAlone(ctx context.Context, req driver.ExtendRequest, why error) error {
+	reply, err := e.store.Eval(ctx, e.scripts.ExtendAlone, []string{e.store.keys.Lock(req.Name)}, []string{string(req.LeaseID), form.MS(req.TTL)})
+	switch {
+	case err != nil:
+		return err
+	case reply == int64(-7):
+		return why
+	}
+	return parseExtend(reply)
+}
+
+// releaseAlone ends one lease by its key alone. Those who wait find that out
+// when the slot has moved. If there is no such lease, there may be a place,
+// which cannot be given up now: the answer is then why.
+func (e *Engine) releaseAlone(ctx context.Context, req driver.ReleaseRequest, why error) error {
+	if req.Cancel {
+		// INVARIANT I5: first, because a copy of the acquire may be under way.
+		remember := Command{
+			Words: []string{"SET"}, Keys: []string{e.store.keys.Tombstone(req.Name, req.LeaseID)}, Args: []string{"", "PX", form.MS(driver.TombstoneTTL)},
+		}
+		if _, err := e.store.Do(ctx, nil, remember); err != nil {
+			return err
+		}
+	}
+	reply, err := e.store.Eval(ctx, e.scripts.ReleaseAlone, []string{e.store.keys.Lock(req.Name)},
+		[]string{string(req.LeaseID), form.MS(max(req.KeepFor, 0))})
+	switch {
+	case err != nil:
+		return err
+	case reply == int64(1):
+		return nil
+	case reply == int64(0):
+		return why
+	}
+	return form.Malformed("release", reply)
+}
+
+// isMoving reports whether nothing was done because a slot is being moved.
+func isMoving(err error) bool { return errors.Is(err, errMoving) }

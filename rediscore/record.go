@@ -1,0 +1,76 @@
+package rediscore
+
+import (
+	"context"
+
+	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/rediscore/internal/form"
+)
+
+func (e *Engine) complete(ctx context.Context, req driver.CompleteRequest) error {
+	if err := e.store.Enter(ctx, req.Name); err != nil {
+		return err
+	}
+	keys := e.store.keys.State(req.Name)
+	args := append(e.common(), string(req.LeaseID), string(req.LeaseID)+string(req.Record), form.MS(req.Retention), "-inf")
+	for stored := false; ; {
+		reply, err := e.store.Eval(ctx, e.scripts.Complete, keys, args)
+		if items, ok := reply.([]any); err == nil && ok && len(items) == 2 {
+			if from, ok := items[1].(string); ok {
+				stored = stored || items[0] == int64(1)
+				args[len(args)-1] = from
+				continue
+			}
+		}
+		switch {
+		case err != nil && stored:
+			return halfDone("stored", err) // INVARIANT I6: a repeat goes on
+		case err != nil:
+			return err
+		case reply == int64(1):
+			e.store.Ended()
+			return nil
+		case reply == int64(0):
+			return driver.ErrLost
+		default:
+			return form.Malformed("complete", reply)
+		}
+	}
+}
+
+// Recall implements driver.Recorder.
+func (e *Engine) Recall(ctx context.Context, name string) (driver.Record, bool, error) {
+	if err := e.store.Enter(ctx, name); err != nil {
+		return driver.Record{}, false, err
+	}
+	reply, err := e.store.Eval(ctx, e.scripts.Recall, []string{e.store.keys.Record(name)}, nil)
+	if err != nil || reply == nil {
+		return driver.Record{}, false, err
+	}
+	items, _ := reply.([]any)
+	if len(items) != 2 {
+		return driver.Record{}, false, form.Malformed("recall", reply)
+	}
+	left, ok1 := items[0].(int64)
+	data, ok2 := items[1].(string)
+	if !ok1 || !ok2 {
+		return driver.Record{}, false, form.Malformed("recall", reply)
+	}
+	return driver.Record{Data: []byte(data), ExpiresIn: form.ExpiresIn(left)}, true, nil
+}
+
+// Forget implements driver.Recorder.
+func (e *Engine) Forget(ctx context.Context, name string) (bool, error) {
+	if err := e.store.Enter(ctx, name); err != nil {
+		return false, err
+	}
+	reply, err := e.store.Do(ctx, nil, Command{Words: []string{"DEL"}, Keys: []string{e.store.keys.Record(name)}})
+	if err != nil {
+		return false, err
+	}
+	n, ok := reply.(int64)
+	if !ok {
+		return false, form.Malformed("forget", reply)
+	}
+	return n > 0, nil
+}

@@ -1,0 +1,204 @@
+// Package redisfence guards keys in Redis and Valkey: it refuses what a holder
+// with a stale token asks for.
+package redisfence
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/fence"
+	"github.com/holdfast-locks/holdfast/rediscore"
+	"github.com/holdfast-locks/holdfast/rediscore/internal/form"
+	"github.com/holdfast-locks/holdfast/rediscore/internal/keys"
+)
+
+// A Guard changes keys in Redis or Valkey on behalf of lease holders, and
+// refuses those whose token is stale. The check and the change are one script
+// call: nothing comes between them.
+//
+// The resource is a key of any type. Beside it the guard keeps its mark: the
+// greatest token that it has seen, with the lease ID. A claim is accepted if
+// its token is greater than the mark, or equal with the same lease ID, and
+// then becomes the mark. A stale claim gets a *[fence.StaleError] and changes
+// nothing.
+//
+// Whoever reads a resource before it writes must call Advance before it
+// reads, or do both in one Script: a check on write alone loses updates. Read
+// from the master; a replica may be behind.
+//
+// The mark lives as long as the resource, and for driver.TokenMemory after
+// it was deleted or expired. That holds as long as the resource is created
+// and deleted, and its TTL is changed, through a Guard. The resource must not
+// have the name of its lock where both are in one database under one prefix:
+// they would be the same key. Such a call is refused with ErrInvalid.
+//
+// Where a method returns an error that wraps driver.ErrUnavailable,
+// ErrInvalid, ErrPermission, ErrKindMismatch or ErrClosed, the resource is
+// unchanged; the mark may have been raised. Every other error but a
+// StaleError leaves the outcome unknown. The same call may then be repeated
+// by the same holder; if the repeat is refused as stale, the first may still
+// have been carried out.
+//
+// A Guard is safe for concurrent use. It needs no Close.
+type Guard struct {
+	store    *rediscore.Store // sends the requests
+	keys     keys.Space
+	invalid  error // of the options; what every call answers
+	observer fence.Observer
+
+	advance, set, delete *Script
+}
+
+// Options configure a Guard. Nil is default; a zero field is default.
+type Options struct {
+	// Prefix comes before every key, as in rediscore.Options. Default: none,
+	// whatever prefix the locks have.
+	Prefix string
+
+	// Observer is told of each claim that was accepted or refused. Default:
+	// nobody.
+	Observer fence.Observer
+}
+
+// New returns a guard for resources in the store of an engine, on the engine's
+// connection. It does not block; a bad option makes every call fail with
+// ErrInvalid, and after the engine's Close all fail with ErrClosed.
+func New(e *rediscore.Engine, opts *Options) *Guard {
+	var o Options
+	if opts != nil {
+		o = *opts
+	}
+	space, err := keys.New(o.Prefix)
+	return &Guard{
+		store: e.Store(), keys: space, invalid: err, observer: o.Observer,
+		advance: NewScript(""), set: NewScript(guardSetLua), delete: NewScript(guardDeleteLua),
+	}
+}
+
+var (
+	//go:embed guard.lua
+	guardLua string
+	//go:embed guard_set.lua
+	guardSetLua string
+	//go:embed guard_delete.lua
+	guardDeleteLua string
+)
+
+// Advance makes the resource store the claim's token. When it has returned
+// nil, no earlier holder can change the resource any more, so that what is
+// read from then on stays true until a later holder advances. The resource
+// need not exist. Advance may be repeated.
+func (g *Guard) Advance(ctx context.Context, resource string, c fence.Claim) error {
+	_, err := g.run(ctx, g.advance, resource, c, nil, nil)
+	return single(resource, err)
+}
+
+// Set gives the resource a string value, as SET does: with a positive ttl it
+// expires, rounded up to a millisecond; with 0 it does not, even if it did
+// before. It advances as well.
+func (g *Guard) Set(ctx context.Context, resource string, c fence.Claim, value string, ttl time.Duration) error {
+	if ttl < 0 {
+		return guardError(resource, fmt.Errorf("%w TTL: %s is negative; want 0 for none", driver.ErrInvalid, ttl))
+	}
+	if rest := ttl % time.Millisecond; rest > 0 {
+		ttl += time.Millisecond - rest
+	}
+	_, err := g.run(ctx, g.set, resource, c, nil, []string{value, form.MS(ttl)})
+	return single(resource, err)
+}
+
+// Delete removes the resource, of whatever type it is; it is no error if
+// there is none. The mark outlives it by driver.TokenMemory. It advances as
+// well.
+func (g *Guard) Delete(ctx context.Context, resource string, c fence.Claim) error {
+	_, err := g.run(ctx, g.delete, resource, c, nil, nil)
+	return single(resource, err)
+}
+
+// single returns the error of a body that is one command: unlike a Script's,
+// its failure means that it did nothing.
+func single(resource string, err error) error {
+	var failed *ScriptError
+	if errors.As(err, &failed) {
+		return guardError(resource, rediscore.ReplyError(failed.Text))
+	}
+	return err
+}
+
+// run runs the script if the claim is not stale, and tells the observer.
+func (g *Guard) run(ctx context.Context, s *Script, resource string, c fence.Claim, keys, args []string) (any, error) {
+	if err := g.enter(ctx, resource, c, keys); err != nil {
+		return nil, guardError(resource, err)
+	}
+	allKeys := []string{g.keys.Lock(resource), g.keys.Mark(resource)}
+	for _, key := range keys {
+		allKeys = append(allKeys, g.keys.Lock(key))
+	}
+	allArgs := append([]string{
+		strconv.FormatUint(c.Token(), 10), string(c.ID()), form.MS(driver.TokenMemory),
+	}, args...)
+	reply, err := g.store.Eval(ctx, s.lua, allKeys, allArgs)
+	if err != nil {
+		return nil, guardError(resource, err)
+	}
+	answer, err := parseGuard(reply)
+	if err != nil {
+		return nil, guardError(resource, err)
+	}
+	event := fence.Event{Kind: fence.Accepted, Resource: resource, Token: c.Token(), Current: c.Token()}
+	if answer.stale {
+		event.Kind, event.Current = fence.Refused, answer.current
+	}
+	if g.observer != nil {
+		g.observer(event)
+	}
+	switch {
+	case answer.stale:
+		return nil, &fence.StaleError{Resource: resource, Token: c.Token(), Current: answer.current}
+	case answer.failed != nil:
+		return nil, guardError(resource, answer.failed)
+	}
+	return answer.value, nil
+}
+
+// enter returns an error if the guard may not ask the store.
+func (g *Guard) enter(ctx context.Context, resource string, c fence.Claim, others []string) error {
+	if err := g.store.Enter(ctx, resource); err != nil {
+		return err
+	}
+	if g.invalid != nil {
+		return g.invalid
+	}
+	for _, key := range append([]string{resource}, others...) {
+		if err := driver.CheckName(key); err != nil {
+			return fmt.Errorf("key %.40q: %w", key, err)
+		}
+		if err := g.keys.Check(key); err != nil {
+			return fmt.Errorf("key %.40q: %w", key, err)
+		}
+		if g.store.Conn().Mode() == rediscore.InCluster && keys.Slot(g.keys.Lock(key)) != keys.Slot(g.keys.Lock(resource)) {
+			return fmt.Errorf("%w key %.40q: it is not in the resource's slot; give both the same hash tag", driver.ErrInvalid, key)
+		}
+	}
+	if c == nil {
+		return fmt.Errorf("%w claim: it is nil", driver.ErrInvalid)
+	}
+	// INVARIANT I2: only such tokens are exact in the script.
+	if token := c.Token(); token == 0 || token > driver.MaxToken {
+		return fmt.Errorf("%w token %d: want 1 to %d", driver.ErrInvalid, token, driver.MaxToken)
+	}
+	if id := c.ID(); id != "" && !id.Valid() {
+		return fmt.Errorf("%w lease ID: want 32 lower-case hexadecimal digits or nothing", driver.ErrInvalid)
+	}
+	return nil
+}
+
+// guardError names the resource.
+func guardError(resource string, err error) error {
+	return fmt.Errorf("redisfence: resource %.40q: %w", resource, err)
+}

@@ -1,0 +1,73 @@
+package rediscore
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/driver"
+)
+
+// waitLongest bounds how long replicas are waited for if ctx has no end.
+const waitLongest = 5 * time.Second
+
+// waitStep is how long the server waits for replicas before it answers: less
+// than a connection may owe an answer for.
+const waitStep = 250 * time.Millisecond
+
+// acquireReplicated runs the acquire script and then waits for replicas. WAIT
+// tells of the writes of its own connection and blocks it, so the two go over
+// one that nobody else uses meanwhile.
+func (e *Engine) acquireReplicated(ctx context.Context, req driver.AcquireRequest, keys, args []string) (reply any, acked int, err error) {
+	session := e.store.conn.Dedicate()
+	defer func() {
+		if err == nil {
+			session.GiveBack()
+		} else {
+			session.Close() // something may be under way on it
+		}
+	}()
+	for reply = more; isMore(reply) && err == nil; {
+		reply, err = e.store.ask(ctx, func() (any, error) { return eval(ctx, session, e.scripts.Acquire, keys, args) })
+	}
+	if err != nil || !isGranted(reply) {
+		return reply, 0, err
+	}
+	acked, err = e.wait(ctx, session, req.Replicas, waitFor(ctx, req.TTL))
+	if err != nil {
+		// Not wrapped: the lease is granted, and err may say that nothing was done.
+		return nil, 0, fmt.Errorf("granted, but how many replicas know of it cannot be told: %s", err) //nolint:errorlint // see above
+	}
+	return reply, acked, nil
+}
+
+// wait returns how many replicas know of what was written on session, as soon as
+// there are enough or when the time is over. It asks in small steps: a
+// connection that owes an answer for longer is taken for dead.
+func (e *Engine) wait(ctx context.Context, session Session, enough int, limit time.Duration) (int, error) {
+	for end := time.Now().Add(limit); ; {
+		step := min(waitStep, max(time.Until(end), time.Millisecond))
+		acked, err := e.store.ask(ctx, func() (any, error) { return session.Wait(ctx, enough, step) })
+		if err != nil {
+			return 0, err
+		}
+		if n := acked.(int); n >= enough || !time.Now().Before(end) {
+			return n, nil
+		}
+	}
+}
+
+// waitFor returns how long to wait for replicas: less than ctx lasts, so that
+// their number can be told, and than half of the lease, which has begun.
+func waitFor(ctx context.Context, ttl time.Duration) time.Duration {
+	wait := min(waitLongest, ttl/2)
+	if end, ok := ctx.Deadline(); ok {
+		wait = min(wait, time.Until(end)*4/5)
+	}
+	return max(wait, time.Millisecond)
+}
+
+func isGranted(reply any) bool {
+	items, _ := reply.([]any)
+	return len(items) == 2 && items[0] == int64(1)
+}

@@ -1,0 +1,151 @@
+package rediscore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/rediscore/internal/keys"
+	"github.com/holdfast-locks/holdfast/rediscore/internal/lua"
+)
+
+// A Store is what an Engine and the rooms beside it ask: a connection, and the
+// keys of one prefix. Its methods are for those rooms.
+type Store struct {
+	conn    Conn
+	cluster bool
+	keys    keys.Space
+	invalid error // of the options; what every request answers
+	inbox   *inbox
+
+	// life ends with Close. It is in a field because it is not a caller's
+	// context: it bounds what runs on the engine's own behalf.
+	life context.Context
+}
+
+// Conn returns the connection.
+func (s *Store) Conn() Conn { return s.conn }
+
+// Keys returns the names of the keys.
+func (s *Store) Keys() keys.Space { return s.keys }
+
+// Enter returns an error if the store may not be asked about name.
+func (s *Store) Enter(ctx context.Context, name string) error {
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case s.life.Err() != nil:
+		return driver.ErrClosed
+	case s.invalid != nil:
+		return s.invalid
+	}
+	return s.keys.Check(name)
+}
+
+// Route tells names apart that one request cannot be about: it is the slot in a
+// Redis Cluster, and else 0.
+func (s *Store) Route(name string) uint32 {
+	if !s.cluster {
+		return 0
+	}
+	return uint32(keys.Slot(s.keys.Lock(name)))
+}
+
+// Batch calls run with the indexes of those of n requests that one script call
+// may treat together, for all groups at the same time, and fail for those that
+// may not be sent.
+func (s *Store) Batch(ctx context.Context, n int, name func(int) string, fail func(int, error), run func(group []int)) {
+	groups := map[uint32][]int{}
+	for i := range n {
+		if err := s.Enter(ctx, name(i)); err != nil {
+			fail(i, err)
+			continue
+		}
+		group := s.Route(name(i))
+		groups[group] = append(groups[group], i)
+	}
+	var wg sync.WaitGroup // one goroutine per group; each answers its own requests
+	for _, group := range groups {
+		wg.Go(func() { run(group) })
+	}
+	wg.Wait()
+}
+
+// Granted is told that so many leases were granted, and Ended that one was given
+// back: while there are some the store listens for breaks.
+func (s *Store) Granted(n int) { s.inbox.losses.Granted(n, s.inbox.listen) }
+func (s *Store) Ended()        { s.inbox.losses.Ended() }
+
+// Eval runs a script and returns its reply.
+func (s *Store) Eval(ctx context.Context, script *lua.Script, keys, args []string) (any, error) {
+	request := func() (any, error) { return eval(ctx, s.conn, script, keys, args) }
+	reply, err := s.ask(ctx, request)
+	if errors.Is(err, ErrGivenUp) && script.Repeats && ctx.Err() == nil {
+		if again, failed := s.ask(ctx, request); failed == nil {
+			return again, nil // the first one's outcome stays unknown otherwise
+		}
+	}
+	return reply, err
+}
+
+// Do sends a command, to any server that serves its keys or, unless on is nil,
+// over that.
+func (s *Store) Do(ctx context.Context, on Sender, c Command) (any, error) {
+	if on == nil {
+		on = s.conn
+	}
+	return s.ask(ctx, func() (any, error) { return on.Do(ctx, c) })
+}
+
+// eval sends a script by its hash, and in full if the server answers that it
+// does not know it, which it does before it runs anything.
+func eval(ctx context.Context, on Sender, script *lua.Script, keys, args []string) (any, error) {
+	reply, err := on.EvalSHA(ctx, script.SHA, keys, args)
+	if err != nil && strings.HasPrefix(ServerSays(err), "NOSCRIPT") {
+		words := []string{"EVAL", script.Text, strconv.Itoa(len(keys))}
+		return on.Do(ctx, Command{Words: words, Keys: keys, Args: args})
+	}
+	return reply, err
+}
+
+// errClosing: Close came before the answer.
+var errClosing = errors.New("the engine was closed before the server answered")
+
+// An answer is what a request came to.
+type answer struct {
+	reply any
+	err   error
+}
+
+// ask returns what request does, or an error as soon as ctx or the engine ends;
+// the outcome is then unknown.
+//
+// The goroutine ends with the client's answer. It is needed because a client
+// may not look at ctx while it waits for a connection that another call is
+// making, nor while its queue is full behind a silent server.
+func (s *Store) ask(ctx context.Context, request func() (any, error)) (any, error) {
+	answers := make(chan answer, 1)
+	go func() {
+		reply, err := request()
+		answers <- answer{reply, err}
+	}()
+	var cause error
+	select {
+	case a := <-answers:
+		return a.reply, a.err
+	case <-ctx.Done():
+		cause = fmt.Errorf("no answer from the server: %w", ctx.Err())
+	case <-s.life.Done():
+		cause = errClosing
+	}
+	select {
+	case a := <-answers: // both at once: an answer is better
+		return a.reply, a.err
+	default:
+		return nil, cause
+	}
+}

@@ -1,0 +1,51 @@
+package rediscore
+
+import (
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/rediscore/internal/form"
+)
+
+// A value is what the key of a lock holds; value.lua has the form.
+type value struct {
+	id       driver.LeaseID
+	token    uint64
+	ttl      time.Duration // last given to the lease
+	holder   driver.Holder
+	released bool // kept closed
+}
+
+// parseValue reports whether holdfast wrote s, and what it says.
+func parseValue(s string) (v value, ok bool) {
+	s, v.released = strings.CutPrefix(s, "-")
+	id, s, _ := strings.Cut(s, " ")
+	token, s, _ := strings.Cut(s, " ")
+	ttl, holder, ok := strings.Cut(s, " ")
+	v.id = driver.LeaseID(id)
+	if !ok || !v.id.Valid() {
+		return value{}, false
+	}
+	var err error
+	if v.token, err = form.ReadToken(token); err != nil {
+		return value{}, false
+	}
+	ms, err := strconv.ParseUint(ttl, 10, 63)
+	if err != nil || ms > uint64(form.MaxTTL.Milliseconds()) {
+		return value{}, false
+	}
+	v.ttl = time.Duration(ms) * time.Millisecond
+	v.holder = form.ReadHolder(holder)
+	return v, true
+}
+
+// parseGroup reports whether s says that several may hold the lock, and the
+// limit of their permits, 0 for shared leases.
+func parseGroup(s string) (limit int, ok bool) {
+	s, star := strings.CutPrefix(s, "*")
+	id, rest, _ := strings.Cut(s, " ")
+	limit, err := strconv.Atoi(rest)
+	return limit, star && driver.LeaseID(id).Valid() && err == nil && limit >= 0
+}

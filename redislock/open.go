@@ -1,0 +1,126 @@
+package redislock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/rediscore"
+)
+
+// silence is how long a connection may owe an answer before it is given up for
+// a new one in any case. It is only noticed by a ping, a second later.
+const silence = 5 * time.Second
+
+// Open connects to a store and returns when it has answered and let us in:
+//
+//	redis://[user:password@]host[:port][/db][?options]                one server
+//	redis+sentinel://[user:password@]host[:port],…/master[/db][?options]   the master that sentinels name
+//	redis+cluster://[user:password@]host[:port],…[?options]           a Redis Cluster
+//	rediss://…, rediss+sentinel://…, rediss+cluster://…               the same over TLS
+//
+// The hosts of sentinels and of a cluster are those to begin with; the others
+// are found through them. The options, each at most once:
+//
+//	prefix=TEXT         comes before the name in every key; see Options
+//	foreign=0          nobody but holdfast takes these locks; see Options.NoForeignClients
+//	client_name=TEXT    what the server shows of our connections; default holdfast
+//	tell_deletions=1    the server tells when a lock that we hold is deleted; see Options
+//	sentinel_user=NAME, sentinel_password=TEXT   where sentinels ask for others than the servers
+//	tls_ca=FILE         PEM: who may have signed the servers' certificates, instead of the system's list
+//	tls_cert=FILE, tls_key=FILE   PEM: our own certificate
+//	tls_server_name=NAME   the name that the servers' certificates are for, if it is not their host
+//
+// A URL of another form is ErrInvalid, a server that cannot be reached is
+// ErrUnavailable, and one that refuses the user is ErrPermission. No error
+// contains the password. Open returns soon after ctx ends. A server that does
+// not serve for now, because it loads its data or is a read-only replica, is
+// found out by the first request only, and is ErrUnavailable then.
+func Open(ctx context.Context, rawURL string) (*Engine, error) {
+	opts, set, err := parseURL(rawURL)
+	if err != nil {
+		return nil, err
+	}
+	conn, err := dialStore(ctx, opts, haste(opts))
+	if err != nil {
+		return nil, openError(ctx, err)
+	}
+	return &Engine{rediscore.New(conn, &set)}, nil
+}
+
+// dialOne connects to one of the servers of a URL, or to one of its sentinels.
+func dialOne(ctx context.Context, opts rueidis.ClientOption, addr string, sentinel bool) (*conn, error) {
+	opts.InitAddress, opts.ForceSingleClient = []string{addr}, true
+	if sentinel {
+		opts.Username, opts.Password, opts.SelectDB = opts.Sentinel.Username, opts.Sentinel.Password, 0
+	}
+	opts.Sentinel = rueidis.SentinelOption{}
+	return dialStore(ctx, opts, 0)
+}
+
+// dialStore connects to the servers that opts name.
+func dialStore(ctx context.Context, opts rueidis.ClientOption, haste time.Duration) (*conn, error) {
+	board := newSwitchboard(haste)
+	opts.DialCtxFn = board.dial
+	client, err := newClient(ctx, opts)
+	if err != nil {
+		board.close()
+		return nil, err
+	}
+	return newConn(client, board), nil
+}
+
+// haste is what a switchboard wants to know of the client's options.
+func haste(opts rueidis.ClientOption) time.Duration {
+	if opts.Sentinel.MasterSet == "" {
+		return 0
+	}
+	return sentinelSilence
+}
+
+// openError makes every failure of Open a definite one: nothing was asked of
+// the store but whether it is there.
+func openError(ctx context.Context, err error) error {
+	for _, definite := range []error{driver.ErrUnavailable, driver.ErrPermission, driver.ErrInvalid, ctx.Err()} {
+		if definite != nil && errors.Is(err, definite) {
+			return err
+		}
+	}
+	return fmt.Errorf("%w: %w", driver.ErrUnavailable, err)
+}
+
+// newClient connects, or gives up when ctx ends: the client itself does not
+// look at a context there. A goroutine that is left behind ends with the
+// client's own time limit and closes what it made.
+func newClient(ctx context.Context, opts rueidis.ClientOption) (rueidis.Client, error) {
+	type result struct {
+		client rueidis.Client
+		err    error
+	}
+	made := make(chan result, 1)
+	go func() {
+		client, err := rueidis.NewClient(opts)
+		if err != nil && client != nil {
+			client.Close()
+		}
+		made <- result{client, err}
+	}()
+	select {
+	case r := <-made:
+		if r.err != nil {
+			return nil, clientError(r.err)
+		}
+		return r.client, nil
+	case <-ctx.Done():
+		go func() {
+			if r := <-made; r.err == nil {
+				r.client.Close()
+			}
+		}()
+		return nil, ctx.Err()
+	}
+}
