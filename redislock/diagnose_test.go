@@ -387,6 +387,7 @@ func (w *wrong) Do(ctx context.Context, c rediscore.Command) (any, error) {
 // that ends with file.
 func spoilt(t *testing.T, url, file, text string) *Engine {
 	t.Helper()
-	e := open(t, url)
-	return &Engine{rediscore.New(&wrong{e.Store().Conn(), file, text}, nil)}
+	e := &Engine{rediscore.New(&wrong{open(t, url).Store().Conn(), file, text}, nil)}
+	t.Cleanup(func() { _ = e.Close() })
+	return e
 }

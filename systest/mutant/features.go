@@ -27,7 +27,7 @@ func featureMutants() []Mutant {
 			FoundBy: []Finder{refused},
 		},
 		{
-			Name: "redis-news-stays-with-first", Invariant: "I7", File: "redislock/queue.lua",
+			Name: "redis-news-stays-with-first", Invariant: "I7", File: "rediscore/internal/lua/queue.lua",
 			Breaks:  "News of a place goes to the process that asked for it first, though another has asked since.",
 			Old:     "p.ttl, p.inbox = ttl, inbox",
 			New:     "p.ttl = ttl",

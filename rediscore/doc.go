@@ -1,0 +1,153 @@
+// Package rediscore is the engine for Redis and Valkey on any client: locks that
+// processes on any number of machines share, exclusive or not, with a queue for
+// those who wait. It needs the standard library only. A client is behind [Conn];
+// package redislock puts rueidis there, and is what most programs want.
+//
+//	engine := rediscore.New(conn, nil)
+//
+// The server must be Redis 6.2 or later, or Valkey. It should not evict keys
+// (maxmemory-policy noeviction): an evicted lock is a lost lock.
+//
+// # Rooms
+//
+//	conn.go                what an engine wants of a client
+//	errors.go              what a server's errors mean
+//	store.go               requests: who may send them, scripts, time limits
+//	engine.go              New, Options, Close
+//	operations.go          Acquire, Extend, Release
+//	queue.go               Refresh, Downgrade, AcquireAll
+//	more.go, again.go      calls that go on, calls that are repeated
+//	moving.go, replicas.go slots that move, replicas that acknowledge
+//	record.go, vault.go    do-once records, one-time tokens
+//	break.go               Break, and what is told of it
+//	inbox.go               messages: grants, breaks
+//	deletions.go           TellDeletions
+//	list.go, inspect.go    List, Inspect; inspect_reply.go reads what they are told
+//	reply.go, value.go     what scripts reply, what a lock's key holds
+//	internal/lua           the scripts, and the order of their pieces
+//	internal/keys          names of keys, and their slots
+//	internal/form          how values are written
+//	doctor                 whether a store is fit for locks
+//	member                 one server as a member of a quorum
+//	redisfence             the guard for keys in Redis
+//
+// What doctor, member and redisfence share with the engine is its [Store].
+//
+// # Keys
+//
+// With the prefix P and the lock's name N:
+//
+//	key                               holds                              expires
+//	PN                                the lease, see below               with the lease
+//	Pholdfast:{T}:fence:N             the last token of N, in decimal    24 h after the token, read as microseconds
+//	Pholdfast:{T}:cancelled:<ID>      nothing: the lease ID is called    after a minute
+//	                                  off
+//	Pholdfast:{T}:holders:N           shared leases, or permits: their   soon after
+//	                                  ends, in a sorted set              the last of them
+//	Pholdfast:{T}:queue:N             who waits, in order, in a sorted   soon after
+//	                                  set                                the last place
+//	Pholdfast:{T}:waiters:N           the ends of the places, in a       soon after
+//	                                  sorted set                         the last place
+//	Pholdfast:{T}:detail:N            a hash: what else is known of      soon after
+//	                                  these leases and places            all of them
+//	Pholdfast:{T}:record:N            the lease ID that completed N,     after the
+//	                                  and the record                     retention
+//	Pholdfast:{T}:broken:N            which leases were broken, by       24 h after
+//	                                  whom, why and when                 the last
+//	Pholdfast:{D}:onetime:D           what has become of the one-time    after TTL and
+//	                                  token with the digest D, and by    Memory
+//	                                  which request
+//	Pholdfast:{D}:payload:D           its payload, as it is              with the TTL, or
+//	                                                                     after RedeemGrace
+//	Pholdfast:{T}:mark:R              token and lease ID that a Guard    24 h after the resource; see below
+//	                                  has seen for the resource R, of
+//	                                  which the key is PR
+//
+// T puts all keys of a name into the slot of the lock itself: it is the hash
+// tag of PN if that has one, else PN, or zeros and ones of that slot if PN
+// contains a closing brace that ends no hash tag.
+//
+// An exclusive lease is a plain string: lease ID, token, TTL in milliseconds,
+// and the holder as JSON, with a space between, and with a '-' in front if the
+// lease is over and the name is kept closed. While there are shared leases or
+// permits the string is *<group> <limit>, and expires with the last of them.
+// So holdfast and any client that takes its locks with SET key value NX PX
+// exclude each other under the same name. Such a client shows as a holder
+// without a lease ID. It must delete only what it wrote, it takes no turns, and
+// a lock that it takes is listed by List only while somebody waits for it.
+// Those who wait notice what it did with their next Refresh.
+//
+// A lock whose key is deleted is free. The other keys can be deleted at any
+// time without two holders coming of it: without holders or detail a shared
+// name stays closed until its key expires, and without queue, waiters or detail
+// the places are lost and their owners are told.
+//
+// Names that begin with "holdfast:{" are reserved.
+//
+// The mark of a resource without a TTL has none. If the resource has one, or
+// does not exist, the mark expires 24 h (driver.TokenMemory) after the
+// resource does, or after the last accepted claim.
+//
+// # Messages
+//
+// An engine that waits listens on one channel, Pholdfast:inbox:<random ID>. Who
+// hands a lock over publishes there <lease ID> <token>, once for each lease,
+// and with token 0 that it is time to look. Nothing is published when nobody
+// waits.
+//
+// An engine that waits, or whose client has held a lease for some 50 ms, listens
+// on Pholdfast:inbox:all as well. Break publishes there <lease ID> and, as JSON,
+// name, author and reason, once for each lease that it ends. The client whose
+// lease it is ends its context. So whoever may publish there and knows a lease ID,
+// with which he could release the lease, can make its holder stop; nobody can
+// make two hold it.
+//
+// # Rights
+//
+// A user needs the keys and channels that begin with the prefix, and the
+// commands evalsha, eval, exists, get, set, del, pttl, pexpire, time and scan;
+// for queues, shared leases and semaphores also unlink, pexpireat, zadd, zrem,
+// zcard, zcount, zscore, zmscore, zrank, zrange, zrangebyscore, hget, hmget,
+// hset, hdel and hscan; for records getrange; to break leases and for one-time
+// tokens nothing more; for TellDeletions mget and client|tracking. A Member needs
+// the first of these, and info. Without
+// publish or subscribe locks work, and waiting relies on timers. A Guard needs
+// evalsha, eval, type, getrange, get, set, pttl, pexpire and persist, del for
+// Delete, and what its scripts run.
+//
+// # Failover
+//
+// A lease excludes as long as the server keeps its data and its clock does
+// not jump forward. Replication is asynchronous: when a replica takes over
+// that had not yet seen the latest leases, those locks can be granted again
+// while their holders still work. They learn of it by their next renewal. The
+// new tokens are greater all the same, unless the servers' clocks disagree by
+// more than the time between the last lost grant and the next one, because a
+// token is never below the server's clock in microseconds. So a resource that
+// checks tokens stays safe; one that does not is as safe as the replication.
+// The same holds for FLUSHALL, and for a restart without persistence.
+//
+// A clock that goes back keeps a lock closed no longer than its TTL, and a place
+// no longer than its own: who finds an end further away brings it back.
+//
+// # One-time tokens
+//
+// Redis forgets them by itself: a payload when its TTL is over, with the
+// revoke, or RedeemGrace after the redeem, and the rest after Memory. Who can
+// read the keys can read payloads, but no secrets. A failover may take back
+// what happened last, as with leases: a token that was redeemed or revoked is
+// then fresh again, and a new one is unknown. A clock that goes back makes
+// fresh tokens last longer by as much; a token that was once found expired
+// stays so.
+//
+// # Concurrency
+//
+// An Engine is safe for concurrent use. Each call sends its request once; it is
+// sent a second time when the server answers that it does not know the script,
+// which it does before it runs anything, and when its connection was given up for
+// a new one, if the answer of a repeat is that of the first. The deadline counts
+// from the first. The first place in a queue starts one goroutine and one
+// connection, for all watches of the engine, and so does the first lease that a
+// client holds for longer than short work takes; Close ends both, and the one
+// that TellDeletions has from the first renewal on.
+package rediscore
