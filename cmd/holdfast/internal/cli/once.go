@@ -15,25 +15,18 @@ import (
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/exit"
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/render"
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/runner"
-	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/store"
 	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/wire"
 )
 
 // onceFlags are the flags of once as they were given.
 type onceFlags struct {
+	jobFlags
 	await       bool
-	wait        string
 	retention   time.Duration
 	replay      bool
-	ttl         time.Duration
-	killAfter   time.Duration
 	fingerprint string
 	maxOutput   int
-	reason      string
-	labels      []string
-	quiet       bool
-	verbose     bool
 }
 
 func (a *app) onceCommand() *cobra.Command {
@@ -126,15 +119,7 @@ func (a *app) once(cmd *cobra.Command, f *onceFlags, words, command []string) er
 	if job.Path, err = runner.LookPath("once", job.Args[0]); err != nil {
 		return err
 	}
-	job.Warn = func(format string, arguments ...any) {
-		if !f.quiet {
-			a.say(format, arguments...)
-		}
-	}
-	a.quiet, a.wait = f.quiet, job.Opts.Wait
-	err = a.withClient(cmd.Context(), a.observer(f.verbose, nil), func(c *holdfast.Client, url string) error {
-		job.Opts.Wait = a.wait
-		job.Client, job.Store = c, store.Public(url)
+	return a.work(cmd.Context(), &f.jobFlags, &job.Job, exit.Busy, func() error {
 		result, err := runner.Once(cmd.Context(), job)
 		if err != nil || !result.Replayed {
 			return err
@@ -148,10 +133,6 @@ func (a *app) once(cmd *cobra.Command, f *onceFlags, words, command []string) er
 		_, err = a.stdout.Write(result.Value)
 		return exit.With(exit.Output, err)
 	})
-	if exit.StatusOf(err) == exit.Busy && f.quiet {
-		return &exit.Error{Status: exit.Busy}
-	}
-	return err
 }
 
 // job checks the arguments of once. A wrong one is a usage error, and nothing

@@ -3,11 +3,6 @@
 package cli
 
 import (
-	"errors"
-	"fmt"
-	"math"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -15,32 +10,25 @@ import (
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/exit"
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/runner"
-	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/store"
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/supervise"
 	"github.com/holdfast-locks/holdfast/driver"
 )
 
 // runFlags are the flags of run as they were given.
 type runFlags struct {
+	jobFlags
 	noWait    bool
-	wait      string
 	busy      int
 	shared    bool
 	exclusive bool
 	slots     int
 	permits   int
 	shell     string
-	ttl       time.Duration
 	minHold   time.Duration
 	maxHold   time.Duration
 	onLost    string
-	killAfter time.Duration
 	children  bool
-	reason    string
-	labels    []string
 	statusFD  int
-	quiet     bool
-	verbose   bool
 }
 
 func (a *app) runCommand() *cobra.Command {
@@ -108,47 +96,9 @@ func (a *app) run(cmd *cobra.Command, f *runFlags, args []string) error {
 		}
 		defer job.Status.Close()
 	}
-	job.Warn = func(format string, arguments ...any) {
-		if !f.quiet {
-			a.say(format, arguments...)
-		}
-	}
-	a.quiet, a.wait = f.quiet, job.Opts.Wait
 	job.Start = supervise.Prepare(nil) // it starts while the store is opened and the lock acquired
 	defer job.Start.Close()
-	err = a.withClient(cmd.Context(), a.observer(f.verbose, job.Status), func(c *holdfast.Client, url string) error {
-		job.Opts.Wait = a.wait
-		job.Client, job.Store = c, store.Public(url)
-		return runner.Run(cmd.Context(), job)
-	})
-	if e := (*exit.Error)(nil); f.quiet && errors.As(err, &e) && e.Status == job.Busy {
-		return &exit.Error{Status: e.Status}
-	}
-	return err
-}
-
-// observer reports what happens to the lock: to --status-fd that we wait, and
-// with verbose everything to the user.
-func (a *app) observer(verbose bool, status *runner.Status) holdfast.Observer {
-	return func(e holdfast.Event) {
-		if e.Kind == holdfast.Waiting {
-			status.Waiting(e.Err.Error())
-		}
-		a.noteOutage(e)
-		if !verbose {
-			return
-		}
-		switch e.Kind {
-		case holdfast.OutageBegan, holdfast.OutageEnded: // told in any case
-		case holdfast.Renewed, holdfast.Refused: // too many, and told by the error
-		case holdfast.Acquired:
-			a.say("acquired %q with fencing token %d after %s", e.Name, e.Token, e.Took.Round(time.Millisecond))
-		case holdfast.Released:
-			a.say("released %q after %s", e.Name, e.Took.Round(time.Millisecond))
-		default:
-			a.say("%s %q: %v", e.Kind, e.Name, e.Err)
-		}
-	}
+	return a.work(cmd.Context(), &f.jobFlags, &job, job.Busy, func() error { return runner.Run(cmd.Context(), job) })
 }
 
 // job checks the arguments of run. A wrong one is a usage error, and nothing
@@ -263,46 +213,4 @@ func (f *runFlags) stopping(cmd *cobra.Command, j *runner.Job) error {
 	var err error
 	j.KillAfter, err = killAfter(cmd, f.killAfter, ttl)
 	return err
-}
-
-// killAfter returns the time between TERM and KILL: what was given, or else its
-// default.
-func killAfter(cmd *cobra.Command, given, ttl time.Duration) (time.Duration, error) {
-	switch {
-	case !cmd.Flags().Changed("kill-after"):
-		return min(5*time.Second, ttl/4), nil
-	case given < 0 || given > ttl/2:
-		return 0, usage("%s: --kill-after %s: want 0 to half of the TTL, %s", cmd.Name(), given, ttl/2)
-	}
-	return given, nil
-}
-
-// parseWait reads the argument of -w: seconds as in flock(1), or a duration.
-func parseWait(s string) (time.Duration, error) {
-	d, err := time.ParseDuration(s)
-	if seconds, numberErr := strconv.ParseFloat(s, 64); numberErr == nil {
-		d, err = time.Duration(seconds*float64(time.Second)), nil
-		if seconds > 1e9 {
-			return 0, fmt.Errorf("-w %s: it is too long; leave -w out to wait without a limit", s)
-		}
-		if math.IsNaN(seconds) { // no machine agrees with another on what it is as an integer
-			d = -1
-		}
-	}
-	if err != nil || d < 0 {
-		return 0, fmt.Errorf("-w %q: want seconds, or a duration such as 1m30s", s)
-	}
-	return d, nil
-}
-
-func parseLabels(given []string) (map[string]string, error) {
-	labels := map[string]string{}
-	for _, s := range given {
-		key, value, ok := strings.Cut(s, "=")
-		if !ok || key == "" {
-			return nil, fmt.Errorf("--label %q: want KEY=VALUE", s)
-		}
-		labels[key] = value
-	}
-	return labels, nil
 }

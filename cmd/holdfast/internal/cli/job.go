@@ -1,0 +1,117 @@
+//go:build unix
+
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/exit"
+	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/runner"
+	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/store"
+)
+
+// jobFlags are the flags that run and once share, as they were given.
+type jobFlags struct {
+	wait      string
+	ttl       time.Duration
+	killAfter time.Duration
+	reason    string
+	labels    []string
+	quiet     bool
+	verbose   bool
+}
+
+// work opens the store for the job and calls do. What ends with the status busy
+// needs no words where the user wants none.
+func (a *app) work(ctx context.Context, f *jobFlags, job *runner.Job, busy int, do func() error) error {
+	job.Warn = func(format string, arguments ...any) {
+		if !f.quiet {
+			a.say(format, arguments...)
+		}
+	}
+	a.quiet, a.wait = f.quiet, job.Opts.Wait
+	err := a.withClient(ctx, a.observer(f.verbose, job.Status), func(c *holdfast.Client, url string) error {
+		job.Opts.Wait = a.wait
+		job.Client, job.Store = c, store.Public(url)
+		return do()
+	})
+	if e := (*exit.Error)(nil); f.quiet && errors.As(err, &e) && e.Status == busy {
+		return &exit.Error{Status: e.Status}
+	}
+	return err
+}
+
+// observer reports what happens to the lock: to --status-fd that we wait, and
+// with verbose everything to the user.
+func (a *app) observer(verbose bool, status *runner.Status) holdfast.Observer {
+	return func(e holdfast.Event) {
+		if e.Kind == holdfast.Waiting {
+			status.Waiting(e.Err.Error())
+		}
+		a.noteOutage(e)
+		if !verbose {
+			return
+		}
+		switch e.Kind {
+		case holdfast.OutageBegan, holdfast.OutageEnded: // told in any case
+		case holdfast.Renewed, holdfast.Refused: // too many, and told by the error
+		case holdfast.Acquired:
+			a.say("acquired %q with fencing token %d after %s", e.Name, e.Token, e.Took.Round(time.Millisecond))
+		case holdfast.Released:
+			a.say("released %q after %s", e.Name, e.Took.Round(time.Millisecond))
+		default:
+			a.say("%s %q: %v", e.Kind, e.Name, e.Err)
+		}
+	}
+}
+
+// killAfter returns the time between TERM and KILL: what was given, or else its
+// default.
+func killAfter(cmd *cobra.Command, given, ttl time.Duration) (time.Duration, error) {
+	switch {
+	case !cmd.Flags().Changed("kill-after"):
+		return min(5*time.Second, ttl/4), nil
+	case given < 0 || given > ttl/2:
+		return 0, usage("%s: --kill-after %s: want 0 to half of the TTL, %s", cmd.Name(), given, ttl/2)
+	}
+	return given, nil
+}
+
+// parseWait reads the argument of -w: seconds as in flock(1), or a duration.
+func parseWait(s string) (time.Duration, error) {
+	d, err := time.ParseDuration(s)
+	if seconds, numberErr := strconv.ParseFloat(s, 64); numberErr == nil {
+		d, err = time.Duration(seconds*float64(time.Second)), nil
+		if seconds > 1e9 {
+			return 0, fmt.Errorf("-w %s: it is too long; leave -w out to wait without a limit", s)
+		}
+		if math.IsNaN(seconds) { // no machine agrees with another on what it is as an integer
+			d = -1
+		}
+	}
+	if err != nil || d < 0 {
+		return 0, fmt.Errorf("-w %q: want seconds, or a duration such as 1m30s", s)
+	}
+	return d, nil
+}
+
+func parseLabels(given []string) (map[string]string, error) {
+	labels := map[string]string{}
+	for _, s := range given {
+		key, value, ok := strings.Cut(s, "=")
+		if !ok || key == "" {
+			return nil, fmt.Errorf("--label %q: want KEY=VALUE", s)
+		}
+		labels[key] = value
+	}
+	return labels, nil
+}
