@@ -2,10 +2,8 @@ package quorumlock
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/holdfast-locks/holdfast/driver"
 )
@@ -15,11 +13,6 @@ import (
 func cannotBreak(m driver.Member) bool {
 	_, ok := m.(driver.Breaker)
 	return !ok || !m.Capabilities().Break
-}
-
-func cannotTell(m driver.Member) bool {
-	_, ok := m.(driver.LossTeller)
-	return !ok || !m.Capabilities().Losses
 }
 
 // Break implements driver.Breaker, if all members do. It is done when a
@@ -133,63 +126,4 @@ func byToken(answers [][]driver.Broken) map[uint64][]driver.Broken {
 		}
 	}
 	return all
-}
-
-// A hearing is what the members have answered.
-type hearing[T any] struct {
-	answers []T
-	errs    []error
-	unknown bool // one of those that failed may have carried it out
-}
-
-// hear asks all members, and collects answers until a majority has answered,
-// and for a moment longer those of the others.
-func hear[T any](ctx context.Context, e *Engine, send func(ctx context.Context, member int) (T, error)) (h hearing[T], err error) {
-	began := time.Now()
-	answers := ask(e, e.timeout(0), e.all(), send)
-	var grace <-chan time.Time
-	for range e.members {
-		if len(h.answers) >= e.quorum && grace == nil {
-			timer := time.NewTimer(graceAfter(began))
-			defer timer.Stop()
-			grace = timer.C
-		}
-		select {
-		case a := <-answers:
-			if a.err == nil {
-				h.answers = append(h.answers, a.value)
-				continue
-			}
-			h.errs, h.unknown = append(h.errs, a.err), h.unknown || !driver.Definite(a.err)
-		case <-grace:
-			return h, nil
-		case <-ctx.Done():
-			return h, ctx.Err()
-		case <-e.life.Done():
-			return h, errClosing
-		}
-	}
-	return h, nil
-}
-
-// OnLoss implements driver.LossTeller, if all members do: a lease is over when
-// a majority of the members says so; when fewer say so it is time to look.
-func (e *Engine) OnLoss(told func(driver.Loss)) (stop func()) {
-	e.counted.listen.Do(func() {
-		for i, m := range e.members {
-			if !cannotTell(m) {
-				stop := m.(driver.LossTeller).OnLoss(func(l driver.Loss) { e.memberLost(i, l) })
-				e.counted.stop = append(e.counted.stop, stop)
-			}
-		}
-	})
-	return e.losses.OnLoss(told)
-}
-
-// memberLost is told what a member says of a loss.
-func (e *Engine) memberLost(member int, loss driver.Loss) {
-	if loss.LeaseID == "" || !errors.Is(loss.Err, driver.ErrLost) || !e.counted.add(loss.LeaseID, member, e.quorum) {
-		loss.LeaseID, loss.Err = "", nil
-	}
-	e.losses.Tell(loss)
 }

@@ -40,12 +40,6 @@ type tenure struct {
 	holder driver.Holder
 }
 
-// A proposal is a token as it was proposed.
-type proposal struct {
-	token uint64
-	lead  time.Duration
-}
-
 // forgetAfter is how long after its TTL a lease ID is remembered: as long as a
 // copy of its requests can be under way, withdrawals included.
 const forgetAfter = driver.TombstoneTTL + maxTimeout
@@ -175,9 +169,6 @@ func (l *ledger) sweep(now time.Time) {
 		}
 	}
 }
-
-// even returns the least even number that is not below token.
-func even(token uint64) uint64 { return token + token&1 }
 
 func later(a, b time.Time) time.Time {
 	if a.After(b) {

@@ -146,7 +146,7 @@ func breakMutants() []Mutant {
 			FoundBy: []Finder{{"quorumlock", "TestBreakWithoutMajority"}},
 		},
 		{
-			Name: "quorum-loss-by-one-member", File: "quorumlock/losscount.go",
+			Name: "quorum-loss-by-one-member", File: "quorumlock/loss.go",
 			Breaks:  "One member's word that a lease is over ends it.",
 			Old:     "return len(v.members) == quorum",
 			New:     "return len(v.members) <= quorum",

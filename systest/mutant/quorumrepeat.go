@@ -5,14 +5,14 @@ package mutant
 func quorumRepeatMutants() []Mutant {
 	return []Mutant{
 		{
-			Name: "quorum-repeat-below-the-first", Invariant: "I5", File: "quorumlock/acquire.go",
+			Name: "quorum-repeat-below-the-first", Invariant: "I5", File: "quorumlock/attempt.go",
 			Breaks:  "A repeated attempt may propose a token that is not above the one whose withdrawal is under way.",
 			Old:     "max(a.req.MinToken, a.present.token)+1",
 			New:     "a.req.MinToken+1",
 			FoundBy: []Finder{{"quorumlock", "TestRetryOutlivesWithdrawal"}, {"quorumlock", "TestLateAcceptanceIsNotWithdrawn"}, {"systest/quorumsim", "TestSkewedClients"}},
 		},
 		{
-			Name: "quorum-round-below-the-first", Invariant: "I5", File: "quorumlock/attempt.go",
+			Name: "quorum-round-below-the-first", Invariant: "I5", File: "quorumlock/attempt_raise.go",
 			Breaks:  "A second round may propose a smaller token than the first under the same lease ID.",
 			Old:     "p := proposal{max(want.token, a.ballot.above(a.present.token)), want.lead}",
 			New:     "p := want",
@@ -26,7 +26,7 @@ func quorumRepeatMutants() []Mutant {
 			FoundBy: []Finder{{".", "TestSpentLeaseIDIsReplaced"}, {"quorumlock", "TestWrongClockTakesNewID"}},
 		},
 		{
-			Name: "quorum-lead-beyond-the-quarantine", Invariant: "I2", File: "quorumlock/engine.go",
+			Name: "quorum-lead-beyond-the-quarantine", Invariant: "I2", File: "quorumlock/clocks.go",
 			Breaks:  "Members whose clocks are far behind accept tokens that they are not past when they have lost their memory.",
 			Old:     "return max(e.opts.MaxTTL/2, guessLead)",
 			New:     "return liftedLead",

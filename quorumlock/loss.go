@@ -1,11 +1,39 @@
 package quorumlock
 
 import (
+	"errors"
 	"sync"
 	"time"
 
 	"github.com/holdfast-locks/holdfast/driver"
 )
+
+func cannotTell(m driver.Member) bool {
+	_, ok := m.(driver.LossTeller)
+	return !ok || !m.Capabilities().Losses
+}
+
+// OnLoss implements driver.LossTeller, if all members do: a lease is over when
+// a majority of the members says so; when fewer say so it is time to look.
+func (e *Engine) OnLoss(told func(driver.Loss)) (stop func()) {
+	e.counted.listen.Do(func() {
+		for i, m := range e.members {
+			if !cannotTell(m) {
+				stop := m.(driver.LossTeller).OnLoss(func(l driver.Loss) { e.memberLost(i, l) })
+				e.counted.stop = append(e.counted.stop, stop)
+			}
+		}
+	})
+	return e.losses.OnLoss(told)
+}
+
+// memberLost is told what a member says of a loss.
+func (e *Engine) memberLost(member int, loss driver.Loss) {
+	if loss.LeaseID == "" || !errors.Is(loss.Err, driver.ErrLost) || !e.counted.add(loss.LeaseID, member, e.quorum) {
+		loss.LeaseID, loss.Err = "", nil
+	}
+	e.losses.Tell(loss)
+}
 
 // A lossCount counts which members say that a lease is over.
 type lossCount struct {

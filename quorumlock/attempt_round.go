@@ -1,0 +1,119 @@
+package quorumlock
+
+import (
+	"context"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/driver"
+)
+
+// A vote is one member's answer to one proposal.
+type vote struct {
+	result[driver.ProposeReply]
+	token uint64
+}
+
+// mayHaveTaken reports whether the member may have a lease after this answer
+// that it did not have before.
+func (v *vote) mayHaveTaken() bool {
+	if v.err != nil {
+		return !driver.Definite(v.err)
+	}
+	return v.value.Vote == driver.VoteAccepted
+}
+
+// propose starts a round: it proposes a token to all members. INVARIANT I5: it
+// is above all that were proposed for this lease ID before, in whatever attempt.
+// So the withdrawal of those, which may arrive at any time, never ends a lease
+// that counts.
+func (a *attempt) propose(p proposal) {
+	a.earlier, a.present = a.present.token, p
+	a.ledger.propose(a.entry, p)
+	clear(a.ballot.answers)
+	a.send(a.all())
+}
+
+// proposeAgain proposes the present token again, to the members where others
+// were in the way.
+func (a *attempt) proposeAgain() {
+	var again []int
+	for i, got := range a.ballot.answers {
+		if got.state == answered && got.reply.Vote == driver.VoteHeld {
+			a.ballot.answers[i] = answer{}
+			again = append(again, i)
+		}
+	}
+	a.send(again)
+}
+
+// send sends the present proposal to some members.
+func (a *attempt) send(to []int) {
+	req := driver.ProposeRequest{
+		Name: a.req.Name, LeaseID: a.req.LeaseID, TTL: a.req.TTL, Holder: a.req.Holder,
+		Token: a.present.token, Replaces: a.earlier, Lead: a.present.lead, Quarantine: a.quarantine(),
+	}
+	a.awaited += len(to)
+	for _, i := range to {
+		a.running.Go(func() {
+			ctx, cancel := context.WithTimeout(a.life, a.timeout(req.TTL))
+			defer cancel()
+			reply, err := a.members[i].Propose(ctx, req)
+			a.inbox <- vote{token: req.Token, result: result[driver.ProposeReply]{from: i, value: reply, err: err}}
+		})
+	}
+}
+
+// await collects answers until there is something to do.
+func (a *attempt) await(ctx context.Context) (verdict, error) {
+	began := time.Now()
+	var grace <-chan time.Time
+	for {
+		v, firm := a.ballot.verdict()
+		if firm {
+			return v, nil
+		}
+		if v != undecided && grace == nil {
+			timer := time.NewTimer(a.grace(v, began))
+			defer timer.Stop()
+			grace = timer.C
+		}
+		select {
+		case vote := <-a.inbox:
+			a.receive(vote)
+		case <-grace:
+			if v != undecided {
+				return v, nil
+			}
+			grace = nil
+		case <-ctx.Done():
+			return undecided, ctx.Err()
+		case <-a.life.Done():
+			return undecided, errClosing
+		}
+	}
+}
+
+// grace returns how long answers that would make a better verdict are waited
+// for. Who gave way is in nobody's way, and can be patient.
+func (a *attempt) grace(v verdict, began time.Time) time.Duration {
+	if v == giveWay && a.gaveWay {
+		return min(patience, a.timeout(a.req.TTL))
+	}
+	return graceAfter(began)
+}
+
+// receive notes one answer.
+func (a *attempt) receive(v vote) {
+	a.awaited--
+	a.touched[v.from] = a.touched[v.from] || v.mayHaveTaken()
+	if v.err == nil {
+		a.ledger.learn(a.req.Name, v.value.Counter, a.ballot.leadOf(v.value))
+	}
+	if v.token != a.present.token {
+		return
+	}
+	answer := &a.ballot.answers[v.from]
+	if answer.state, answer.reply, answer.err = answered, v.value, v.err; v.err != nil {
+		answer.state = failed
+	}
+}

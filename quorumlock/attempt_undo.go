@@ -1,0 +1,67 @@
+package quorumlock
+
+import (
+	"time"
+
+	"github.com/holdfast-locks/holdfast/driver"
+)
+
+// giveWay lets others have the members that accepted, and goes on listening:
+// if nobody wants them, because the lease in the way was released already where
+// no answer came from yet, there will be another round.
+func (a *attempt) giveWay() {
+	a.gaveWay = true
+	a.stepBack()
+	a.ballot.yield(a.present.token)
+}
+
+// stepBack withdraws what members have accepted, in the background.
+func (a *attempt) stepBack() {
+	a.withdrawFrom(a.touched)
+	clear(a.touched)
+}
+
+// abandon makes sure, in the background, that nothing of the attempt stays
+// behind: what members have accepted is withdrawn at once, and what they have
+// not answered yet, as soon as they do. INVARIANT I5.
+func (a *attempt) abandon() {
+	a.withdrawFrom(a.touched)
+	awaited := a.awaited
+	a.running.Go(func() {
+		for range awaited {
+			if v := <-a.inbox; v.mayHaveTaken() {
+				a.janitors[v.from].add(a.withdrawal())
+			}
+		}
+	})
+}
+
+// abandonFresh withdraws the present token from the members that said that
+// they accepted it. No other may be told: it could have the lease that counts,
+// with a smaller token.
+func (a *attempt) abandonFresh() {
+	for i, answer := range a.ballot.answers {
+		if answer.state == answered && answer.reply.Vote == driver.VoteAccepted {
+			a.janitors[i].add(a.withdrawal())
+		}
+	}
+}
+
+func (a *attempt) withdrawFrom(members []bool) {
+	for i, tell := range members {
+		if tell {
+			a.janitors[i].add(a.withdrawal())
+		}
+	}
+}
+
+// withdrawal is the request that undoes the present proposal and all before it,
+// which are smaller.
+func (a *attempt) withdrawal() withdrawal {
+	return withdrawal{
+		WithdrawRequest: driver.WithdrawRequest{
+			Name: a.req.Name, LeaseID: a.req.LeaseID, Token: a.present.token, Lead: a.lift(a.present.lead),
+		},
+		until: time.Now().Add(max(a.req.TTL, driver.TombstoneTTL)),
+	}
+}

@@ -1,0 +1,55 @@
+package quorumlock
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/driver"
+)
+
+// blocker describes what the request waits for: of the leases in the way, the
+// one by whose end a majority would be free.
+func (b *ballot) blocker() driver.Blocker {
+	var held []driver.Blocker
+	free := 0
+	for _, a := range b.answers {
+		switch {
+		case a.free():
+			free++
+		case a.state == answered && a.reply.Vote == driver.VoteHeld:
+			held = append(held, a.reply.Blocker)
+		}
+	}
+	if len(held) == 0 {
+		return driver.Blocker{}
+	}
+	slices.SortStableFunc(held, func(a, b driver.Blocker) int { return cmp.Compare(ends(a.ExpiresIn), ends(b.ExpiresIn)) })
+	w := held[min(max(b.quorum-free, 1), len(held))-1]
+	w.Place = 0
+	return w
+}
+
+// ends returns what is left of a lease, in an order that has Never last.
+func ends(expiresIn time.Duration) time.Duration {
+	if expiresIn == driver.Never {
+		return math.MaxInt64
+	}
+	return expiresIn
+}
+
+// failure explains a ballot that no majority took part in.
+func (b *ballot) failure() error {
+	var errs []error
+	var quarantined time.Duration
+	for _, a := range b.answers {
+		switch {
+		case a.state == failed:
+			errs = append(errs, a.err)
+		case a.state == answered && a.reply.Vote == driver.VoteQuarantined:
+			quarantined = max(quarantined, a.reply.Remaining)
+		}
+	}
+	return missing(errs, b.quorum, len(b.answers), quarantined)
+}

@@ -1,0 +1,105 @@
+package quorumlock
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/driver"
+)
+
+// A renewed is one lease of an extension, and what the members have said.
+type renewed struct {
+	index   int // in reqs
+	known   tenure
+	decided bool
+	gone    bool           // it is lost, and what is left of it is to be taken away
+	heard   int            // members that answered, or failed
+	tokens  map[uint64]int // how many members have the lease with which token
+	has     []int          // members that have it
+	lost    []int          // members that do not
+	failed  []error
+	repair  []int // members that are to be repaired if a majority has the lease as we know it
+}
+
+// receive notes one member's answer and returns how many leases it decided.
+func (x *extension) receive(a result[[]driver.RenewReply]) (decided int) {
+	for n := range x.leases {
+		l := &x.leases[n]
+		reply := driver.RenewReply{Err: a.err}
+		if a.err == nil {
+			reply = a.value[n]
+		}
+		l.count(a.from, reply)
+		if !l.decided && x.decide(l) {
+			l.decided = true
+			decided++
+		}
+	}
+	return decided
+}
+
+// count notes what one member said of the lease.
+func (l *renewed) count(from int, reply driver.RenewReply) {
+	l.heard++
+	switch {
+	case reply.Err == nil:
+		l.tokens[reply.Token]++
+		l.has = append(l.has, from)
+	case isLost(reply.Err):
+		l.lost = append(l.lost, from)
+	default:
+		l.failed = append(l.failed, reply.Err)
+		return
+	}
+	if reply.Token != l.known.token {
+		l.repair = append(l.repair, from)
+	}
+}
+
+// decide sets the lease's answer if the members' answers allow only one.
+func (x *extension) decide(l *renewed) bool {
+	token, most := l.most()
+	switch {
+	case most >= x.quorum:
+		x.keep(l, token)
+		return true
+	case most+len(l.failed)+len(x.members)-l.heard < x.quorum:
+		x.lose(l)
+		return true
+	}
+	return false
+}
+
+// most returns the token with which most members have the lease, and how many.
+func (l *renewed) most() (token uint64, most int) {
+	for t, count := range l.tokens {
+		if count > most {
+			token, most = t, count
+		}
+	}
+	return token, most
+}
+
+// keep answers that the lease is extended, unless it may be over by now.
+func (x *extension) keep(l *renewed, token uint64) {
+	req := x.reqs[l.index]
+	if took := time.Since(x.began); tooLate(took, req.TTL) {
+		x.errs[l.index] = fmt.Errorf("the quorum's members answered after %s, too late for a TTL of %s",
+			took.Round(time.Millisecond), req.TTL)
+		return
+	}
+	t := tenure{token: token, ttl: max(req.TTL, l.known.ttl), holder: l.known.holder}
+	if token == l.known.token {
+		t.lead = l.known.lead
+	}
+	x.ledger.grant(req.LeaseID, t)
+}
+
+// lose answers that the lease is lost. What is left of it is taken away when
+// all members have answered.
+func (x *extension) lose(l *renewed) {
+	x.errs[l.index] = driver.ErrLost
+	if l.gone = l.known.token != 0; l.gone {
+		x.ledger.end(x.reqs[l.index].LeaseID)
+	}
+}

@@ -1,0 +1,64 @@
+package quorumlock
+
+import (
+	"context"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/driver"
+)
+
+// finish hears the members that were slower. Then it gives the leases that are
+// extended back to members that lack them, and takes away what is left of those
+// that are lost. It does not matter if a repair fails: the next extension tries
+// again.
+func (x *extension) finish(answers <-chan result[[]driver.RenewReply], left int) {
+	for range left {
+		a := <-answers
+		for n := range x.leases {
+			if l := &x.leases[n]; a.err == nil {
+				l.count(a.from, a.value[n])
+			}
+		}
+	}
+	repairs := make([][]driver.RenewRequest, len(x.members))
+	for n := range x.leases {
+		l := &x.leases[n]
+		if l.gone {
+			x.clear(l, x.renewals[n])
+		}
+		if req, ok := x.repair(l, x.renewals[n]); ok {
+			for _, i := range l.repair {
+				repairs[i] = append(repairs[i], req)
+			}
+		}
+	}
+	for i, reqs := range repairs {
+		if len(reqs) > 0 {
+			ask(x.Engine, x.timeout(x.longest), []int{i}, func(ctx context.Context, i int) ([]driver.RenewReply, error) {
+				return x.renew(ctx, i, reqs)
+			})
+		}
+	}
+}
+
+// repair returns the request to members that lack the lease, if they are to
+// have it. INVARIANT I4: only a lease that a majority has. One that was
+// released meanwhile the members refuse.
+func (x *extension) repair(l *renewed, req driver.RenewRequest) (driver.RenewRequest, bool) {
+	lease, _ := x.ledger.read(req.LeaseID)
+	if _, most := l.most(); most < x.quorum || lease.token == 0 || lease.token != l.known.token {
+		return req, false
+	}
+	req.Repair, req.Token, req.Holder, req.Quarantine = true, lease.token, lease.holder, x.quarantine()
+	return req, true
+}
+
+// clear takes away what is left of a lost lease.
+func (x *extension) clear(l *renewed, req driver.RenewRequest) {
+	for _, i := range l.has {
+		x.janitors[i].add(withdrawal{
+			WithdrawRequest: driver.WithdrawRequest{Name: req.Name, LeaseID: req.LeaseID, Token: l.known.token, Lead: x.lift(l.known.lead)},
+			until:           time.Now().Add(max(req.TTL, driver.TombstoneTTL)),
+		})
+	}
+}
