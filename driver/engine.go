@@ -2,7 +2,6 @@ package driver
 
 import (
 	"context"
-	"strconv"
 	"time"
 )
 
@@ -204,27 +203,6 @@ const MaxLimit = 1_000_000
 
 // TombstoneTTL is how long a store remembers a cancelled lease ID.
 const TombstoneTTL = time.Minute
-
-// A Mode says which leases of a name are compatible.
-type Mode int
-
-const (
-	Exclusive Mode = iota // one lease
-	Shared                // any number of shared leases, or one exclusive
-	Semaphore             // leases with at most Limit permits together
-)
-
-func (m Mode) String() string {
-	switch m {
-	case Exclusive:
-		return "exclusive"
-	case Shared:
-		return "shared"
-	case Semaphore:
-		return "semaphore"
-	}
-	return "Mode(" + strconv.Itoa(int(m)) + ")"
-}
 
 // Capabilities says what an engine supports beyond exclusive locks. The flags
 // decide and the optional interfaces only carry: an engine must implement those
