@@ -21,7 +21,7 @@ type traced struct{ driver.Engine }
 func TestNewRefusesWrapperWithoutMethods(t *testing.T) {
 	store := memlock.New()
 	const says = "holdfast: new client: invalid engine: Capabilities.Queue is set, but *holdfast_test.traced lacks " +
-		"Watch and Refresh of driver.Queuer: a wrapper should embed driver.Forward"
+		"Watch and Refresh of driver.Queuer: a wrapper must hand them on, as driver.Forward does"
 	c, err := holdfast.New(&traced{store}, nil)
 	if c != nil || !errors.Is(err, holdfast.ErrInvalid) || err.Error() != says {
 		t.Errorf("New = %v, %v\nwant ErrInvalid: %s", c, err, says)

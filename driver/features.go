@@ -63,7 +63,7 @@ func carry[I any](as *I, engine Capable, set bool, flag, methods string) error {
 	}
 	var ok bool
 	if *as, ok = engine.(I); !ok {
-		return fmt.Errorf("%w engine: Capabilities.%s is set, but %T lacks %s: a wrapper should embed driver.Forward",
+		return fmt.Errorf("%w engine: Capabilities.%s is set, but %T lacks %s: a wrapper must hand them on, as driver.Forward does",
 			ErrInvalid, flag, engine, methods)
 	}
 	return nil

@@ -99,7 +99,7 @@ type Member interface {
 	Inspect(ctx context.Context, name string) (Lock, error)
 
 	// Capabilities says what a quorum may ask for besides, as that of Engine
-	// does: Break and Losses.
+	// does: Break, Losses and List.
 	Capabilities() Capabilities
 
 	// Close frees the member's connections and ends its goroutines, as that of

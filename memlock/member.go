@@ -195,7 +195,9 @@ func (m *Member) Inspect(ctx context.Context, name string) (driver.Lock, error) 
 }
 
 // Capabilities implements driver.Member.
-func (m *Member) Capabilities() driver.Capabilities { return m.engine.Capabilities() }
+func (m *Member) Capabilities() driver.Capabilities {
+	return driver.Capabilities{Break: true, Losses: true, List: true}
+}
 
 // Close implements driver.Member. It closes the engine.
 func (m *Member) Close() error { return m.engine.Close() }

@@ -8,13 +8,6 @@ import (
 	"github.com/holdfast-locks/holdfast/driver"
 )
 
-// cannotBreak: a member that cannot might repair a lease that the others have
-// broken.
-func cannotBreak(m driver.Member) bool {
-	_, ok := m.(driver.Breaker)
-	return !ok || !m.Capabilities().Break
-}
-
 // Break implements driver.Breaker, if all members do. It is done when a
 // majority of the members has carried it out: none of them repairs the lease
 // afterwards, so that it is over even if the others still have it, until their
@@ -40,7 +33,7 @@ func (e *Engine) Break(ctx context.Context, req driver.BreakRequest) ([]driver.B
 		}
 	}
 	h, err := hear(ctx, e, func(ctx context.Context, i int) ([]driver.Broken, error) {
-		return request(e.members[i].(driver.Breaker), ctx, req)
+		return request(e.features[i].Breaker, ctx, req)
 	})
 	switch {
 	case err != nil:
@@ -101,7 +94,7 @@ func (e *Engine) Breaks(ctx context.Context, name string) ([]driver.Broken, erro
 	}
 	defer e.running.Done()
 	h, err := hear(ctx, e, func(ctx context.Context, i int) ([]driver.Broken, error) {
-		return e.members[i].(driver.Breaker).Breaks(ctx, name)
+		return e.features[i].Breaker.Breaks(ctx, name)
 	})
 	if err != nil {
 		return nil, err

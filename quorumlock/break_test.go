@@ -174,14 +174,14 @@ func TestMemberThatCannotBreak(t *testing.T) {
 		var mixed []driver.Member
 		for i, s := range stores(t, 3) {
 			if i == 1 {
-				mixed = append(mixed, struct{ driver.Member }{s})
+				mixed = append(mixed, plain{s})
 				continue
 			}
 			mixed = append(mixed, s)
 		}
 		e := open(t, mixed, nil)
 		defer e.Close()
-		if c := e.Capabilities(); c.Break || c.Losses {
+		if c := e.Capabilities(); c.Break || c.Losses || c.List {
 			t.Errorf("capabilities %+v", c)
 		}
 		req := ask("a")

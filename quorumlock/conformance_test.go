@@ -55,10 +55,10 @@ func open(tb testing.TB, members []driver.Member, opts *quorumlock.Options) open
 var everLasting = &quorumlock.Options{MaxTTL: 30 * 24 * time.Hour}
 
 func TestConformance(t *testing.T) {
-	for _, n := range []int{3, 5} {
-		t.Run(fmt.Sprintf("%d members", n), func(t *testing.T) {
+	conform := func(name string, members func(testing.TB) []driver.Member) {
+		t.Run(name, func(t *testing.T) {
 			enginetest.Run(t, enginetest.Harness{
-				Open: func(tb testing.TB) driver.Engine { return open(tb, members(stores(tb, n)), everLasting) },
+				Open: func(tb testing.TB) driver.Engine { return open(tb, members(tb), everLasting) },
 				Join: func(tb testing.TB, e driver.Engine) driver.Engine {
 					return open(tb, e.(opened).members, everLasting)
 				},
@@ -67,4 +67,12 @@ func TestConformance(t *testing.T) {
 			})
 		})
 	}
+	for _, n := range []int{3, 5} {
+		conform(fmt.Sprintf("%d members", n), func(tb testing.TB) []driver.Member { return members(stores(tb, n)) })
+	}
+	conform("a member without extras", func(tb testing.TB) []driver.Member {
+		all := members(stores(tb, 3))
+		all[1] = plain{all[1]}
+		return all
+	})
 }

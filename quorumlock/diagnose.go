@@ -238,12 +238,15 @@ func (e *Engine) agree(offsets []time.Duration, uncertainty time.Duration) bool 
 // is one the quorum is in use. That there is none does not prove the contrary,
 // because members that lost their memory may have had one.
 func (e *Engine) Leased(ctx context.Context) (name string, found bool, err error) {
+	if err := e.cannotList(); err != nil {
+		return "", false, err
+	}
 	if err := e.enter(ctx); err != nil {
 		return "", false, err
 	}
 	defer e.running.Done()
 	for i, m := range e.members {
-		locks, err := listMember(ctx, m, "")
+		locks, err := listMember(ctx, e.features[i].Lister, "")
 		if err != nil {
 			return "", false, fmt.Errorf("%s: %w", label(m, i), err)
 		}

@@ -14,7 +14,7 @@ import (
 
 // A patient is a member whose Check says what the test wants.
 type patient struct {
-	driver.Member
+	plain
 	name     string
 	run      string
 	findings []driver.Finding
@@ -44,7 +44,7 @@ func ward(t *testing.T) ([]*patient, *quorumlock.Engine) {
 	var patients []*patient
 	var all []driver.Member
 	for i, m := range members(stores(t, 3)) {
-		p := &patient{Member: m, name: fmt.Sprintf("s%d", i+1), run: fmt.Sprintf("run%d", i+1), findings: well(0)}
+		p := &patient{plain: plain{m}, name: fmt.Sprintf("s%d", i+1), run: fmt.Sprintf("run%d", i+1), findings: well(0)}
 		patients, all = append(patients, p), append(all, p)
 	}
 	e, err := quorumlock.New(all, nil)

@@ -16,6 +16,7 @@ import (
 // make one.
 type Engine struct {
 	members  []driver.Member
+	features []driver.Features // of the members
 	opts     Options
 	quorum   int // the least number of members that is a majority
 	ledger   ledger
@@ -69,7 +70,8 @@ const (
 // New returns an engine on its members, an odd number of at least 3. The
 // caller closes them after the engine, unless Options.CloseMembers is set. It
 // sends nothing. It returns an error that wraps driver.ErrInvalid if the
-// number or an option is wrong.
+// number or an option is wrong, or if a member lacks methods that its capabilities
+// promise.
 func New(members []driver.Member, opts *Options) (*Engine, error) {
 	var o Options
 	if opts != nil {
@@ -81,12 +83,11 @@ func New(members []driver.Member, opts *Options) (*Engine, error) {
 	if err := check(members, o); err != nil {
 		return nil, err
 	}
-	life, end := context.WithCancel(context.Background())
-	e := &Engine{members: slices.Clone(members), opts: o, quorum: len(members)/2 + 1, life: life, end: end}
-	e.capable = driver.Capabilities{
-		MaxTTL: o.MaxTTL, Break: !slices.ContainsFunc(members, cannotBreak), Losses: !slices.ContainsFunc(members, cannotTell),
-		List: true, Diagnose: true,
+	e := &Engine{members: slices.Clone(members), opts: o, quorum: len(members)/2 + 1}
+	if err := e.resolve(); err != nil {
+		return nil, err
 	}
+	e.life, e.end = context.WithCancel(context.Background())
 	e.ledger.init()
 	for i := range members {
 		e.janitors = append(e.janitors, &janitor{engine: e, member: i})
@@ -115,14 +116,32 @@ func check(members []driver.Member, o Options) error {
 	return nil
 }
 
+// resolve finds out what the members can do, and from that what the engine can:
+// what all of them can. A member that cannot break locks might repair a lease
+// that the others have broken.
+func (e *Engine) resolve() error {
+	e.capable = driver.Capabilities{MaxTTL: e.opts.MaxTTL, Break: true, Losses: true, List: true, Diagnose: true}
+	for i, m := range e.members {
+		f, err := driver.FeaturesOf(m)
+		if err != nil {
+			return fmt.Errorf("member %d: %w", i+1, err)
+		}
+		e.features = append(e.features, f)
+		e.capable.Break = e.capable.Break && f.Break
+		e.capable.Losses = e.capable.Losses && f.Losses
+		e.capable.List = e.capable.List && f.List
+	}
+	return nil
+}
+
 // same reports whether two members are one. Those that cannot be compared are
 // values of their own.
 func same(a, b driver.Member) bool {
 	return reflect.ValueOf(a).Comparable() && reflect.ValueOf(b).Comparable() && a == b
 }
 
-// Capabilities implements driver.Engine: of the extras a quorum can only list and
-// look at its members, and break locks and tell of losses if all its members can.
+// Capabilities implements driver.Engine: of the extras a quorum can only look at
+// its members, and break locks, tell of losses and list if all of them can.
 func (e *Engine) Capabilities() driver.Capabilities { return e.capable }
 
 // Admit ends the quarantine of all members at once. The caller must know that

@@ -24,6 +24,18 @@ type link struct {
 	held   []chan struct{}      // requests that wait for deliver
 }
 
+// Capabilities leaves List out, which a link does not carry.
+func (l *link) Capabilities() driver.Capabilities {
+	c := l.Member.Capabilities()
+	c.List = false
+	return c
+}
+
+// A plain is a member of which a quorum can ask nothing besides.
+type plain struct{ driver.Member }
+
+func (plain) Capabilities() driver.Capabilities { return driver.Capabilities{} }
+
 type linkState int
 
 const (

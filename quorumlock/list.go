@@ -27,6 +27,9 @@ func (e *Engine) List(ctx context.Context, prefix string) iter.Seq2[driver.Lock,
 }
 
 func (e *Engine) list(ctx context.Context, prefix string) ([]driver.Lock, error) {
+	if err := e.cannotList(); err != nil {
+		return nil, err
+	}
 	if err := e.enter(ctx); err != nil {
 		return nil, err
 	}
@@ -34,9 +37,9 @@ func (e *Engine) list(ctx context.Context, prefix string) ([]driver.Lock, error)
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	answers := make(chan result[[]driver.Lock], len(e.members))
-	for i, m := range e.members {
+	for i, f := range e.features {
 		e.running.Go(func() {
-			locks, err := listMember(ctx, m, prefix)
+			locks, err := listMember(ctx, f.Lister, prefix)
 			answers <- result[[]driver.Lock]{from: i, value: locks, err: err}
 		})
 	}
@@ -62,12 +65,16 @@ func (e *Engine) list(ctx context.Context, prefix string) ([]driver.Lock, error)
 	return e.agreed(heard), nil
 }
 
-// listMember returns all that one member lists.
-func listMember(ctx context.Context, m driver.Member, prefix string) ([]driver.Lock, error) {
-	lister, ok := m.(driver.Lister)
-	if !ok {
-		return nil, fmt.Errorf("listing is %w", driver.ErrUnsupported)
+// cannotList returns an error unless every member can list.
+func (e *Engine) cannotList() error {
+	if e.capable.List {
+		return nil
 	}
+	return fmt.Errorf("listing is %w: a member cannot", driver.ErrUnsupported)
+}
+
+// listMember returns all that one member lists.
+func listMember(ctx context.Context, lister driver.Lister, prefix string) ([]driver.Lock, error) {
 	var locks []driver.Lock
 	for lock, err := range lister.List(ctx, prefix) {
 		if err != nil {

@@ -8,18 +8,13 @@ import (
 	"github.com/holdfast-locks/holdfast/driver"
 )
 
-func cannotTell(m driver.Member) bool {
-	_, ok := m.(driver.LossTeller)
-	return !ok || !m.Capabilities().Losses
-}
-
 // OnLoss implements driver.LossTeller, if all members do: a lease is over when
 // a majority of the members says so; when fewer say so it is time to look.
 func (e *Engine) OnLoss(told func(driver.Loss)) (stop func()) {
 	e.counted.listen.Do(func() {
-		for i, m := range e.members {
-			if !cannotTell(m) {
-				stop := m.(driver.LossTeller).OnLoss(func(l driver.Loss) { e.memberLost(i, l) })
+		for i, f := range e.features {
+			if f.LossTeller != nil {
+				stop := f.LossTeller.OnLoss(func(l driver.Loss) { e.memberLost(i, l) })
 				e.counted.stop = append(e.counted.stop, stop)
 			}
 		}

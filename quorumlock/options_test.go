@@ -24,6 +24,7 @@ func TestNewRefuses(t *testing.T) {
 		{"two", some[:2], nil, "at least 3"},
 		{"four", some[:4], nil, "even number"},
 		{"nil", []driver.Member{some[0], nil, some[2]}, nil, "member 2"},
+		{"without methods", []driver.Member{some[0], struct{ driver.Member }{some[1]}, some[2]}, nil, "member 2: invalid engine: Capabilities.List is set"},
 		{"the same twice", []driver.Member{some[0], some[1], some[0]}, nil, "member 3"},
 		{"MaxTTL too short", some[:3], &quorumlock.Options{MaxTTL: time.Millisecond}, "MaxTTL 1ms"},
 		{"MaxTTL too long", some[:3], &quorumlock.Options{MaxTTL: 31 * 24 * time.Hour}, "MaxTTL 744h"},
@@ -141,7 +142,7 @@ func TestAdmit(t *testing.T) {
 
 // uncomparable is a member that the operator == panics for.
 type uncomparable struct {
-	driver.Member
+	plain
 	_ []int
 }
 
@@ -149,7 +150,7 @@ type uncomparable struct {
 func TestNewTakesUncomparableMembers(t *testing.T) {
 	var some []driver.Member
 	for _, m := range stores(t, 3) {
-		some = append(some, uncomparable{Member: m})
+		some = append(some, uncomparable{plain: plain{m}})
 	}
 	e, err := quorumlock.New(some, nil)
 	if err != nil {

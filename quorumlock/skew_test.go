@@ -23,8 +23,8 @@ func TestSkewAndLossOfMemory(t *testing.T) {
 				try := func(with ...int) {
 					t.Helper()
 					r := newRig(t, some) // a client that knows nothing of what was before
-					r.links[1].Member = shifted{some[1], behind}
-					r.links[2].Member = shifted{some[2], behind}
+					r.links[1].Member = shifted{plain{some[1]}, behind}
+					r.links[2].Member = shifted{plain{some[2]}, behind}
 					for _, l := range r.links {
 						l.set(down)
 					}
@@ -64,7 +64,7 @@ func TestSkewAndLossOfMemory(t *testing.T) {
 // A shifted is a member whose clock is behind. In virtual time there is one
 // clock, so the tokens are moved instead.
 type shifted struct {
-	driver.Member
+	plain
 	behind time.Duration
 }
 

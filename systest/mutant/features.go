@@ -27,6 +27,27 @@ func featureMutants() []Mutant {
 			FoundBy: []Finder{refused},
 		},
 		{
+			Name: "quorum-tells-with-some", Invariant: "I12", File: "quorumlock/engine.go",
+			Breaks:  "A quorum says that it tells of losses even if a member cannot.",
+			Old:     "e.capable.Losses = e.capable.Losses && f.Losses",
+			New:     "e.capable.Losses = e.capable.Losses || f.Losses",
+			FoundBy: []Finder{{"quorumlock", "TestMemberThatCannotBreak"}},
+		},
+		{
+			Name: "quorum-takes-hollow-member", File: "quorumlock/engine.go",
+			Breaks:  "A member that says more than it has methods for is taken, and missed when it is asked.",
+			Old:     "		if err != nil {\n			return fmt.Errorf(\"member",
+			New:     "		if err != nil && false {\n			return fmt.Errorf(\"member",
+			FoundBy: []Finder{{"quorumlock", "TestNewRefuses"}},
+		},
+		{
+			Name: "mode-of-unknown-text", File: "driver/mode.go",
+			Breaks:  "A mode that is not known is read as whatever was there before.",
+			Old:     "return fmt.Errorf(\"%w mode %q: want exclusive, shared or semaphore\", ErrInvalid, text)",
+			New:     "_ = fmt.Errorf(\"%w mode %q\", ErrInvalid, text)\n	return nil",
+			FoundBy: []Finder{{"driver", "TestModeIsTextInJSON"}},
+		},
+		{
 			Name: "redis-news-stays-with-first", Invariant: "I7", File: "rediscore/internal/lua/queue.lua",
 			Breaks:  "News of a place goes to the process that asked for it first, though another has asked since.",
 			Old:     "p.ttl, p.inbox = ttl, inbox",

@@ -6,8 +6,8 @@ func quorumMutants() []Mutant {
 		{
 			Name: "quorum-of-half", Invariant: "I1", File: "quorumlock/engine.go",
 			Breaks:  "Less than a majority of the members is enough.",
-			Old:     "quorum: len(members)/2 + 1,",
-			New:     "quorum: len(members) / 2,",
+			Old:     "quorum: len(members)/2 + 1}",
+			New:     "quorum: len(members) / 2}",
 			FoundBy: []Finder{{"quorumlock", "TestNoQuorum"}, {"quorumlock", "TestHistories"}},
 		},
 		{

@@ -20,6 +20,9 @@ type skewed struct {
 	ahead uint64 // in microseconds, as a number that wraps; even, as tokens are
 }
 
+// Capabilities: of a member that is off, nothing is asked besides.
+func (s *skewed) Capabilities() driver.Capabilities { return driver.Capabilities{} }
+
 // there returns a token of the client's as the member counts, and here the
 // reverse.
 func (s *skewed) there(token uint64) uint64 {
