@@ -33,6 +33,7 @@ type consumer struct {
 
 var consumers = []consumer{
 	{"`holdfast`, `memlock`", ours, []string{ours, ours + "/memlock"}},
+	{"`holdfast`, `rediscore`", ours, []string{ours, ours + "/rediscore"}},
 	{"`holdfast`, `redislock`", ours + "/redislock", []string{ours, ours + "/redislock"}},
 	{"`holdfast`, `sqlitelock`", ours + "/sqlitelock", []string{ours, ours + "/sqlitelock"}},
 	{"`cmd/holdfast`", ours + "/cmd/holdfast", []string{ours + "/cmd/holdfast"}},
