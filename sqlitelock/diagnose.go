@@ -33,12 +33,12 @@ type survey struct {
 // last tokens stay until the sweep.
 func (e *Engine) Diagnose(ctx context.Context, req driver.DiagnoseRequest) (driver.Diagnosis, error) {
 	s := &survey{Engine: e}
-	mode, version, err := s.header(ctx)
+	mode, number, err := s.header(ctx)
 	if err != nil {
 		return driver.Diagnosis{}, err
 	}
 	s.lookAtFileSystem()
-	s.judgeHeader(mode, version)
+	s.judgeHeader(mode, number)
 	s.lookAtPermissions()
 	s.lookAtSize()
 	s.lookAtClock()
@@ -62,28 +62,28 @@ func (s *survey) failed(key string, err error) {
 }
 
 // header reads what the database says of itself.
-func (s *survey) header(ctx context.Context) (mode string, version int, err error) {
+func (s *survey) header(ctx context.Context) (mode string, number int, err error) {
 	err = s.query(ctx, func() error {
 		if err := s.readDB.QueryRowContext(context.Background(), `PRAGMA journal_mode`).Scan(&mode); err != nil {
 			return err
 		}
-		return s.readDB.QueryRowContext(context.Background(), `PRAGMA user_version`).Scan(&version)
+		return s.readDB.QueryRowContext(context.Background(), `PRAGMA user_version`).Scan(&number)
 	})
-	return mode, version, err
+	return mode, number, err
 }
 
 // judgeHeader reads what header returns. Open has refused what is not ours, so
 // that a difference is of something that happened since.
-func (s *survey) judgeHeader(mode string, version int) {
+func (s *survey) judgeHeader(mode string, number int) {
 	if mode == "wal" {
 		s.found(driver.OK, "journal", "write-ahead log")
 	} else {
 		s.found(driver.Warn, "journal", "mode %s, want wal: another program has changed it: readers and the writer wait for each other", mode)
 	}
-	if version == schemaVersion {
-		s.found(driver.OK, "schema", "version %d", version)
+	if number == schemaNumber {
+		s.found(driver.OK, "schema", "number %d", number)
 	} else {
-		s.found(driver.Warn, "schema", "version %d, this program knows %d: use one version of holdfast everywhere", version, schemaVersion)
+		s.found(driver.Warn, "schema", "number %d, this program knows %d: use one version of holdfast everywhere", number, schemaNumber)
 	}
 }
 

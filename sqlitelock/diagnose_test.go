@@ -66,7 +66,7 @@ func TestDiagnoseWarns(t *testing.T) {
 	must(t, plain(t, e.path), `PRAGMA user_version = 7`)
 	found := diagnose(t, e)
 	wantLevels(t, found, map[string]driver.Level{"tokens": driver.Warn, "permissions": driver.Warn, "schema": driver.Warn})
-	for key, text := range map[string]string{"tokens": `"ahead"`, "permissions": e.path, "schema": "version 7"} {
+	for key, text := range map[string]string{"tokens": `"ahead"`, "permissions": e.path, "schema": "number 7"} {
 		if !strings.Contains(found[key].Text, text) {
 			t.Errorf("%s: %q is not in %q", key, text, found[key].Text)
 		}
@@ -102,7 +102,7 @@ func TestJudgements(t *testing.T) {
 		}
 	}
 	s := &survey{}
-	s.judgeHeader("delete", schemaVersion)
+	s.judgeHeader("delete", schemaNumber)
 	if s.findings[0].Level != driver.Warn || s.findings[1].Level != driver.OK {
 		t.Errorf("%+v", s.findings)
 	}

@@ -73,9 +73,8 @@
 //
 // # Versions
 //
-// Open migrates a database that an older version of this package made. A
-// program of that version that has it open at the time keeps its leases and
-// can end them; its acquires fail until it is updated.
+// Open refuses a database whose schema has a number that it does not know, and
+// leaves it as it is.
 //
 // # Concurrency
 //

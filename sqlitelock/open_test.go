@@ -198,24 +198,28 @@ func TestOpenURL(t *testing.T) {
 	}
 }
 
-// TestNewerSchema is refused and left as it is.
-func TestNewerSchema(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "locks.db")
-	_ = open(t, path).Close()
-	conn := plain(t, path)
-	must(t, conn, fmt.Sprintf("PRAGMA user_version = %d; DROP TABLE lease", schemaVersion+1))
-	_ = conn.Close()
-	before, err := os.ReadFile(path) // no engine has it open
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = Open(t.Context(), path)
-	wantIs(t, "open", err, driver.ErrInvalid)
-	if err == nil || !strings.Contains(err.Error(), "update") {
-		t.Errorf("no advice in %v", err)
-	}
-	if after, err := os.ReadFile(path); err != nil || string(after) != string(before) {
-		t.Errorf("the database was changed (%v)", err)
+// TestUnknownSchema: a database of another version of holdfast is refused with
+// advice, and left as it is.
+func TestUnknownSchema(t *testing.T) {
+	for _, number := range []int{0, 2, 3, -1} {
+		path := filepath.Join(t.TempDir(), "locks.db")
+		_ = open(t, path).Close()
+		conn := plain(t, path)
+		must(t, conn, fmt.Sprintf("PRAGMA user_version = %d; DROP TABLE lease", number))
+		_ = conn.Close()
+		before, err := os.ReadFile(path) // no engine has it open
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = Open(t.Context(), path)
+		wantIs(t, fmt.Sprint("open with schema ", number), err, driver.ErrInvalid)
+		want := fmt.Sprintf("its schema has number %d, and this program knows number 1 only: use the version of holdfast that made it, or name another path", number)
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("open with schema %d: %v; want it to say: %s", number, err, want)
+		}
+		if after, err := os.ReadFile(path); err != nil || string(after) != string(before) {
+			t.Errorf("the database with schema %d was changed (%v)", number, err)
+		}
 	}
 }
 

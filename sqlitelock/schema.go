@@ -9,22 +9,14 @@ import (
 	"github.com/holdfast-locks/holdfast/driver"
 )
 
-var (
-	//go:embed schema.sql
-	schemaSQL string
-
-	//go:embed migrate_1.sql
-	migrate1SQL string
-
-	//go:embed migrate_2.sql
-	migrate2SQL string
-)
+//go:embed schema.sql
+var schemaSQL string
 
 // What a lock database is known by: PRAGMA application_id, "hold" in ASCII,
 // and PRAGMA user_version.
 const (
 	applicationID = 0x686f6c64
-	schemaVersion = 3
+	schemaNumber  = 1
 )
 
 // settings of the connection that writes. How long it waits is patient's.
@@ -38,22 +30,21 @@ const identitySQL = `SELECT
 	(SELECT user_version FROM pragma_user_version),
 	(SELECT count(*) FROM sqlite_schema)`
 
-// prepareDatabase makes a new database ours, and one of an older version one
-// of this. A database that belongs to another program, or to a newer version,
-// is left unchanged.
+// prepareDatabase makes a new database ours. One that belongs to another
+// program, or has another schema, is left unchanged.
 func (e *Engine) prepareDatabase(ctx context.Context) error {
 	if err := e.patient(ctx, func() error { return execute(e.conn, settings) }); err != nil {
 		return err
 	}
-	var version int
+	var number int
 	err := e.patient(ctx, func() (err error) {
-		version, err = checkSchema(e.conn)
+		number, err = checkSchema(e.conn)
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	if version == 0 {
+	if number == 0 {
 		if err := e.patient(ctx, func() error { return setWAL(e.conn) }); err != nil {
 			return err
 		}
@@ -61,22 +52,22 @@ func (e *Engine) prepareDatabase(ctx context.Context) error {
 	return e.createSchema(ctx)
 }
 
-// checkSchema returns the version of the database, which is 0 if it is empty,
-// or fails if it is not one of ours.
-func checkSchema(conn *sql.Conn) (version int, err error) {
+// checkSchema returns the number of the database's schema, which is 0 if it is
+// empty, or fails if it is not ours, or not one that this program knows.
+func checkSchema(conn *sql.Conn) (number int, err error) {
 	var app, tables int
-	if err := conn.QueryRowContext(context.Background(), identitySQL).Scan(&app, &version, &tables); err != nil {
+	if err := conn.QueryRowContext(context.Background(), identitySQL).Scan(&app, &number, &tables); err != nil {
 		return 0, err
 	}
 	switch {
-	case app == 0 && version == 0 && tables == 0:
+	case app == 0 && number == 0 && tables == 0:
 		return 0, nil
 	case app != applicationID:
 		return 0, fmt.Errorf("%w database: it belongs to another program: name another path", driver.ErrInvalid)
-	case version < 1 || version > schemaVersion:
-		return 0, fmt.Errorf("%w database: its schema has version %d, this program knows %d: update this program", driver.ErrInvalid, version, schemaVersion)
+	case number != schemaNumber:
+		return 0, fmt.Errorf("%w database: its schema has number %d, and this program knows number %d only: use the version of holdfast that made it, or name another path", driver.ErrInvalid, number, schemaNumber)
 	}
-	return version, nil
+	return number, nil
 }
 
 // setWAL turns on the write-ahead log, which the file remembers. It cannot be
@@ -92,26 +83,15 @@ func setWAL(conn *sql.Conn) error {
 	return nil
 }
 
-// createSchema creates or migrates the tables, in one transaction, unless
-// another process was faster. Beginning to write also shows that this user
-// may.
+// createSchema creates the tables, in one transaction, unless another process
+// was faster. Beginning to write also shows that this user may.
 func (e *Engine) createSchema(ctx context.Context) error {
 	if err := e.patient(ctx, func() error { return execute(e.conn, `BEGIN IMMEDIATE`) }); err != nil {
 		return err
 	}
-	version, err := checkSchema(e.conn)
-	if err == nil {
-		switch version {
-		case 0:
-			err = execute(e.conn, fmt.Sprintf("%s; PRAGMA application_id = %d", schemaSQL, applicationID))
-		case 1:
-			err = execute(e.conn, migrate1SQL+migrate2SQL)
-		case 2:
-			err = execute(e.conn, migrate2SQL)
-		}
-	}
-	if err == nil && version != schemaVersion {
-		err = execute(e.conn, fmt.Sprintf("PRAGMA user_version = %d", schemaVersion))
+	number, err := checkSchema(e.conn)
+	if err == nil && number == 0 {
+		err = execute(e.conn, fmt.Sprintf("%s; PRAGMA application_id = %d; PRAGMA user_version = %d", schemaSQL, applicationID, schemaNumber))
 	}
 	if err == nil {
 		err = execute(e.conn, `COMMIT`)

@@ -1,4 +1,4 @@
--- Schema version 3 of a holdfast lock database (PRAGMA user_version).
+-- Schema number 1 of a holdfast lock database (PRAGMA user_version).
 --
 -- Instants are nanoseconds of the host's boot-time clock and mean something
 -- only together with boot_id: a row of another boot is over, except a record
@@ -9,10 +9,6 @@
 -- One row for each lease that was not given back. A row whose expiry has
 -- passed is over and waits to be swept. The token is in the key because a
 -- lease ID that KeepFor keeps in the way may be granted a second lease.
---
--- A program that knows only version 1 may have the file open while it is
--- migrated. Its extends and releases still work; its grants fail, because the
--- columns that it does not know have no default.
 CREATE TABLE lease (
 	name         TEXT    NOT NULL,
 	lease_id     TEXT    NOT NULL,

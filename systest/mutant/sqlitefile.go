@@ -11,6 +11,13 @@ func sqliteFileMutants() []Mutant {
 			FoundBy: []Finder{{"sqlitelock", "TestTraps"}},
 		},
 		{
+			Name: "sqlite-newer-schema-opened", Invariant: "I10", File: "sqlitelock/schema.go",
+			Breaks:  "A database of a newer version of holdfast is opened, and fails later, at the first thing that is different.",
+			Old:     "case number != schemaNumber:",
+			New:     "case number < schemaNumber:",
+			FoundBy: []Finder{{"sqlitelock", "TestUnknownSchema"}},
+		},
+		{
 			Name: "sqlite-mount-point-opened", Invariant: "I1", File: "sqlitelock/files.go",
 			Breaks:  "A database that is mounted without its directory is opened, and has its own log there.",
 			Old:     "\tcase mounted:\n",
