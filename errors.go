@@ -96,7 +96,7 @@ func (e *HeldError) Error() string {
 	case e.ExpiresIn > 0:
 		fmt.Fprintf(&b, " for another %s", round(e.ExpiresIn))
 	case e.ExpiresIn == Never:
-		b.WriteString(" without an end")
+		b.WriteString(" with no expiry")
 	}
 	if e.Waited > 0 {
 		fmt.Fprintf(&b, " (waited %s)", round(e.Waited))

@@ -33,7 +33,7 @@ type Options struct {
 	// they are.
 	Required bool
 
-	// Wait makes a repeat wait so long for the first request, and take its turn
+	// Wait makes a repeat wait this long for the first request, and take its turn
 	// if that fails, before it is refused with 409. Zero: refused at once.
 	Wait time.Duration
 

@@ -52,7 +52,7 @@ func (x *exchange) read() (wire.Problem, error) {
 		return large, errTooLarge
 	}
 	body, err := io.ReadAll(http.MaxBytesReader(x.w, x.r.Body, x.opts.MaxRequest))
-	var tooLarge *http.MaxBytesError // also of a limit that others have set
+	var tooLarge *http.MaxBytesError // of our limit, or of one that others have set
 	switch {
 	case errors.As(err, &tooLarge):
 		return large, errTooLarge

@@ -44,7 +44,7 @@ func parse(kept []byte) (response, error) {
 	line, body, ok := bytes.Cut(kept, []byte{'\n'})
 	var r response
 	if err := json.Unmarshal(line, &r); err != nil || !ok || r.Version != responseVersion || r.Status < 100 || r.Status > 999 {
-		return response{}, fmt.Errorf("oncehttp: %w: the result is no response of this version: forget the key", holdfast.ErrKindMismatch)
+		return response{}, fmt.Errorf("oncehttp: %w: the result is not a response of this version: forget the key", holdfast.ErrKindMismatch)
 	}
 	r.body = body
 	return r, nil

@@ -82,7 +82,7 @@ func (a *app) rootCommand() *cobra.Command {
 many, share through a store.
 
 Stores (--store, or HOLDFAST_STORE in the environment):
-  sqlite:///path/file.db    the processes of this host (default: a file of yours)
+  sqlite:///path/file.db    the processes of this host (default: in your state directory)
   redis://host:port         Redis or Valkey; rediss:// for TLS
   redis+sentinel://…/name, redis+cluster://…
                             the same with Sentinel, or a Redis Cluster
@@ -97,7 +97,7 @@ Stores (--store, or HOLDFAST_STORE in the environment):
 	}
 	root.Version = currentVersion().String()
 	root.SetVersionTemplate("{{.Version}}\n")
-	root.PersistentFlags().StringVar(&a.storeURL, "store", "", "`URL` of the store (default: $HOLDFAST_STORE, or a file of yours)")
+	root.PersistentFlags().StringVar(&a.storeURL, "store", "", "`URL` of the store (default: $HOLDFAST_STORE, or a file in your state directory)")
 	root.AddCommand(a.runCommand(), a.onceCommand(), a.tokenCommand(), a.checkCommand(), a.showCommand(), a.listCommand(),
 		a.breakCommand(), a.versionCommand(), a.doctorCommand())
 	return root

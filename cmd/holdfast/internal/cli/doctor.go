@@ -90,7 +90,7 @@ func (a *app) doctor(ctx context.Context, ttl time.Duration, admit bool) error {
 func admitAll(ctx context.Context, engine driver.Engine) error {
 	quorum, ok := store.Quorum(engine)
 	if !ok {
-		return usage("doctor: --admit: the store is no quorum")
+		return usage("doctor: --admit: the store is not a quorum")
 	}
 	name, found, err := quorum.Leased(ctx)
 	switch {

@@ -42,7 +42,7 @@ once status KEY tells by its status: 0 done, 75 in progress, 1 neither.
 once forget KEY deletes what was recorded.
 
 The "--" before COMMAND is required: what stands before it is always a KEY,
-also "status" and "forget". A KEY that begins with "-" goes after a "--" too:
+even "status" and "forget". A KEY that begins with "-" goes after a "--" too:
 holdfast once -- -KEY -- COMMAND.
 
 The exit status is the command's own, or 128 + n if signal n ended it, or
@@ -66,7 +66,7 @@ The exit status is the command's own, or 128 + n if signal n ended it, or
 	flags.StringVarP(&f.wait, "wait-for", "w", "", "wait at most `SECONDS` or a duration such as 1m30s")
 	flags.DurationVar(&f.retention, "retention", 24*time.Hour, "how long it counts as done")
 	flags.BoolVar(&f.replay, "replay", false, "if it was done already, print what it wrote then")
-	flags.DurationVar(&f.ttl, "ttl", 30*time.Second, "how long the key of a dead host stays taken")
+	flags.DurationVar(&f.ttl, "ttl", 30*time.Second, "lease TTL: after this host dies, others wait this long")
 	flags.DurationVar(&f.killAfter, "kill-after", 0, "time between TERM and KILL (default: a quarter of the TTL, 5s at most)")
 	flags.StringVar(&f.fingerprint, "fingerprint", "", "`TEXT` that tells this work from other work under the same key")
 	flags.IntVar(&f.maxOutput, "max-output", 1<<20, "longest standard output in `BYTES`; up to 16 MiB")

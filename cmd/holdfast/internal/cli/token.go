@@ -42,7 +42,7 @@ can see the arguments of a program.
 
 The exit status is 0, or
   1   the token is unknown, has expired, was revoked or was redeemed already
-  64  wrong arguments, or what was given is no token
+  64  wrong arguments, or what was given is not a token
   69  the store cannot be reached; after redeem, look whether it says that the
       outcome is unknown
   74  standard output cannot be written

@@ -82,7 +82,7 @@ func Possession(h driver.Holding) string {
 	case h.Released:
 		return "kept closed " + until + " after " + who + " released it"
 	case h.ExpiresIn == driver.Never:
-		return "held by " + who + " without an end"
+		return "held by " + who + " with no expiry"
 	}
 	return "held by " + who + " " + until
 }

@@ -95,7 +95,7 @@ slots is held by web-3 (pid 812) for another 1m0s, 3 of 4 permits taken
   queue    2. web-4 (pid 77), 1 permit, waiting for 0s
 `},
 		{foreigner, `
-old\x1b[2J\u202e is held by another client without an end
+old\x1b[2J\u202e is held by another client with no expiry
   mode  exclusive
 `},
 		{between, `

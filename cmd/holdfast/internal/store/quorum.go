@@ -67,7 +67,7 @@ func parseQuorum(rawURL string) (urls []string, opts quorumlock.Options, err err
 	return urls, opts, nil
 }
 
-// checkHosts finds out what would be no quorum.
+// checkHosts rejects hosts that cannot form a quorum.
 func checkHosts(hosts []string, user string) error {
 	seen := map[string]int{}
 	for i, host := range hosts {

@@ -23,7 +23,7 @@ const (
 
 // Open opens the store at rawURL. An error that wraps driver.ErrInvalid or
 // driver.ErrUnsupported means that the URL is wrong or of a kind that this
-// version does not know. Errors contain no credentials. A quorum is opened also
+// version does not know. Errors contain no credentials. A quorum is opened even
 // if none of its members is there: its requests fail then.
 func Open(ctx context.Context, rawURL string) (driver.Engine, error) {
 	scheme, _, found := strings.Cut(rawURL, ":")
