@@ -201,6 +201,9 @@ func (a *acquisition) attempts(asked, ctx context.Context, wait bool) (*Lease, e
 // longest returns for how long the store may keep what is granted.
 func (a *acquisition) longest() time.Duration { return max(a.req.TTL, a.req.WaiterTTL) }
 
+// newTerm returns the term of the lease that is asked for, to be begun.
+func (a *acquisition) newTerm() term { return newTerm(&a.opts, a.longest()) }
+
 // failed notes a request without an answer and classifies its error.
 func (a *acquisition) failed(sent time.Time, ctx context.Context, err error) error {
 	if !driver.Definite(err) {

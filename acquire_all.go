@@ -144,23 +144,20 @@ func (g *allAcquisition) atOnce(ctx context.Context, wait bool) (done bool, err 
 // behind a greater token: repeats of the other requests, one by one, then find
 // out more.
 func (g *allAcquisition) granted(sent instant, tokens []uint64) bool {
-	end := sent.add(trusted(g.opts.TTL))
 	now := g.client.now()
-	if now.reached(end) {
-		for _, a := range g.all {
+	for i, a := range g.all {
+		t, ok := a.newTerm().granted(sent, now, g.client.keeper.pace())
+		if ok {
+			l, ahead := g.client.newLease(a, grant{token: tokens[i], term: t})
+			if ahead == nil {
+				g.add(l)
+				continue
+			}
+		}
+		for _, a := range g.all[i:] {
 			a.uncertain = true
 		}
 		return false
-	}
-	for i, a := range g.all {
-		l, ahead := g.client.newLease(a, grant{token: tokens[i], began: sent, deadline: end.asOf(now)})
-		if ahead != nil {
-			for _, a := range g.all[i:] {
-				a.uncertain = true
-			}
-			return false
-		}
-		g.add(l)
 	}
 	for i, a := range g.all {
 		a.tellAcquired(g.leases[i])

@@ -68,11 +68,9 @@ var errRecorded = errors.New("the name has a record")
 
 // A grant is what a lease begins with.
 type grant struct {
-	token    uint64
-	acked    int     // replicas
-	began    instant // before the granting request was sent, or when we heard of the grant
-	deadline instant
-	brief    bool // the deadline is nearer than the TTL: to be lengthened soon
+	token uint64
+	acked int // replicas
+	term  term
 }
 
 // granted makes the lease, unless the answer came too late to be of use.
@@ -82,15 +80,15 @@ func (w *waiter) granted(sent instant, reply driver.AcquireReply) (*Lease, error
 		return nil, fmt.Errorf("%w: %d of %d replicas have acknowledged the lease", ErrNotReplicated, reply.Acked, w.req.Replicas)
 	}
 	now := w.client.now()
-	end := sent.add(trusted(w.opts.TTL))
-	if now.reached(end) {
+	t, ok := w.newTerm().granted(sent, now, w.client.keeper.pace())
+	if !ok {
 		took := now.mono.Sub(sent.mono)
 		w.startOver() // the store may still hold the lock for us
 		w.countFailure(sent.mono)
 		return nil, fmt.Errorf("%w: it answered after %s, too late for a TTL of %s", ErrUnavailable, round(took), w.opts.TTL)
 	}
 	w.answered()
-	l, ahead := w.client.newLease(w.acquisition, grant{token: reply.Token, acked: reply.Acked, began: sent, deadline: end.asOf(now)})
+	l, ahead := w.client.newLease(w.acquisition, grant{token: reply.Token, acked: reply.Acked, term: t})
 	if ahead != nil {
 		return nil, w.overtaken(ahead)
 	}
@@ -100,12 +98,9 @@ func (w *waiter) granted(sent instant, reply driver.AcquireReply) (*Lease, error
 // handedOver returns the lease that the store has handed over, or nil if there
 // has to be another attempt.
 //
-// INVARIANT I3: the lease ends with the place, which lasts WaiterTTL from when
-// the store saw a request of ours: no earlier than from when we sent the last
-// one that it answered. The keep-alive soon asks for the whole TTL.
+// The lease ends with the place; the keep-alive soon asks for the whole TTL.
 func (w *waiter) handedOver(token uint64) *Lease {
-	now := w.client.now()
-	end := w.queued.add(trusted(w.req.WaiterTTL))
+	t, ok := w.newTerm().handedOver(w.queued, w.client.now(), w.req.WaiterTTL, w.client.keeper.pace())
 	switch {
 	case w.opts.WholeTTL || w.opts.LockDelay > 0 || w.req.Replicas > 0:
 		// The caller wants all of it, the delay must follow the lease even if
@@ -113,16 +108,12 @@ func (w *waiter) handedOver(token uint64) *Lease {
 		// lease is over by then, the repeat has a place like any other request;
 		// old news of this grant leads to no more than another repeat.
 		return nil
-	case now.reached(end):
+	case !ok:
 		w.startOver() // the store may still hold the lock for us
 		return nil
 	}
 	w.answered()
-	g := grant{token: token, began: now, deadline: end.asOf(now), brief: true}
-	if whole := now.add(trusted(w.opts.TTL)); !end.mono.Before(whole.mono) {
-		g.deadline, g.brief = whole, false
-	}
-	l, ahead := w.client.newLease(w.acquisition, g)
+	l, ahead := w.client.newLease(w.acquisition, grant{token: token, term: t})
 	if ahead != nil {
 		_ = w.overtaken(ahead) // the next attempt finds out more
 	}
@@ -133,7 +124,7 @@ func (w *waiter) handedOver(token uint64) *Lease {
 // the lease ID as it is now. If we have not heard for so long that we had a
 // place that the lease may not be trusted, it is asked for once more.
 func (w *waiter) found(token uint64) *Lease {
-	if w.client.now().reached(w.queued.add(trusted(w.req.WaiterTTL))) {
+	if placeOver(w.queued, w.client.now(), w.req.WaiterTTL) {
 		w.uncertain = true // news may be of this grant, and the next attempt get another
 		return nil
 	}

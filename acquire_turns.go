@@ -121,14 +121,17 @@ func (t *turns) granted(name string) streak {
 // released notes that the lease was given back, and that the lock is free: with
 // MinHold it need not be.
 func (t *turns) released(l *Lease) {
-	if t == nil || l.opts.MinHold > 0 {
+	if t == nil {
 		return
 	}
-	now := time.Now()
+	now, term := time.Now(), l.present()
+	if term.minHold > 0 {
+		return
+	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	p, s := t.ofLocked(l.name, now), l.streak
-	if p.wanted && p.since.After(l.began.mono) { // another goroutine was refused meanwhile
+	if p.wanted && p.since.After(term.began.mono) { // another goroutine was refused meanwhile
 		s.wanted, s.vain = true, 0
 	}
 	p.released, p.streak = now, s

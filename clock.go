@@ -44,24 +44,16 @@ func (end instant) asOf(now instant) instant {
 // noBootClock switches the comparison of boot times off.
 func noBootClock() time.Duration { return 0 }
 
-// The part of a TTL that a holder does not use. Its clock and the store's may
-// differ in rate: two clocks under correction by NTP differ by 0.1 %, quartz
-// adds 0.02 %, and 1 % is generous. The constant covers stores that count in
-// milliseconds and timers that fire late.
-const (
-	driftDivisor = 100
-	driftFloor   = 2 * time.Millisecond
-)
-
-// trusted returns how long a lease may be trusted, counted from the instant
-// before its request was sent. INVARIANT I3: the store counts the same TTL
-// from when it received the request, which is later, so the deadline is never
-// later than the expiry.
-func trusted(ttl time.Duration) time.Duration {
-	return ttl - ttl/driftDivisor - driftFloor
+func earlier(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return a
+	}
+	return b
 }
 
-// ttlFor returns a TTL that is trusted for d; the inverse of trusted.
-func ttlFor(d time.Duration) time.Duration {
-	return ceilMS((d + driftFloor) * driftDivisor / (driftDivisor - 1))
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
 }

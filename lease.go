@@ -19,11 +19,12 @@ type Lease struct {
 	token  uint64
 	acked  int
 	holder Holder
-	opts   AcquireOptions // resolved
-	began  instant        // before the granting request was sent
-	outer  *Lease         // lease of the context that acquired this one, or nil
-	cancel bool           // an old acquire request of this ID may still be under way
-	streak streak         // without a queue: see turns
+	asked  Mode   // in which it was acquired
+	limit  int    // of a Semaphore
+	permit int    // of a Semaphore
+	outer  *Lease // lease of the context that acquired this one, or nil
+	cancel bool   // an old acquire request of this ID may still be under way
+	streak streak // without a queue: see turns
 
 	ctx context.Context // ends with the lease
 	end context.CancelCauseFunc
@@ -31,23 +32,15 @@ type Lease struct {
 	// slot is the lease's place in the keeper's timetable. keeper.mu guards it.
 	slot slot
 
-	mu        sync.Mutex // guards the rest; taken after keeper.mu where both are
-	state     state
-	lost      error   // why, if it was lost
-	deadline  instant // moves later, or to where it is after a suspension
-	mode      Mode
-	confirmed time.Time     // when the last request was sent that the store has granted
-	renewAt   time.Time     // when the keep-alive sends the next renewal
-	brief     bool          // it was handed over, and does not have its whole TTL yet
-	progress  time.Time     // of the last call of Progress
-	stalled   bool          // a renewal was due but Progress was overdue
-	final     bool          // the deadline is as late as MaxHold allows
-	inflight  int           // requests under way that would lengthen the lease
-	longest   time.Duration // what the greatest of all such requests asked for
-	expiry    time.Time     // when the store ends it at the latest, but for requests under way
-	landed    chan struct{} // closed when inflight is 0 after Release has begun
-	released  chan struct{} // closed when Release is done
-	result    error         // of Release; valid when released is closed
+	mu       sync.Mutex // guards the rest; taken after keeper.mu where both are
+	state    state
+	lost     error // why, if it was lost
+	mode     Mode
+	term     term
+	inflight int           // requests under way that would lengthen the lease
+	landed   chan struct{} // closed when inflight is 0 after Release has begun
+	released chan struct{} // closed when Release is done
+	result   error         // of Release; valid when released is closed
 }
 
 // A state is a stage in the life of a lease. It only grows.
@@ -64,17 +57,9 @@ const (
 func (c *Client) newLease(a *acquisition, g grant) (l, ahead *Lease) {
 	l = &Lease{
 		client: c, name: a.req.Name, id: a.req.LeaseID, token: g.token, acked: g.acked, holder: a.req.Holder,
-		opts: a.opts, began: g.began, outer: a.outer, cancel: a.uncertain, streak: c.turns.granted(a.req.Name),
-		mode: a.opts.Mode, deadline: g.deadline, brief: g.brief,
-		progress: g.began.mono, confirmed: g.began.mono,
-		longest: a.longest(), expiry: time.Now().Add(a.longest()),
-		final:    a.opts.MaxHold == a.opts.TTL && !g.brief,
-		landed:   make(chan struct{}),
-		released: make(chan struct{}),
-	}
-	l.renewAt = l.renewalDueLocked()
-	if l.brief {
-		l.renewAt = earlier(g.began.mono.Add(confirmAfter), l.renewAt)
+		asked: a.req.Mode, limit: a.req.Limit, permit: a.req.Permits,
+		outer: a.outer, cancel: a.uncertain, streak: c.turns.granted(a.req.Name),
+		mode: a.req.Mode, term: g.term, landed: make(chan struct{}), released: make(chan struct{}),
 	}
 	l.ctx, l.end = context.WithCancelCause(context.WithValue(a.values, heldKey{}, l))
 	behind, ahead := c.keeper.add(l)
@@ -113,10 +98,10 @@ func (l *Lease) Mode() Mode {
 
 // Limit and Permits return those that a Semaphore was acquired with, and 0 in
 // other modes.
-func (l *Lease) Limit() int { return l.opts.Limit }
+func (l *Lease) Limit() int { return l.limit }
 
 // Permits: see Limit.
-func (l *Lease) Permits() int { return l.opts.Permits }
+func (l *Lease) Permits() int { return l.permit }
 
 // Holder returns what the store tells others about this lease.
 func (l *Lease) Holder() Holder { return l.holder }
@@ -131,9 +116,14 @@ func (l *Lease) Context() context.Context { return l.ctx }
 // and is never later than the expiry in the store, if that counts time at the rate that this machine does.
 // Compare it with time.Now only; as a wall-clock time it means nothing.
 func (l *Lease) Deadline() time.Time {
+	return l.present().deadline.mono
+}
+
+// present returns the term as it is now.
+func (l *Lease) present() term {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.deadline.mono
+	return l.term
 }
 
 // Remaining returns how long the lease may be trusted from now on without
@@ -142,10 +132,7 @@ func (l *Lease) Remaining() time.Duration {
 	if !l.Valid() {
 		return 0
 	}
-	now := l.client.now()
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return max(0, now.until(l.deadline))
+	return l.present().remaining(l.client.now())
 }
 
 // Valid reports whether the lease may be trusted at this instant, by the
@@ -157,7 +144,7 @@ func (l *Lease) Remaining() time.Duration {
 func (l *Lease) Valid() bool {
 	now := l.client.now()
 	l.mu.Lock()
-	isHeld, over := l.state == stateHeld, now.reached(l.deadline)
+	isHeld, over := l.state == stateHeld, l.term.over(now)
 	l.mu.Unlock()
 	if isHeld && over {
 		l.lose(l.expiredCause())
@@ -193,13 +180,10 @@ func (l *Lease) Verify(ctx context.Context) error {
 func (l *Lease) Progress() {
 	now := time.Now()
 	l.mu.Lock()
-	l.progress = now
-	resume := l.stalled
-	if resume {
-		l.stalled, l.renewAt = false, now
-	}
+	t, resumed := l.term.progressed(now)
+	l.term = t
 	l.mu.Unlock()
-	if resume {
+	if resumed {
 		l.client.keeper.update(l)
 	}
 }
@@ -209,5 +193,5 @@ func (l *Lease) Progress() {
 func (l *Lease) heldAt(now instant) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.state == stateHeld && !now.reached(l.deadline)
+	return l.state == stateHeld && !l.term.over(now)
 }

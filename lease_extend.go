@@ -31,10 +31,11 @@ func (l *Lease) checkExtend(ttl time.Duration) error {
 	if err := checkTTL("ttl", ttl); err != nil {
 		return err
 	}
-	if err := checkTTL("ttl with LockDelay", ttl+l.opts.LockDelay); err != nil {
+	ttl += l.present().lockDelay
+	if err := checkTTL("ttl with LockDelay", ttl); err != nil {
 		return err
 	}
-	return driver.CheckTTL(l.client.features.Capabilities, "ttl with LockDelay", ttl+l.opts.LockDelay)
+	return driver.CheckTTL(l.client.features.Capabilities, "ttl with LockDelay", ttl)
 }
 
 // ExtendBy pushes Deadline out by d, which may be called between the steps of
@@ -44,7 +45,7 @@ func (l *Lease) ExtendBy(ctx context.Context, d time.Duration) error {
 	if d <= 0 || d > MaxTTL {
 		return opError("extend", l.name, fmt.Errorf("%w duration %s: want more than 0, up to %s", ErrInvalid, d, MaxTTL))
 	}
-	return l.Extend(ctx, max(MinTTL, ttlFor(time.Until(l.Deadline())+d)))
+	return l.Extend(ctx, l.present().lengthenedBy(d, time.Now()))
 }
 
 // beginExtend returns the renewal to send, or false if the lease is over, or
@@ -52,42 +53,31 @@ func (l *Lease) ExtendBy(ctx context.Context, d time.Duration) error {
 func (l *Lease) beginExtend(ttl time.Duration, now instant) (renewal, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	ttl, final := l.boundLocked(ttl, now)
-	return renewal{l, ttl, final}, ttl >= MinTTL && l.beginLocked(now, ttl)
+	x, ok := l.term.bounded(ttl, now)
+	return renewal{l, x}, ok && l.beginLocked(x, now)
 }
 
-// boundLocked shortens ttl to what MaxHold leaves, and reports whether it did.
-func (l *Lease) boundLocked(ttl time.Duration, now instant) (time.Duration, bool) {
-	if l.opts.MaxHold == 0 {
-		return ttl, false
-	}
-	left := now.until(l.began.add(l.opts.MaxHold)).Truncate(time.Millisecond)
-	return min(ttl, left), ttl >= left
-}
-
-// beginLocked notes that a request to lengthen the lease to ttl is about to be
-// sent, or refuses it because the lease is over. Its end must be noted by done.
+// beginLocked notes that a request to extend the lease is about to be sent, or
+// refuses it because the lease is over. Its end must be noted by done.
 // INVARIANT I9: once Release has begun none begins, and Release waits for
 // those that have.
-func (l *Lease) beginLocked(now instant, ttl time.Duration) bool {
-	if l.state != stateHeld || now.reached(l.deadline) {
+func (l *Lease) beginLocked(x extension, now instant) bool {
+	if l.state != stateHeld || l.term.over(now) {
 		return false
 	}
 	l.inflight++
-	l.longest = max(l.longest, ttl+l.opts.LockDelay)
-	l.expiry = later(l.expiry, now.mono.Add(ttl+l.opts.LockDelay))
+	l.term = l.term.asked(x, now)
 	return true
 }
 
 // A renewal is one request to lengthen one lease.
 type renewal struct {
 	lease *Lease
-	ttl   time.Duration
-	final bool // ttl is all that MaxHold leaves
+	extension
 }
 
 func (r renewal) request() driver.ExtendRequest {
-	return driver.ExtendRequest{Name: r.lease.name, LeaseID: r.lease.id, TTL: r.ttl + r.lease.opts.LockDelay}
+	return driver.ExtendRequest{Name: r.lease.name, LeaseID: r.lease.id, TTL: r.stored}
 }
 
 func (r renewal) name() string { return r.lease.name }
@@ -125,16 +115,14 @@ func (r renewal) done(sent instant, err error) (report, error) {
 	l.mu.Lock()
 	l.landLocked()
 	if !driver.Definite(err) {
-		l.expiry = later(l.expiry, now.mono.Add(r.request().TTL))
+		l.term = l.term.unheard(r.extension, now)
 	}
-	live := l.state == stateHeld && !now.reached(l.deadline)
+	live := l.state == stateHeld && !l.term.over(now)
 	switch {
 	case live && err == nil:
-		l.brief = l.brief && r.ttl < l.opts.TTL && !r.final
-		l.raiseLocked(sent, sent.add(trusted(r.ttl)), now, r.final)
+		l.term = l.term.renewed(r.extension, sent, now, l.client.keeper.pace())
 	case live && !isLost(err):
-		// INVARIANT I9: a failed renewal is retried until the deadline.
-		l.renewAt = l.retryLocked(now.mono)
+		l.term = l.term.failed(now, l.client.keeper.pace())
 	}
 	l.mu.Unlock()
 

@@ -164,59 +164,26 @@ type step struct {
 func (l *Lease) step(now instant, joining bool) step {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.state != stateHeld || now.reached(l.deadline) {
+	if l.state != stateHeld || l.term.over(now) {
 		return step{over: true}
 	}
-	due := l.renewAt
-	if joining {
-		due = due.Add(-l.joinsLocked())
-	}
 	s := step{}
-	if l.renewsLocked() && !now.mono.Before(due) {
+	if l.term.due(now, joining, l.client.keeper.pace()) {
 		s.renewal = l.beginRenewalLocked(now)
 	}
-	s.next = l.attentionLocked()
+	s.next = l.term.attention()
 	return s
 }
 
 // beginRenewalLocked returns the renewal to send, or the zero renewal if there
 // is no reason for one any more.
 func (l *Lease) beginRenewalLocked(now instant) renewal {
-	if l.opts.Progress > 0 && now.mono.Sub(l.progress) >= l.opts.Progress {
-		l.stalled = true
+	t, x, ok := l.term.renewing(now)
+	l.term = t
+	if !ok || !l.beginLocked(x, now) {
 		return renewal{}
 	}
-	ttl, final := l.boundLocked(l.opts.TTL, now)
-	if ttl < MinTTL {
-		l.final = true
-		return renewal{}
-	}
-	if !l.beginLocked(now, ttl) {
-		return renewal{}
-	}
-	l.renewAt = now.mono.Add(l.presentTTLLocked() / unansweredPart)
-	return renewal{l, ttl, final}
-}
-
-// renewsLocked reports whether the keep-alive renews l, at present: even if it
-// is off, until a lease that was handed over has its TTL.
-func (l *Lease) renewsLocked() bool {
-	return (l.opts.KeepAlive == KeepAliveOn || l.brief) && !l.final && !l.stalled
-}
-
-// raiseLocked notes a renewal that was answered: it moves the deadline to end
-// unless it is later already, both as they are seen at now.
-func (l *Lease) raiseLocked(sent, end, now instant, final bool) {
-	if last := l.began.add(l.opts.MaxHold); l.opts.MaxHold > 0 && end.mono.After(last.asOf(now).mono) {
-		end, final = last, true // there was a pause before the request was sent
-	}
-	l.final = l.final || final
-	l.deadline = l.deadline.asOf(now)
-	if end = end.asOf(now); end.mono.After(l.deadline.mono) {
-		l.deadline = end
-	}
-	l.confirmed = later(l.confirmed, sent.mono)
-	l.renewAt = l.renewalDueLocked()
+	return renewal{l, x}
 }
 
 // attention returns when the keeper must look at l next, and whether l is
@@ -224,20 +191,27 @@ func (l *Lease) raiseLocked(sent, end, now instant, final bool) {
 func (l *Lease) attention() (at time.Time, live bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.attentionLocked(), l.state == stateHeld
-}
-
-func (l *Lease) attentionLocked() time.Time {
-	if l.renewsLocked() {
-		return earlier(l.renewAt, l.deadline.mono)
-	}
-	return l.deadline.mono
+	return l.term.attention(), l.state == stateHeld
 }
 
 // handOut sets how the lease is kept alive from now on.
 func (l *Lease) handOut(opts AcquireOptions) {
 	l.mu.Lock()
-	l.opts.KeepAlive, l.opts.Progress, l.progress = opts.KeepAlive, opts.Progress, time.Now()
+	l.term = l.term.keptAlive(&opts, time.Now())
 	l.mu.Unlock()
 	l.client.keeper.update(l)
+}
+
+// A renewal is also how a holder learns that its lease was deleted. So one with
+// a long TTL is renewed sooner than it would have to be, as long as all of that
+// costs the client no more than hurriedPerSecond.
+const (
+	hurriedPause     = 5 * time.Second
+	hurriedPerSecond = 200
+)
+
+// pace returns how long the keep-alive leaves a lease without a renewal: 5 s,
+// but with more than 1,000 leases in proportion to their number.
+func (k *keeper) pace() time.Duration {
+	return max(hurriedPause, time.Duration(k.size.Load())*(time.Second/hurriedPerSecond))
 }

@@ -22,13 +22,7 @@ var (
 func (l *Lease) expiredCause() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	switch {
-	case l.final:
-		return errMaxHold
-	case l.stalled:
-		return errStalled
-	}
-	return errExpired
+	return l.term.cause()
 }
 
 // lose ends the lease without a release. Loss is final: a renewal that is
@@ -48,10 +42,11 @@ func (l *Lease) drop(cause error) report {
 		return report{}
 	}
 	l.state, l.lost = stateLost, cause
+	held := time.Since(l.term.began.mono)
 	l.mu.Unlock()
 	l.client.keeper.remove(l)
 	l.end(cause)
-	return report{l, Event{Kind: Lost, Name: l.name, LeaseID: l.id, Token: l.token, Took: time.Since(l.began.mono), Err: cause}}
+	return report{l, Event{Kind: Lost, Name: l.name, LeaseID: l.id, Token: l.token, Took: held, Err: cause}}
 }
 
 // isOver reports whether the lease was lost or released.
@@ -111,11 +106,11 @@ func (c *Client) told(loss driver.Loss) {
 
 // look renews the lease now, or only asks for it if it is not to be renewed.
 func (l *Lease) look() {
-	now := l.client.now()
+	now := time.Now()
 	l.mu.Lock()
-	renews := l.state == stateHeld && l.renewsLocked()
+	renews := l.state == stateHeld && l.term.renews()
 	if renews {
-		l.renewAt = now.mono
+		l.term = l.term.hurried(now)
 	}
 	l.mu.Unlock()
 	if renews {

@@ -118,7 +118,7 @@ func (l *Lease) awaitRenewals(ctx context.Context) {
 // releaseRequest returns the request as it is to be sent now: MinHold counts
 // from the acquisition, however late a repeat is.
 func (l *Lease) releaseRequest() driver.ReleaseRequest {
-	return driver.ReleaseRequest{Name: l.name, LeaseID: l.id, KeepFor: l.keepFor(), Cancel: l.cancel}
+	return driver.ReleaseRequest{Name: l.name, LeaseID: l.id, KeepFor: l.present().keepFor(l.client.now()), Cancel: l.cancel}
 }
 
 // expiresBy returns by when the store ends the lease by itself, whichever of our
@@ -126,10 +126,7 @@ func (l *Lease) releaseRequest() driver.ReleaseRequest {
 func (l *Lease) expiresBy() time.Time {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.inflight > 0 {
-		return time.Now().Add(l.longest)
-	}
-	return l.expiry
+	return l.term.expiresBy(time.Now(), l.inflight > 0)
 }
 
 // releaseUntil returns until when the release is repeated: until the expiry, but
@@ -148,7 +145,7 @@ func (l *Lease) releaseUntil() time.Time {
 const releaseLeast = time.Second
 
 func (l *Lease) observeRelease(err error) {
-	e := Event{Kind: Released, Name: l.name, LeaseID: l.id, Token: l.token, Took: time.Since(l.began.mono), Err: err}
+	e := Event{Kind: Released, Name: l.name, LeaseID: l.id, Token: l.token, Took: time.Since(l.present().began.mono), Err: err}
 	switch {
 	case isLost(err):
 		e.Kind = Lost
@@ -158,9 +155,4 @@ func (l *Lease) observeRelease(err error) {
 		return // the background goes on
 	}
 	l.client.opts.Observer(e)
-}
-
-// keepFor returns what is left of MinHold.
-func (l *Lease) keepFor() time.Duration {
-	return max(0, ceilMS(l.client.now().until(l.began.add(l.opts.MinHold))))
 }

@@ -16,7 +16,7 @@ var errOvertaken = fmt.Errorf("%w: this client has a later lease of the name, wi
 // name with a greater token, which is trusted already. behind is one with a
 // smaller token, which has to end. Other modes than Exclusive have no rivals.
 func (r rivals) enter(l *Lease) (behind, ahead *Lease) {
-	if l.opts.Mode != Exclusive {
+	if l.asked != Exclusive {
 		return nil, nil
 	}
 	other := r[l.name]

@@ -47,10 +47,5 @@ func (k *keeper) wakeLocked() {
 func (l *Lease) wake(now instant) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	end := l.deadline.asOf(now)
-	if l.deadline.mono.Sub(end.mono) < suspensionShortest {
-		return
-	}
-	l.deadline = end
-	l.renewAt = earlier(l.renewAt, now.mono)
+	l.term = l.term.woken(now)
 }

@@ -36,7 +36,7 @@ func breakMutants() []Mutant {
 		{
 			Name: "look-skips-leases-by-hand", File: "lease_loss.go",
 			Breaks:  "Time to look is no reason to ask for a lease that the caller extends.",
-			Old:     "renews := l.state == stateHeld && l.renewsLocked()",
+			Old:     "renews := l.state == stateHeld && l.term.renews()",
 			New:     "renews := l.state == stateHeld",
 			FoundBy: []Finder{{".", "TestTimeToLookRenewsAtOnce"}},
 		},

@@ -5,10 +5,10 @@ package mutant
 func waiterMutants() []Mutant {
 	return []Mutant{
 		{
-			Name: "hand-over-trusted-from-news", Invariant: "I3", File: "acquire_attempt.go",
+			Name: "hand-over-trusted-from-news", Invariant: "I3", File: "lease_term.go",
 			Breaks:  "A lease that was handed over is trusted from when the news came, not from when the place was last renewed.",
-			Old:     "end := w.queued.add(trusted(w.req.WaiterTTL))",
-			New:     "end := now.add(trusted(w.req.WaiterTTL))",
+			Old:     "= now, queued.add(",
+			New:     "= now, now.add(",
 			FoundBy: []Finder{{".", "TestHandedOverLeaseIsTrustedNoLongerThanItLasts"}},
 		},
 		{
@@ -71,8 +71,8 @@ func waiterMutants() []Mutant {
 		{
 			Name: "acquire-all-deadline-from-reply", Invariant: "I3", File: "acquire_all.go",
 			Breaks:  "The deadlines of AcquireAll count from the reply, not from before the request.",
-			Old:     "end := sent.add(trusted(g.opts.TTL))",
-			New:     "end := g.client.now().add(trusted(g.opts.TTL))",
+			Old:     ".granted(sent, now, ",
+			New:     ".granted(now, now, ",
 			FoundBy: []Finder{{".", "TestAcquireAllErrors"}},
 		},
 		{

@@ -1,0 +1,327 @@
+package holdfast
+
+import "time"
+
+// A term is the arithmetic of one lease: until when its holder trusts it, when
+// its renewals are due, and how long the store may keep it. It is a value that
+// reads no clock, takes no lock and sends nothing: whoever has the clocks passes
+// the present instant, and gets an answer, or the term as it is after what has
+// happened. No other file adds or compares the deadlines of leases.
+//
+// Two rules are behind all of it. INVARIANT I3: a deadline counts from before
+// the request that earned it was sent, and no doubt moves it later. INVARIANT
+// I8: what is over on either of the local clocks is over.
+type term struct {
+	ttl       time.Duration // what a renewal asks for
+	lockDelay time.Duration // for how long the store keeps the lease beyond that
+	minHold   time.Duration // from began, for the name; see keepFor
+	maxHold   time.Duration // from began; 0: no bound
+	patience  time.Duration // without a call of Progress; 0: no bound
+	keepAlive bool
+
+	began    instant   // before the granting request was sent, or when we heard of the hand-over
+	deadline instant   // until when the lease is trusted
+	heard    time.Time // when the last request was sent that the store has granted
+	renewAt  time.Time // when the keep-alive sends the next renewal
+	progress time.Time // of the last call of Progress
+
+	provisional bool // handed over for the rest of its place: it does not have its whole TTL yet
+	capped      bool // the deadline is as late as maxHold allows
+	stalled     bool // a renewal was due but Progress was overdue
+
+	longest time.Duration // what the greatest of all requests asked the store for
+	expiry  time.Time     // when the store ends it at the latest, but for requests under way
+}
+
+// The part of a TTL that a holder does not use. Its clock and the store's may
+// differ in rate: two clocks under correction by NTP differ by 0.1 %, quartz
+// adds 0.02 %, and 1 % is generous. The constant covers stores that count in
+// milliseconds and timers that fire late.
+const (
+	driftDivisor = 100
+	driftFloor   = 2 * time.Millisecond
+)
+
+// When renewals are sent, as parts of the TTL. A lease is renewed when a third
+// of its TTL is over, and again while no answer comes, so that several
+// renewals fit before the deadline even if the store takes almost half of the
+// TTL to answer.
+const (
+	renewalRemaining = 2.0 / 3 // a renewal is due when so much is left
+	unansweredPart   = 6       // 1/6 after a renewal without an answer, the next
+	retryDivisor     = 20      // 1/20 after a renewal that failed, the next
+	batchingPart     = 10      // a renewal due within 1/10, or 1/10 of the pace, joins a batch that goes out now
+
+	// A lease that was handed over has used up part of its time, but not
+	// more than a half unless refreshes of its place failed.
+	confirmRemaining = 1.0 / 2
+)
+
+// confirmAfter is when a lease that was handed over asks for its whole TTL:
+// after long enough for short work to be done without that request.
+const confirmAfter = 100 * time.Millisecond
+
+// trusted returns how long a lease may be trusted, counted from the instant
+// before its request was sent. INVARIANT I3: the store counts the same TTL
+// from when it received the request, which is later, so the deadline is never
+// later than the expiry.
+func trusted(ttl time.Duration) time.Duration {
+	return ttl - ttl/driftDivisor - driftFloor
+}
+
+// ttlFor returns a TTL that is trusted for d; the inverse of trusted.
+func ttlFor(d time.Duration) time.Duration {
+	return ceilMS((d + driftFloor) * driftDivisor / (driftDivisor - 1))
+}
+
+// newTerm returns the term of a lease that is not granted yet. longest is what
+// the greatest of its requests asked for, for a lease or for a place.
+func newTerm(o *AcquireOptions, longest time.Duration) term {
+	return term{
+		ttl: o.TTL, lockDelay: o.LockDelay, minHold: o.MinHold, maxHold: o.MaxHold,
+		patience: o.Progress, keepAlive: o.KeepAlive == KeepAliveOn, longest: longest,
+	}
+}
+
+// granted begins the term with a grant: its request was sent at sent, and its
+// answer is there now. It reports false if that came too late to be of use. pace
+// is the longest pause between renewals; see keeper.pace.
+func (t term) granted(sent, now instant, pace time.Duration) (term, bool) {
+	t.began, t.deadline = sent, sent.add(trusted(t.ttl))
+	if now.reached(t.deadline) {
+		return t, false
+	}
+	return t.begun(now, pace), true
+}
+
+// handedOver begins the term with news of a hand-over, which is here now, or
+// reports false if that came too late.
+//
+// INVARIANT I3: the lease ends with the place, which lasts waiterTTL from when
+// the store saw a request of ours: no earlier than from queued, when we sent the
+// last one that it answered. The store may have granted the lease at any time
+// since, so that it counts as held from now on.
+func (t term) handedOver(queued, now instant, waiterTTL, pace time.Duration) (term, bool) {
+	t.began, t.deadline, t.provisional = now, queued.add(trusted(waiterTTL)).asOf(now), true
+	if now.reached(t.deadline) {
+		return t, false
+	}
+	// A TTL may be shorter than what is left of the place, as it is seen now: a
+	// suspension may lie in between. The holder then gets what it asked for, and
+	// nothing is to be confirmed.
+	if whole := now.add(trusted(t.ttl)); !t.deadline.mono.Before(whole.mono) {
+		t.deadline, t.provisional = whole, false
+	}
+	return t.begun(now, pace), true
+}
+
+// placeOver reports whether a place is over, as far as we have heard: what the
+// store makes of it may not be trusted any more.
+func placeOver(queued, now instant, waiterTTL time.Duration) bool {
+	return now.reached(queued.add(trusted(waiterTTL)))
+}
+
+// begun fills in what follows from the beginning and the deadline.
+func (t term) begun(now instant, pace time.Duration) term {
+	t.deadline = t.deadline.asOf(now)
+	t.heard, t.progress = t.began.mono, t.began.mono
+	t.expiry = now.mono.Add(t.longest) // it was granted before now
+	t.capped = t.maxHold == t.ttl && !t.provisional
+	t.renewAt = t.nextRenewal(pace)
+	if t.provisional {
+		t.renewAt = earlier(t.began.mono.Add(confirmAfter), t.renewAt)
+	}
+	return t
+}
+
+// over reports whether the lease may not be trusted any more.
+func (t term) over(now instant) bool { return now.reached(t.deadline) }
+
+// remaining returns how long it may be trusted from now on without a renewal.
+func (t term) remaining(now instant) time.Duration { return max(0, now.until(t.deadline)) }
+
+// cause says why the deadline passed.
+func (t term) cause() error {
+	switch {
+	case t.capped:
+		return errMaxHold
+	case t.stalled:
+		return errStalled
+	}
+	return errExpired
+}
+
+// renews reports whether the keep-alive renews the lease at present: even if it
+// is off, until a lease that was handed over has its TTL.
+func (t term) renews() bool {
+	return (t.keepAlive || t.provisional) && !t.capped && !t.stalled
+}
+
+// attention returns when the keep-alive has to look next: at the renewal, or at
+// the deadline if no renewal is to come before it.
+func (t term) attention() time.Time {
+	if t.renews() {
+		return earlier(t.renewAt, t.deadline.mono)
+	}
+	return t.deadline.mono
+}
+
+// due reports whether a renewal is to be sent now. If others go out anyway
+// (joining), it may be a little early.
+func (t term) due(now instant, joining bool, pace time.Duration) bool {
+	at := t.renewAt
+	if joining {
+		at = at.Add(-min(t.presentTTL(), pace) / batchingPart)
+	}
+	return t.renews() && !now.mono.Before(at)
+}
+
+// nextRenewal returns when the lease has to be renewed, because little of its
+// time is left or because the last renewal was long ago.
+func (t term) nextRenewal(pace time.Duration) time.Time {
+	part := renewalRemaining
+	if t.provisional {
+		part = confirmRemaining
+	}
+	at := t.deadline.mono.Add(-time.Duration(float64(t.presentTTL()) * part))
+	return earlier(at, t.heard.Add(pace))
+}
+
+// presentTTL returns what renewals are timed by: the TTL, but until the lease
+// has that no more than a waiter TTL.
+func (t term) presentTTL() time.Duration {
+	if t.provisional {
+		return min(t.ttl, waiterTTLLongest)
+	}
+	return t.ttl
+}
+
+// An extension is what one request asks for.
+type extension struct {
+	ttl    time.Duration // for the holder
+	stored time.Duration // for the store: with the lock delay
+	capped bool          // ttl is all that MaxHold leaves
+}
+
+// bounded returns the extension to ttl, shortened to what MaxHold leaves, or
+// false if that is nothing to speak of.
+func (t term) bounded(ttl time.Duration, now instant) (x extension, ok bool) {
+	if t.maxHold > 0 {
+		left := now.until(t.began.add(t.maxHold)).Truncate(time.Millisecond)
+		ttl, x.capped = min(ttl, left), ttl >= left
+	}
+	x.ttl, x.stored = ttl, ttl+t.lockDelay
+	return x, ttl >= MinTTL
+}
+
+// renewing returns the renewal that the keep-alive is to send now, or false if
+// there is no reason for one any more: then the lease ends at its deadline, and
+// cause says why.
+func (t term) renewing(now instant) (term, extension, bool) {
+	if t.patience > 0 && now.mono.Sub(t.progress) >= t.patience {
+		t.stalled = true
+		return t, extension{}, false
+	}
+	x, ok := t.bounded(t.ttl, now)
+	if !ok {
+		t.capped = true
+		return t, x, false
+	}
+	t.renewAt = now.mono.Add(t.presentTTL() / unansweredPart) // unless an answer comes
+	return t, x, true
+}
+
+// asked notes that an extension is about to be sent: from now on the store may
+// keep the lease for that long.
+func (t term) asked(x extension, now instant) term {
+	t.longest = max(t.longest, x.stored)
+	return t.unheard(x, now)
+}
+
+// unheard notes that the store may have carried an extension out as late as now.
+func (t term) unheard(x extension, now instant) term {
+	t.expiry = later(t.expiry, now.mono.Add(x.stored))
+	return t
+}
+
+// renewed notes the answer to an extension that was sent at sent. The deadline
+// only moves later by it: an answer that was overtaken by a longer one, or that
+// a suspension has made worthless, changes nothing.
+func (t term) renewed(x extension, sent, now instant, pace time.Duration) term {
+	t.provisional = t.provisional && x.ttl < t.ttl && !x.capped
+	end := sent.add(trusted(x.ttl))
+	if last := t.began.add(t.maxHold); t.maxHold > 0 && end.mono.After(last.asOf(now).mono) {
+		end, x.capped = last, true // there was a pause before the request was sent
+	}
+	t.capped = t.capped || x.capped
+	// Both are compared as they are seen now: a suspension may lie between them.
+	t.deadline = t.deadline.asOf(now)
+	if end = end.asOf(now); end.mono.After(t.deadline.mono) {
+		t.deadline = end
+	}
+	t.heard = later(t.heard, sent.mono)
+	t.renewAt = t.nextRenewal(pace)
+	return t
+}
+
+// failed notes that a renewal failed, which is repeated soon. INVARIANT I9: a
+// failed renewal is retried until the deadline.
+func (t term) failed(now instant, pace time.Duration) term {
+	pause := min(t.presentTTL()/retryDivisor, pace)
+	t.renewAt = earlier(t.renewAt, now.mono.Add(pause))
+	return t
+}
+
+// hurried makes a renewal due now.
+func (t term) hurried(now time.Time) term {
+	t.renewAt = now
+	return t
+}
+
+// woken moves the deadline to where the boot-time clock says that it is, and
+// makes a renewal due, if the machine was suspended under the lease.
+func (t term) woken(now instant) term {
+	end := t.deadline.asOf(now)
+	if t.deadline.mono.Sub(end.mono) < suspensionShortest {
+		return t
+	}
+	t.deadline = end
+	t.renewAt = earlier(t.renewAt, now.mono)
+	return t
+}
+
+// progressed notes a call of Progress. It reports whether that makes the
+// keep-alive go on, which it does at once.
+func (t term) progressed(now time.Time) (_ term, resumed bool) {
+	t.progress, resumed = now, t.stalled
+	if resumed {
+		t.stalled, t.renewAt = false, now
+	}
+	return t, resumed
+}
+
+// keptAlive sets how the lease is kept alive from now on.
+func (t term) keptAlive(o *AcquireOptions, now time.Time) term {
+	t.keepAlive, t.patience, t.progress = o.KeepAlive == KeepAliveOn, o.Progress, now
+	return t
+}
+
+// lengthenedBy returns the TTL to ask for that pushes the deadline out by d.
+func (t term) lengthenedBy(d time.Duration, now time.Time) time.Duration {
+	return max(MinTTL, ttlFor(t.deadline.mono.Sub(now)+d))
+}
+
+// expiresBy returns by when the store ends the lease by itself, whichever of our
+// requests it has carried out: one that is under way may reach it now.
+func (t term) expiresBy(now time.Time, underway bool) time.Time {
+	if underway {
+		return now.Add(t.longest)
+	}
+	return t.expiry
+}
+
+// keepFor returns what is left of MinHold, for which a release keeps the name
+// closed.
+func (t term) keepFor(now instant) time.Duration {
+	return max(0, ceilMS(now.until(t.began.add(t.minHold))))
+}
