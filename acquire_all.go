@@ -146,7 +146,7 @@ func (g *allAcquisition) atOnce(ctx context.Context, wait bool) (done bool, err 
 func (g *allAcquisition) granted(sent instant, tokens []uint64) bool {
 	now := g.client.now()
 	for i, a := range g.all {
-		t, ok := a.newTerm().granted(sent, now, g.client.keeper.pace())
+		t, ok := a.newTerm().granted(sent, now, g.client.leases.pace())
 		if ok {
 			l, ahead := g.client.newLease(a, grant{token: tokens[i], term: t})
 			if ahead == nil {

@@ -80,7 +80,7 @@ func (w *waiter) granted(sent instant, reply driver.AcquireReply) (*Lease, error
 		return nil, fmt.Errorf("%w: %d of %d replicas have acknowledged the lease", ErrNotReplicated, reply.Acked, w.req.Replicas)
 	}
 	now := w.client.now()
-	t, ok := w.newTerm().granted(sent, now, w.client.keeper.pace())
+	t, ok := w.newTerm().granted(sent, now, w.client.leases.pace())
 	if !ok {
 		took := now.mono.Sub(sent.mono)
 		w.startOver() // the store may still hold the lock for us
@@ -100,7 +100,7 @@ func (w *waiter) granted(sent instant, reply driver.AcquireReply) (*Lease, error
 //
 // The lease ends with the place; the keep-alive soon asks for the whole TTL.
 func (w *waiter) handedOver(token uint64) *Lease {
-	t, ok := w.newTerm().handedOver(w.queued, w.client.now(), w.req.WaiterTTL, w.client.keeper.pace())
+	t, ok := w.newTerm().handedOver(w.queued, w.client.now(), w.req.WaiterTTL, w.client.leases.pace())
 	switch {
 	case w.opts.WholeTTL || w.opts.LockDelay > 0 || w.req.Replicas > 0:
 		// The caller wants all of it, the delay must follow the lease even if

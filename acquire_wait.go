@@ -139,11 +139,11 @@ func (w *waiter) courtesy(ctx context.Context) time.Duration {
 	return d
 }
 
-// await waits in the queue, where the usher renews the place.
+// await waits in the queue, where the place keeper refreshes the place.
 func (w *waiter) await(ctx context.Context) (*Lease, error) {
-	usher := &w.client.usher
-	p := usher.join(driver.RefreshRequest{Name: w.req.Name, LeaseID: w.req.LeaseID, WaiterTTL: w.req.WaiterTTL}, *w.blocker)
-	defer usher.leave(p)
+	places := &w.client.places
+	p := places.join(driver.RefreshRequest{Name: w.req.Name, LeaseID: w.req.LeaseID, WaiterTTL: w.req.WaiterTTL}, *w.blocker)
+	defer places.leave(p)
 	for {
 		select {
 		case notice := <-w.watch.C():
@@ -152,7 +152,7 @@ func (w *waiter) await(ctx context.Context) (*Lease, error) {
 			if notice.Token != 0 && !w.uncertain {
 				return w.handedOver(notice.Token), nil
 			}
-			usher.hurry(p)
+			places.hurry(p)
 		case r := <-p.answers:
 			switch {
 			case r.reply.Err == nil && r.reply.Outcome == driver.Granted:
@@ -171,7 +171,7 @@ func (w *waiter) await(ctx context.Context) (*Lease, error) {
 		case <-w.client.closing:
 			return nil, nil
 		case <-ctx.Done():
-			if sent := usher.unanswered(p); !sent.IsZero() {
+			if sent := places.unanswered(p); !sent.IsZero() {
 				w.countFailure(sent)
 			}
 			return nil, ctx.Err()

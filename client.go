@@ -19,8 +19,8 @@ type Client struct {
 	opts      Options
 	observed  bool // there is an Observer
 	bootClock func() time.Duration
-	keeper    keeper
-	usher     usher
+	leases    leaseKeeper
+	places    placeKeeper
 	turns     *turns        // nil if the engine has a queue
 	closing   chan struct{} // closed by Close: waiting ends
 	deafen    func()        // no more messages about losses
@@ -55,8 +55,8 @@ func New(engine driver.Engine, opts *Options) (*Client, error) {
 		background: background, abandon: abandon,
 		closing: make(chan struct{}), idle: make(chan struct{}),
 	}
-	c.keeper.init(c)
-	c.usher.init(c)
+	c.leases.init(c)
+	c.places.init(c)
 	if features.Queuer == nil {
 		c.turns = newTurns()
 	}
@@ -133,7 +133,7 @@ func (c *Client) shut() []*Lease {
 	}
 	c.pending++
 	c.mu.Unlock()
-	return c.keeper.leases()
+	return c.leases.all()
 }
 
 // spawn runs f on a goroutine that Close waits for. The context of f ends

@@ -5,7 +5,7 @@ import "time"
 // SetBootClock replaces the boot-time clock of a client without leases.
 func SetBootClock(c *Client, clock func() time.Duration) {
 	c.bootClock = clock
-	c.keeper.watchSuspensions()
+	c.leases.watchSuspensions()
 }
 
 // RecentTurns returns how many names the client remembers for fair turns.

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast/internal/ask"
+	"github.com/holdfast-locks/holdfast/internal/schedule"
 )
 
 // A Lease is possession of a lock for a time. Its holder must call Release,
@@ -29,10 +30,9 @@ type Lease struct {
 	ctx context.Context // ends with the lease
 	end context.CancelCauseFunc
 
-	// slot is the lease's place in the keeper's timetable. keeper.mu guards it.
-	slot slot
+	entry schedule.Entry // in the timetable of the lease keeper, whose mutex guards it
 
-	mu       sync.Mutex // guards the rest; taken after keeper.mu where both are
+	mu       sync.Mutex // guards the rest; taken after leaseKeeper.mu where both are
 	state    state
 	lost     error // why, if it was lost
 	mode     Mode
@@ -62,7 +62,7 @@ func (c *Client) newLease(a *acquisition, g grant) (l, ahead *Lease) {
 		mode: a.req.Mode, term: g.term, landed: make(chan struct{}), released: make(chan struct{}),
 	}
 	l.ctx, l.end = context.WithCancelCause(context.WithValue(a.values, heldKey{}, l))
-	behind, ahead := c.keeper.add(l)
+	behind, ahead := c.leases.add(l)
 	if ahead != nil {
 		l.end(errOvertaken)
 		return nil, ahead
@@ -184,7 +184,7 @@ func (l *Lease) Progress() {
 	l.term = t
 	l.mu.Unlock()
 	if resumed {
-		l.client.keeper.update(l)
+		l.client.leases.update(l)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/internal/ask"
+	"github.com/holdfast-locks/holdfast/internal/schedule"
 )
 
 // Extend makes the lease last at least until ttl after the call reached the
@@ -120,22 +121,22 @@ func (r renewal) done(sent instant, err error) (report, error) {
 	live := l.state == stateHeld && !l.term.over(now)
 	switch {
 	case live && err == nil:
-		l.term = l.term.renewed(r.extension, sent, now, l.client.keeper.pace())
+		l.term = l.term.renewed(r.extension, sent, now, l.client.leases.pace())
 	case live && !isLost(err):
-		l.term = l.term.failed(now, l.client.keeper.pace())
+		l.term = l.term.failed(now, l.client.leases.pace())
 	}
 	l.mu.Unlock()
 
 	event := Event{Kind: Renewed, Name: l.name, LeaseID: l.id, Token: l.token, Took: now.mono.Sub(sent.mono), Err: err}
 	switch {
 	case live && err == nil:
-		l.client.keeper.update(l)
+		l.client.leases.update(l)
 		return report{l, event}, nil
 	case live && isLost(err):
 		told := l.drop(err)
 		return told, l.lostError()
 	case live:
-		l.client.keeper.update(l)
+		l.client.leases.update(l)
 		event.Kind = RenewFailed
 		return report{l, event}, err
 	}
@@ -160,7 +161,7 @@ func extendAll(ctx context.Context, leases []*Lease, ttl time.Duration) error {
 	var mu sync.Mutex // guards failed
 	failed := map[*Lease]error{}
 	var wg sync.WaitGroup // one goroutine per batch
-	for _, batch := range batches(client.features.Router, all, renewal.name) {
+	for _, batch := range schedule.Batches(client.features.Router, all, renewal.name) {
 		wg.Go(func() {
 			errs, reports := client.sendRenewals(ctx, now, batch)
 			client.tell(reports)

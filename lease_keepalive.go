@@ -2,43 +2,39 @@ package holdfast
 
 import (
 	"context"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/holdfast-locks/holdfast/internal/ask"
+	"github.com/holdfast-locks/holdfast/internal/schedule"
 )
 
-// A keeper is the scheduler of one client: it renews leases, and ends those
-// that have reached their deadline. It has one timer, and a goroutine only
-// while something is due.
-type keeper struct {
+// A leaseKeeper renews the leases of one client, and ends those that have
+// reached their deadline. It has one timer, and a goroutine only while something
+// is due.
+type leaseKeeper struct {
 	client *Client
 
-	mu     sync.Mutex // guards the rest, and the slot of every lease
-	table  timetable[*Lease]
+	mu     sync.Mutex // guards the rest, and the entry of every lease
+	table  schedule.Timetable[*Lease]
 	rivals rivals
 	asleep time.Duration // for how long the machine has been suspended; see lease_suspension.go
-	timer  *time.Timer
 
 	size     atomic.Int64 // of table
 	suspends bool         // there is a clock that tells of suspensions
 	started  time.Time
 }
 
-func (l *Lease) timeslot() *slot { return &l.slot }
-
-func (k *keeper) init(c *Client) {
+func (k *leaseKeeper) init(c *Client) {
 	k.client, k.rivals = c, rivals{}
+	k.table.Init(func(l *Lease) *schedule.Entry { return &l.entry }, k.tick)
 	k.watchSuspensions()
-	k.timer = time.AfterFunc(time.Hour, k.tick)
-	k.timer.Stop()
 }
 
 // add takes charge of a new lease, unless ahead is not nil. behind has to end.
 // See rivals.
-func (k *keeper) add(l *Lease) (behind, ahead *Lease) {
+func (k *leaseKeeper) add(l *Lease) (behind, ahead *Lease) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if behind, ahead = k.rivals.enter(l); ahead == nil {
@@ -48,97 +44,77 @@ func (k *keeper) add(l *Lease) (behind, ahead *Lease) {
 }
 
 // update moves l to where its state says that it belongs.
-func (k *keeper) update(l *Lease) {
+func (k *leaseKeeper) update(l *Lease) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.putLocked(l)
 }
 
-func (k *keeper) putLocked(l *Lease) {
-	at, live := l.attention()
-	// If it is not live, remove comes, or has come.
-	if live && k.table.put(l, at) {
-		k.armLocked()
+func (k *leaseKeeper) putLocked(l *Lease) {
+	if at, live := l.attention(); live { // if not, remove comes, or has come
+		k.table.Put(l, at)
 	}
 	k.size.Store(int64(k.table.Len()))
 }
 
-// remove takes l out. The timer is left to fire in vain.
-func (k *keeper) remove(l *Lease) {
+// remove takes l out.
+func (k *leaseKeeper) remove(l *Lease) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.removeLocked(l)
-}
-
-func (k *keeper) removeLocked(l *Lease) {
-	k.table.remove(l)
+	k.table.Remove(l)
 	k.size.Store(int64(k.table.Len()))
 	k.rivals.leave(l)
 }
 
-// leases returns the leases that are held.
-func (k *keeper) leases() []*Lease {
+// all returns the leases that are held.
+func (k *leaseKeeper) all() []*Lease {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	return slices.Clone(k.table.items)
-}
-
-// armLocked sets the timer to the first lease's time, or to the next look for a
-// suspension.
-func (k *keeper) armLocked() {
-	if k.table.Len() == 0 {
-		return
-	}
-	pause := time.Until(k.table.items[0].slot.at)
-	if k.suspends {
-		pause = min(pause, suspensionLook)
-	}
-	k.timer.Reset(pause)
+	return k.table.All()
 }
 
 // tick runs on the timer's goroutine when the first lease needs attention.
-func (k *keeper) tick() {
+func (k *leaseKeeper) tick() {
 	expired, renewals := k.due(k.client.now())
 	var reports []report // for later: no Observer holds up a loss
 	for _, l := range expired {
 		reports = append(reports, l.drop(l.expiredCause()))
 	}
 	k.client.tell(reports)
-	for _, batch := range batches(k.client.features.Router, renewals, renewal.name) {
+	for _, batch := range schedule.Batches(k.client.features.Router, renewals, renewal.name) {
 		k.client.spawn(func(ctx context.Context) { k.renew(ctx, batch) })
 	}
 }
 
-// due returns the leases that need attention now and arms the timer for the
-// next. As long as the first lease of the table is due for renewal soon, it
-// joins the batch: leases with the same TTL thus come to be renewed together.
-func (k *keeper) due(now instant) (expired []*Lease, renewals []renewal) {
+// due returns the leases that need attention now. As long as the first lease of
+// the table is due for renewal soon, it joins the batch: leases with the same
+// TTL thus come to be renewed together.
+func (k *leaseKeeper) due(now instant) (expired []*Lease, renewals []renewal) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.wakeLocked()
-	for k.table.Len() > 0 {
-		l := k.table.items[0]
+	k.table.Visit(func(l *Lease) (next time.Time, wait bool) {
 		s := l.step(now, len(renewals) > 0)
 		switch {
 		case s.over:
-			k.removeLocked(l)
 			expired = append(expired, l)
-			continue
+			k.rivals.leave(l)
+			return time.Time{}, false
 		case s.renewal.lease != nil:
 			renewals = append(renewals, s.renewal)
-		case l.slot.at.After(now.mono):
-			k.armLocked()
-			return expired, renewals
+		case l.entry.At().After(now.mono):
+			return time.Time{}, true
 		}
-		k.table.put(l, s.next)
-	}
+		return s.next, false
+	})
+	k.size.Store(int64(k.table.Len()))
 	return expired, renewals
 }
 
 // renew sends one batch and notes the answers. It runs on a goroutine of its
 // own, started by tick; it ends when the store answers or when no lease of the
 // batch could profit any more, so a store that hangs holds up no other batch.
-func (k *keeper) renew(ctx context.Context, batch []renewal) {
+func (k *leaseKeeper) renew(ctx context.Context, batch []renewal) {
 	last := time.Time{}
 	for _, r := range batch {
 		if d := r.lease.Deadline(); d.After(last) {
@@ -168,7 +144,7 @@ func (l *Lease) step(now instant, joining bool) step {
 		return step{over: true}
 	}
 	s := step{}
-	if l.term.due(now, joining, l.client.keeper.pace()) {
+	if l.term.due(now, joining, l.client.leases.pace()) {
 		s.renewal = l.beginRenewalLocked(now)
 	}
 	s.next = l.term.attention()
@@ -199,7 +175,7 @@ func (l *Lease) handOut(opts AcquireOptions) {
 	l.mu.Lock()
 	l.term = l.term.keptAlive(&opts, time.Now())
 	l.mu.Unlock()
-	l.client.keeper.update(l)
+	l.client.leases.update(l)
 }
 
 // A renewal is also how a holder learns that its lease was deleted. So one with
@@ -212,6 +188,6 @@ const (
 
 // pace returns how long the keep-alive leaves a lease without a renewal: 5 s,
 // but with more than 1,000 leases in proportion to their number.
-func (k *keeper) pace() time.Duration {
+func (k *leaseKeeper) pace() time.Duration {
 	return max(hurriedPause, time.Duration(k.size.Load())*(time.Second/hurriedPerSecond))
 }

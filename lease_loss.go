@@ -44,7 +44,7 @@ func (l *Lease) drop(cause error) report {
 	l.state, l.lost = stateLost, cause
 	held := time.Since(l.term.began.mono)
 	l.mu.Unlock()
-	l.client.keeper.remove(l)
+	l.client.leases.remove(l)
 	l.end(cause)
 	return report{l, Event{Kind: Lost, Name: l.name, LeaseID: l.id, Token: l.token, Took: held, Err: cause}}
 }
@@ -93,7 +93,7 @@ func (c *Client) hear() (stop func()) {
 // that each of them would have to be put in. A message can end a lease too
 // early, but never keep one alive: INVARIANT I3 stands without any.
 func (c *Client) told(loss driver.Loss) {
-	for _, l := range c.keeper.leases() {
+	for _, l := range c.leases.all() {
 		switch {
 		case l.name != loss.Name:
 		case loss.LeaseID == "":
@@ -114,7 +114,7 @@ func (l *Lease) look() {
 	}
 	l.mu.Unlock()
 	if renews {
-		l.client.keeper.update(l)
+		l.client.leases.update(l)
 		return
 	}
 	l.client.spawn(func(ctx context.Context) { _ = l.Verify(ctx) }) // ends the lease if it is lost

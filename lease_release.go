@@ -59,7 +59,7 @@ func (l *Lease) beginRelease() bool {
 		close(l.landed)
 	}
 	l.mu.Unlock()
-	l.client.keeper.remove(l)
+	l.client.leases.remove(l)
 	l.end(context.Canceled)
 	return true
 }

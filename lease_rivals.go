@@ -6,7 +6,7 @@ import "fmt"
 // ones, by name. A store may lose a lease, or be told to end it, and grant the
 // lock again before the holder hears of it. Where both holders share a client,
 // the tokens tell at once which lease is the later one, even if the earlier one
-// was downgraded since. keeper.mu guards it.
+// was downgraded since. leaseKeeper.mu guards it.
 type rivals map[string]*Lease
 
 // errOvertaken is the cause of the loss of the earlier lease.

@@ -1,12 +1,9 @@
 package holdfast
 
-import (
-	"slices"
-	"time"
-)
+import "time"
 
 // While the machine is suspended timers stand still, and so they end a lease too
-// late by as long. The keeper therefore looks at both clocks so often, as long
+// late by as long. The lease keeper therefore looks at both clocks so often, as long
 // as there are leases. What is shorter than suspensionShortest is none.
 const (
 	suspensionLook     = time.Second
@@ -14,14 +11,18 @@ const (
 )
 
 // watchSuspensions begins to watch, if the system has a clock for it.
-func (k *keeper) watchSuspensions() {
+func (k *leaseKeeper) watchSuspensions() {
 	boot := k.client.bootClock()
 	k.suspends, k.asleep, k.started = boot != 0, boot, time.Now()
+	k.table.LongestPause = 0
+	if k.suspends {
+		k.table.LongestPause = suspensionLook
+	}
 }
 
 // wakeLocked makes up for a suspension since the last look. INVARIANT I3: the
 // context of a lease ends by its deadline, or as soon as somebody can look.
-func (k *keeper) wakeLocked() {
+func (k *leaseKeeper) wakeLocked() {
 	if !k.suspends {
 		return
 	}
@@ -34,11 +35,9 @@ func (k *keeper) wakeLocked() {
 		return
 	}
 	k.asleep = asleep
-	for _, l := range slices.Clone(k.table.items) {
+	for _, l := range k.table.All() {
 		l.wake(now)
-		if at, live := l.attention(); live {
-			k.table.put(l, at)
-		}
+		k.putLocked(l)
 	}
 }
 

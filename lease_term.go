@@ -85,7 +85,7 @@ func newTerm(o *AcquireOptions, longest time.Duration) term {
 
 // granted begins the term with a grant: its request was sent at sent, and its
 // answer is there now. It reports false if that came too late to be of use. pace
-// is the longest pause between renewals; see keeper.pace.
+// is the longest pause between renewals; see leaseKeeper.pace.
 func (t term) granted(sent, now instant, pace time.Duration) (term, bool) {
 	t.began, t.deadline = sent, sent.add(trusted(t.ttl))
 	if now.reached(t.deadline) {

@@ -378,14 +378,14 @@ func TestTermAgainstStores(t *testing.T) {
 }
 
 func checkAgainstStores(t *testing.T) {
-	o := AcquireOptions{TTL: MinTTL + rand.N(time.Minute), LockDelay: []time.Duration{0, 7 * sec}[rand.IntN(2)], MaxHold: []time.Duration{0, time.Hour}[rand.IntN(2)]}
-	o.TTL = ceilMS(o.TTL)
+	o := AcquireOptions{TTL: MinTTL << rand.IntN(13), LockDelay: []time.Duration{0, 7 * sec}[rand.IntN(2)], MaxHold: []time.Duration{0, time.Hour}[rand.IntN(2)]}
+	o.TTL += ceilMS(rand.N(o.TTL))
 	now, story := at(0), []string{}
 	// A moment passes; the machine may sleep.
 	pass := func(longest time.Duration) {
 		now = now.add(rand.N(longest))
 		if rand.IntN(10) == 0 {
-			now.boot += rand.N(longest)
+			now.boot += rand.N(longest + sec/2)
 		}
 	}
 	pass(sec)

@@ -19,7 +19,7 @@ const root = "github.com/holdfast-locks/holdfast"
 // command and the examples know engines. A package that is not listed fails
 // the test.
 var mayImport = map[string][]string{
-	".":                       {"driver", "internal/ask"},
+	".":                       {"driver", "internal/ask", "internal/schedule"},
 	"driver":                  {},
 	"driver/mailbox":          {"driver"},
 	"driver/rules":            {"driver"},
@@ -64,6 +64,7 @@ var mayImport = map[string][]string{
 	"internal/drivertest":     {"driver"},
 	"internal/faultproxy":     {},
 	"internal/onetimetest":    {".", "driver", "onetime"},
+	"internal/schedule":       {"driver"},
 	"internal/testsvc":        {},
 
 	"examples":           {},

@@ -33,10 +33,10 @@ func lossMutants() []Mutant {
 			FoundBy: []Finder{{".", "TestPace"}},
 		},
 		{
-			Name: "timer-sleeps-with-the-machine", Invariant: "I3", File: "lease_keepalive.go",
+			Name: "timer-sleeps-with-the-machine", Invariant: "I3", File: "lease_suspension.go",
 			Breaks:  "Nobody looks whether the machine was suspended until the next timer fires.",
-			Old:     "pause = min(pause, suspensionLook)",
-			New:     "pause = min(pause, 60*suspensionLook)",
+			Old:     "k.table.LongestPause = suspensionLook",
+			New:     "k.table.LongestPause = 60 * suspensionLook",
 			FoundBy: []Finder{{".", "TestContextEndsAfterSuspension"}},
 		},
 		{

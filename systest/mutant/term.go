@@ -1,6 +1,7 @@
 package mutant
 
-// termMutants are faults in the arithmetic of a lease.
+// termMutants are faults in the arithmetic of a lease, and in the timetable that
+// follows it.
 func termMutants() []Mutant {
 	return []Mutant{
 		{
@@ -50,7 +51,7 @@ func termMutants() []Mutant {
 			Breaks:  "A lease is renewed although its worker has stopped reporting progress.",
 			Old:     "&& !t.capped && !t.stalled",
 			New:     "&& !t.capped",
-			FoundBy: []Finder{{".", "TestTermAnswers"}, {".", "TestProgress"}},
+			FoundBy: []Finder{{".", "TestTermAnswers"}},
 		},
 		{
 			Name: "last-renewal-is-not-the-last", File: "lease_term.go",
@@ -107,6 +108,20 @@ func termMutants() []Mutant {
 			Old:     "return max(0, ceilMS(now.until(t.began.add(t.minHold))))",
 			New:     "return max(0, now.until(t.began.add(t.minHold)).Truncate(time.Millisecond))",
 			FoundBy: []Finder{{".", "TestTermAnswers"}},
+		},
+		{
+			Name: "moved-item-keeps-its-turn", Invariant: "I3", File: "internal/schedule/timetable.go",
+			Breaks:  "What is due sooner than it was stays behind the others in the timetable.",
+			Old:     "heap.Fix((*byTime[T])(t), e.index-1)",
+			New:     "_ = heap.Fix",
+			FoundBy: []Finder{{"internal/schedule", "TestTimetable"}},
+		},
+		{
+			Name: "timer-waits-for-the-last", Invariant: "I3", File: "internal/schedule/timetable.go",
+			Breaks:  "What was put in front of all others waits for the timer of the one behind it.",
+			Old:     "return e.index == 1",
+			New:     "return len(t.items) == 1",
+			FoundBy: []Finder{{"internal/schedule", "TestTimetable"}},
 		},
 	}
 }

@@ -57,8 +57,8 @@ func waiterMutants() []Mutant {
 		{
 			Name: "place-counts-from-reply", Invariant: "I3", File: "acquire_places.go",
 			Breaks:  "A place counts from the answer to its refresh, and so does the lease that it becomes.",
-			Old:     "u.answerLocked(p, refresh{sent, replies[i]})",
-			New:     "u.answerLocked(p, refresh{u.client.now(), replies[i]})\n\t\t_ = sent",
+			Old:     "k.answerLocked(p, refresh{sent, replies[i]})",
+			New:     "k.answerLocked(p, refresh{k.client.now(), replies[i]})\n\t\t_ = sent",
 			FoundBy: []Finder{{".", "TestHandedOverLeaseIsTrustedNoLongerThanItLasts"}},
 		},
 		{

@@ -1,11 +1,11 @@
-package holdfast
+package schedule
 
 import "github.com/holdfast-locks/holdfast/driver"
 
-// batches divides items into those that may go to the engine in one request:
+// Batches divides items into those that may go to the engine in one request:
 // of one route, and at most MaxBatch. INVARIANT I9: what hangs delays no other.
 // Without a router there is one route.
-func batches[T any](router driver.Router, items []T, name func(T) string) [][]T {
+func Batches[T any](router driver.Router, items []T, name func(T) string) [][]T {
 	if router == nil {
 		return chunks(nil, items)
 	}
