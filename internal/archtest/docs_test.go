@@ -52,6 +52,45 @@ func knownCases(t *testing.T) map[string]bool {
 	return known
 }
 
+// aFile finds what can only be a file or a directory, in code style; aTest what
+// can only be a test.
+var (
+	aFile = regexp.MustCompile("`([a-z0-9_*]+(?:/[a-z0-9_.*-]+)+|[a-z0-9_*]+\\.(?:go|lua|sql))`")
+	aTest = regexp.MustCompile("`(Test[A-Z][A-Za-z0-9]+)`")
+)
+
+// TestArchitectureNamesFilesThatExist, and tests, in all its tables.
+func TestArchitectureNamesFilesThatExist(t *testing.T) {
+	doc, err := os.ReadFile("../../ARCHITECTURE.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	known, files := knownCases(t), 0
+	for line := range strings.Lines(string(doc)) {
+		if !strings.HasPrefix(line, "| ") {
+			continue
+		}
+		for _, m := range aFile.FindAllStringSubmatch(line, -1) {
+			files++
+			at := "../../" + m[1]
+			if ext := filepath.Ext(m[1]); !strings.Contains(m[1], "/") && ext != ".go" {
+				at = "../../*/internal/lua/" + m[1] // a script is known by its name
+			}
+			if found, err := filepath.Glob(at); err != nil || len(found) == 0 {
+				t.Errorf("there is no %s (%v): %s", m[1], err, strings.TrimSpace(line))
+			}
+		}
+		for _, m := range aTest.FindAllStringSubmatch(line, -1) {
+			if !known[m[1]] {
+				t.Errorf("there is no test %s: %s", m[1], strings.TrimSpace(line))
+			}
+		}
+	}
+	if files < 100 {
+		t.Errorf("%d files are named, want at least 100: are the tables read?", files)
+	}
+}
+
 // TestGuaranteesNameCasesThatExist: docs/guarantees.md is worth what its cases
 // are worth, and every row has one.
 func TestGuaranteesNameCasesThatExist(t *testing.T) {
