@@ -96,17 +96,14 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // guard calls pass if the claim is accepted, and returns an error if not.
 func (h *handler) guard(resource string, c fence.Claim, r *http.Request, pass func()) error {
-	if reads(r.Method) {
-		if err := h.marks.Advance(r.Context(), resource, c); err != nil {
-			return err
+	show := h.marks.Advance
+	if !reads(r.Method) {
+		if w, ok := h.marks.(fence.Writer); ok {
+			return w.Write(r.Context(), resource, c, pass)
 		}
-		pass()
-		return nil
+		show = h.marks.Check
 	}
-	if w, ok := h.marks.(fence.Writer); ok {
-		return w.Write(r.Context(), resource, c, pass)
-	}
-	if err := h.marks.Check(r.Context(), resource, c); err != nil {
+	if err := show(r.Context(), resource, c); err != nil {
 		return err
 	}
 	pass()

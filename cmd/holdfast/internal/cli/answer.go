@@ -11,8 +11,10 @@ import (
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/exit"
 )
 
-func (a *app) addJSONFlag(cmd *cobra.Command) {
+// withJSON gives a command the flag --json.
+func (a *app) withJSON(cmd *cobra.Command) *cobra.Command {
 	cmd.Flags().BoolVar(&a.json, "json", false, "print JSON")
+	return cmd
 }
 
 // answer prints what was asked for: v for programs, or text for people.

@@ -58,8 +58,7 @@ The exit status is 0 if a lease was ended, 1 if there was none.`,
 	flags.StringVar(&opts.Reason, "reason", "", "`TEXT` that says why; required")
 	flags.StringVar(&opts.Author, "author", "", "`NAME` of who breaks it (default: this user and host)")
 	flags.Uint64Var(&opts.Token, "token", 0, "break only the lease with this fencing `TOKEN`, as show prints it")
-	a.addJSONFlag(cmd)
-	return cmd
+	return a.withJSON(cmd)
 }
 
 // thisUser says who runs the command: `ada@ops-1`.

@@ -48,8 +48,7 @@ a server has a lease, and with 69 if one does not answer.`,
 	}
 	cmd.Flags().DurationVar(&ttl, "ttl", 30*time.Second, "`DURATION` of the leases that the store is to be fit for")
 	cmd.Flags().BoolVar(&admit, "admit", false, "first let the servers of a quorum that nobody uses yet grant locks at once")
-	a.addJSONFlag(cmd)
-	return cmd
+	return a.withJSON(cmd)
 }
 
 func (a *app) doctor(ctx context.Context, ttl time.Duration, admit bool) error {

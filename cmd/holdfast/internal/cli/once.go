@@ -74,8 +74,7 @@ The exit status is the command's own, or 128 + n if signal n ended it, or
 	flags.StringArrayVar(&f.labels, "label", nil, "`KEY=VALUE` shown to others; may be repeated")
 	flags.BoolVarP(&f.quiet, "quiet", "q", false, "no messages about the key")
 	flags.BoolVarP(&f.verbose, "verbose", "v", false, "tell what happens to the key")
-	a.addJSONFlag(cmd)
-	return cmd
+	return a.withJSON(cmd)
 }
 
 // onceOrLook decides what the words ask for: with a "--" and a command behind

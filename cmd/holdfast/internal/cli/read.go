@@ -41,12 +41,11 @@ func (a *app) checkCommand() *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVarP(&quiet, "quiet", "q", false, "print nothing")
-	a.addJSONFlag(cmd)
-	return cmd
+	return a.withJSON(cmd)
 }
 
 func (a *app) showCommand() *cobra.Command {
-	cmd := &cobra.Command{
+	return a.withJSON(&cobra.Command{
 		Use:   "show NAME",
 		Short: "Show who holds a lock, for how long, who waits for it, and who lost it",
 		Args:  cobra.ExactArgs(1),
@@ -57,13 +56,11 @@ func (a *app) showCommand() *cobra.Command {
 			}
 			return a.answer(wire.LockDetailsOf(lock, broken), render.Lock(lock, broken))
 		},
-	}
-	a.addJSONFlag(cmd)
-	return cmd
+	})
 }
 
 func (a *app) listCommand() *cobra.Command {
-	cmd := &cobra.Command{
+	return a.withJSON(&cobra.Command{
 		Use:     "ls [PREFIX]",
 		Aliases: []string{"list"},
 		Short:   "List the locks that are held or waited for, all or those whose names begin with PREFIX",
@@ -79,13 +76,11 @@ func (a *app) listCommand() *cobra.Command {
 			}
 			return a.answer(views, render.Table(locks))
 		},
-	}
-	a.addJSONFlag(cmd)
-	return cmd
+	})
 }
 
 func (a *app) versionCommand() *cobra.Command {
-	cmd := &cobra.Command{
+	return a.withJSON(&cobra.Command{
 		Use:   "version",
 		Short: "Print the version",
 		Args:  cobra.NoArgs,
@@ -93,9 +88,7 @@ func (a *app) versionCommand() *cobra.Command {
 			v := currentVersion()
 			return a.answer(v, v.String()+"\n")
 		},
-	}
-	a.addJSONFlag(cmd)
-	return cmd
+	})
 }
 
 // A versionView is a version as JSON, and in words.

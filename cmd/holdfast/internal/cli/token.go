@@ -56,7 +56,12 @@ The exit status is 0, or
 		},
 	}
 	cmd.PersistentFlags().StringVar(&f.collection, "collection", "onetime", "`NAME` of the collection: a token is unknown in every other")
-	cmd.AddCommand(a.tokenIssueCommand(&f), a.tokenRedeemCommand(&f), a.tokenRevokeCommand(&f), a.tokenPruneCommand(&f))
+	cmd.AddCommand(
+		a.tokenIssueCommand(&f),
+		a.secretCommand(&f, "redeem -", "Print the payload of the token whose secret is on standard input, once", a.redeemToken),
+		a.secretCommand(&f, "revoke -", "Make sure that nobody redeems the token whose secret is on standard input", a.revokeToken),
+		a.tokenPruneCommand(&f),
+	)
 	return cmd
 }
 
@@ -86,8 +91,7 @@ func (a *app) tokenIssueCommand(f *tokenFlags) *cobra.Command {
 	cmd.Flags().DurationVar(&f.ttl, "ttl", 15*time.Minute, "how long the token can be redeemed")
 	cmd.Flags().DurationVar(&f.memory, "memory", 24*time.Hour, "how long after that it is told apart from an unknown one; at least 1m")
 	cmd.Flags().StringVar(&f.payload, "payload", "", "`TEXT` that is handed out; others can see it in the arguments")
-	a.addJSONFlag(cmd)
-	return cmd
+	return a.withJSON(cmd)
 }
 
 func (a *app) issueToken(ctx context.Context, s *onetime.Service, payload []byte, ttl time.Duration) error {
@@ -108,17 +112,16 @@ func (a *app) issueToken(ctx context.Context, s *onetime.Service, payload []byte
 	return err
 }
 
-func (a *app) tokenRedeemCommand(f *tokenFlags) *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "redeem -",
-		Short: "Print the payload of the token whose secret is on standard input, once",
+// secretCommand returns a command that reads a secret and calls do.
+func (a *app) secretCommand(f *tokenFlags, use, short string, do func(context.Context, *onetime.Service, string) error) *cobra.Command {
+	return a.withJSON(&cobra.Command{
+		Use:   use,
+		Short: short,
 		Args:  cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.withSecret(cmd, f, args, a.redeemToken)
+			return a.withSecret(cmd, f, args, do)
 		},
-	}
-	a.addJSONFlag(cmd)
-	return cmd
+	})
 }
 
 func (a *app) redeemToken(ctx context.Context, s *onetime.Service, secret string) error {
@@ -140,23 +143,12 @@ func (a *app) redeemToken(ctx context.Context, s *onetime.Service, secret string
 	return nil
 }
 
-func (a *app) tokenRevokeCommand(f *tokenFlags) *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "revoke -",
-		Short: "Make sure that nobody redeems the token whose secret is on standard input",
-		Args:  cobra.ArbitraryArgs,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.withSecret(cmd, f, args, func(ctx context.Context, s *onetime.Service, secret string) error {
-				return a.tokenError(s.Revoke(ctx, secret))
-			})
-		},
-	}
-	a.addJSONFlag(cmd)
-	return cmd
+func (a *app) revokeToken(ctx context.Context, s *onetime.Service, secret string) error {
+	return a.tokenError(s.Revoke(ctx, secret))
 }
 
 func (a *app) tokenPruneCommand(f *tokenFlags) *cobra.Command {
-	cmd := &cobra.Command{
+	return a.withJSON(&cobra.Command{
 		Use:   "prune",
 		Short: "Delete the tokens that are over, of every collection, where the store does not by itself",
 		Args:  cobra.NoArgs,
@@ -171,9 +163,7 @@ func (a *app) tokenPruneCommand(f *tokenFlags) *cobra.Command {
 				}{n}, fmt.Sprintf("%d pruned\n", n))
 			})
 		},
-	}
-	a.addJSONFlag(cmd)
-	return cmd
+	})
 }
 
 // withTokens opens the collection and calls f.

@@ -3,6 +3,7 @@
 package exit
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/holdfast-locks/holdfast/wire/codes"
@@ -64,16 +65,15 @@ func With(status int, err error) error {
 // engine, or nil for nil.
 func FromStore(err error) error { return With(StatusOf(err), err) }
 
-// StatusOf is the status for an error of the client or the engine.
+// StatusOf is the status for an error of the client or the engine. Of the codes
+// that are not in statuses it is Unavailable, and of errors without a code: the
+// same command may succeed later. What ends a lease is one of them where no
+// command runs under it; else it is Lost, or MaxHold.
 func StatusOf(err error) int {
-	if code, ok := codes.Of(err); ok {
-		return statuses[code.Name]
-	}
-	return Unavailable // the same command may succeed later
+	code, _ := codes.Of(err)
+	return cmp.Or(statuses[code.Name], Unavailable)
 }
 
-// statuses are those of errors, by their codes. Whatever ends a lease is here
-// only where no command runs under it; else it is Lost, or MaxHold.
 var statuses = map[string]int{
 	"lock-held":   Busy,
 	"in-progress": Busy,
@@ -89,17 +89,4 @@ var statuses = map[string]int{
 	"revoked":   Not,
 	"redeemed":  Not,
 	"malformed": Usage,
-
-	"store-unavailable": Unavailable,
-	"outcome-unknown":   Unavailable,
-	"closed":            Unavailable,
-	"not-replicated":    Unavailable,
-	"too-many-attempts": Unavailable,
-	"deadlock":          Unavailable,
-	"broken":            Unavailable,
-	"lost":              Unavailable,
-	"max-hold":          Unavailable,
-	"stalled":           Unavailable,
-	"token-stale":       Unavailable,
-	"marks-full":        Unavailable,
 }
