@@ -270,7 +270,7 @@ func (h history) checkPlaces(queue []row) {
 			continue
 		case lease != nil && (waits || now != nil || needs[lease.need] != needs[p.need] || p.once && h.before.recorded):
 			h.fail("INVARIANT I7: a place became a lease out of turn, or another lease")
-		case lease == nil && now == nil && !(p.once && h.after.recorded):
+		case lease == nil && now == nil && (!p.once || !h.after.recorded):
 			h.fail("a live place is gone")
 		case now != nil && p.once && h.after.recorded:
 			h.fail("a place waits for what is done")

@@ -24,7 +24,7 @@ func TestConformance(t *testing.T) {
 			s := toyengine.New()
 			return store{s.Open(), s}
 		},
-		Join:   func(_ testing.TB, e driver.Engine) driver.Engine { return e.(store).Store.Open() },
+		Join:   func(_ testing.TB, e driver.Engine) driver.Engine { return e.(store).Open() },
 		Unit:   time.Second,
 		Bubble: synctest.Test,
 	})

@@ -128,7 +128,7 @@ func TestPackagesNeedNoMore(t *testing.T) {
 		found := false
 		for _, p := range pkgs {
 			path := relative(p.ImportPath)
-			if path != name && !(family && strings.HasPrefix(path, prefix)) {
+			if path != name && (!family || !strings.HasPrefix(path, prefix)) {
 				continue
 			}
 			found = true
