@@ -30,7 +30,7 @@ import (
 // at first; see AcquireOptions.WholeTTL.
 //
 // The lease's life is separate from ctx: it lasts, kept alive in the
-// background, until the caller calls Release, which it must do also if the
+// background, until the caller calls Release, which it must do even if the
 // lease is lost.
 func (c *Client) Acquire(ctx context.Context, name string, opts *AcquireOptions) (*Lease, error) {
 	return c.acquire(ctx, name, opts, true)

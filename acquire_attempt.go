@@ -121,8 +121,8 @@ func (w *waiter) handedOver(token uint64) *Lease {
 }
 
 // found is handedOver for what an answer of the store has told, which is about
-// the lease ID as it is now. If we have not heard for so long that we had a
-// place that the lease may not be trusted, it is asked for once more.
+// the lease ID as it is now. If the last news of our place is so old that the
+// lease may not be trusted, it is asked for once more.
 func (w *waiter) found(token uint64) *Lease {
 	if placeOver(w.queued, w.client.now(), w.req.WaiterTTL) {
 		w.uncertain = true // news may be of this grant, and the next attempt get another

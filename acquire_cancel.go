@@ -18,8 +18,8 @@ func (a *acquisition) cancelRequest() {
 }
 
 // releaseInBackground is repeatRelease on a goroutine of its own, which must not
-// use the caller's context: most often it is the end of that context that
-// brings us here.
+// use the caller's context: usually we are here because that context has
+// ended.
 func (c *Client) releaseInBackground(request func() driver.ReleaseRequest, until time.Time) {
 	c.spawn(func(background context.Context) { c.repeatRelease(background, request, until) })
 }

@@ -75,7 +75,8 @@ func (k *placeKeeper) init(c *Client) {
 	k.table.Init(func(p *place) *schedule.Entry { return &p.entry }, k.tick)
 }
 
-// join takes charge of a place that the store has given, and said blocker of.
+// join starts refreshing a place that the store has given; blocker is what
+// the store said about it.
 func (k *placeKeeper) join(req driver.RefreshRequest, blocker driver.Blocker) *place {
 	now := time.Now()
 	p := &place{req: req, sent: now, answers: make(chan refresh, 1)}

@@ -13,9 +13,9 @@ import (
 const (
 	// A client that knows that others want the lock may have it several times
 	// running, for turnsSlice, and then leaves it free for about as long as it
-	// had it: they have waited for so long, and the pauses between their tries
-	// have grown with it. When that was in vain for turnsInVain in all, or when
-	// it has not asked for turnsMemory, it takes them to be gone.
+	// had it: they have waited for that time, and the pauses between their
+	// tries have grown with it. When nobody came for turnsInVain in all, or
+	// when it has not asked for turnsMemory, it takes them to be gone.
 	turnsSlice  = 20 * time.Millisecond
 	turnsInVain = 4 * pollLongest
 	turnsMemory = 2 * time.Second

@@ -64,8 +64,8 @@ func (w *waiter) tellWaiting() {
 
 // pause sleeps after an attempt that got no lease. It returns the lease if the
 // store handed it over, nothing when it is time for the next attempt, or ctx's
-// error. INVARIANT I7: what the store says may lead to an attempt, but never
-// sooner than lookAgain after the one before.
+// error. INVARIANT I7: a message may lead to an attempt, but never within
+// lookAgain of the previous one.
 func (w *waiter) pause(ctx context.Context) (*Lease, error) {
 	if w.failures > 0 {
 		return nil, w.sleep(ctx, w.failing.Next(ask.LastPause))

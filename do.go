@@ -7,14 +7,15 @@ import (
 )
 
 // Do acquires the lock as Acquire does, runs work, and releases the lock,
-// also if work panics or calls runtime.Goexit.
+// even if work panics or calls runtime.Goexit.
 //
 // The context of work ends when ctx does and when the lease is lost, with a
 // cause that is ErrLost; work must then stop. Do returns the error of work. If
 // the lease was lost while work ran, the error is ErrLost as well, even if
-// work returned nil: somebody else may have worked at the same time. A release
-// that the store does not answer is no error, because the work was protected
-// to its end; the lock is free at the lease's expiry at the latest.
+// work returned nil: somebody else may have worked at the same time. A
+// release that the store does not answer is not an error, because the work
+// was protected to its end; the lock is free at the lease's expiry at the
+// latest.
 func (c *Client) Do(ctx context.Context, name string, opts *AcquireOptions, work func(ctx context.Context, l *Lease) error) error {
 	_, err := Call(ctx, c, name, opts, func(ctx context.Context, l *Lease) (struct{}, error) {
 		return struct{}{}, work(ctx, l)

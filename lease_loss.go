@@ -33,8 +33,8 @@ func (l *Lease) lose(cause error) {
 	}
 }
 
-// drop is lose for those who tell the Observer later, which is no report if the
-// lease has ended.
+// drop is lose for callers that tell the Observer later. If the lease has
+// ended already there is nothing to tell.
 func (l *Lease) drop(cause error) report {
 	l.mu.Lock()
 	if l.state != stateHeld {

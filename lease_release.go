@@ -12,14 +12,14 @@ import (
 // answered: the next holder may then have it. With MinHold the name stays
 // closed for the rest of that time.
 //
-// It works also when ctx has ended, for Options.RequestTimeout at most, and in
-// no case for longer than the lease lasts. It returns ErrLost, at once, if the
+// It works even if ctx has ended, for Options.RequestTimeout at most, and
+// never for longer than the lease lasts. It returns ErrLost, at once, if the
 // lease was lost before; what the store may still keep of it is freed in the
-// background. ErrOutcomeUnknown and ErrUnavailable say that
-// the store did not answer: the client goes on trying in the background, and
-// the lock is free at the lease's expiry at the latest.
+// background. ErrOutcomeUnknown and ErrUnavailable say that the store did not
+// answer: the client goes on trying in the background, and the lock is free
+// at the lease's expiry at the latest.
 //
-// The caller must call Release once the work is over, also after a loss. It
+// The caller must call Release once the work is over, even after a loss. It
 // may be called again, from anywhere, and then returns what the first call
 // returns.
 func (l *Lease) Release(ctx context.Context) error {

@@ -19,8 +19,8 @@ const (
 	maxFingerprint    = 256 // bytes
 )
 
-// OnceOptions are the wishes of one call of Once. Nil is default; a zero field
-// is default.
+// OnceOptions are the options of one call of Once. Nil is default; a zero
+// field is default.
 type OnceOptions struct {
 	// TTL is how long the key stays taken if the process that works dies; the
 	// client keeps the lease alive while it works. Default: Options.TTL.
@@ -153,7 +153,7 @@ type onceRun struct {
 	opts     OnceOptions
 }
 
-// do runs fn, and stores its result or frees the key, also if fn panics.
+// do runs fn, and stores its result or frees the key, even if fn panics.
 func (r onceRun) do(ctx context.Context, fn func(context.Context, *Lease) ([]byte, error)) (result OnceResult, err error) {
 	workCtx, stop := r.lease.attach(ctx)
 	defer func() {

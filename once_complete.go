@@ -8,7 +8,7 @@ import (
 )
 
 // complete stores a record and ends the lease, as one step: it is the Release
-// of do-once work. The request is repeated for Options.RequestTimeout, also
+// of do-once work. The request is repeated for Options.RequestTimeout, even
 // after ctx has ended, because the work is done.
 func (l *Lease) complete(ctx context.Context, recorder driver.Recorder, req driver.CompleteRequest) error {
 	if !l.beginRelease() {

@@ -26,7 +26,7 @@ const (
 type Options struct {
 	// TTL is the length of possession without renewal, for leases whose
 	// AcquireOptions give none. A dead process leaves its locks closed for
-	// so long. Default: 30 seconds.
+	// this long. Default: 30 seconds.
 	TTL time.Duration
 
 	// RequestTimeout bounds how long one request may wait for the store's
@@ -41,7 +41,7 @@ type Options struct {
 	Observer Observer
 }
 
-// AcquireOptions are the wishes of one acquisition. Nil is default; a zero
+// AcquireOptions are the options of one acquisition. Nil is default; a zero
 // field is default.
 type AcquireOptions struct {
 	// Mode is Exclusive by default. Other modes are ErrUnsupported unless the
@@ -74,18 +74,18 @@ type AcquireOptions struct {
 	// (default), or the caller with Extend.
 	KeepAlive KeepAlive
 
-	// MinHold keeps the name closed for at least so long from the
-	// acquisition, also if it is released earlier: a job that is done in a
+	// MinHold keeps the name closed for at least this long from the
+	// acquisition, even if it is released earlier: a job that is done in a
 	// second does not run again on a replica whose clock is behind.
 	MinHold time.Duration
 
-	// MaxHold ends the lease so long after the acquisition, at the latest,
+	// MaxHold ends the lease this long after the acquisition at the latest,
 	// with ErrMaxHold. The holder must be done by then. Zero: no bound.
 	MaxHold time.Duration
 
-	// Progress stops the keep-alive while Lease.Progress was not called for
-	// so long, so that a stuck worker loses the lock, with ErrStalled. Zero:
-	// off.
+	// Progress stops renewing once Lease.Progress has not been called for
+	// this long, so that a stuck worker loses the lock, with ErrStalled.
+	// Zero: off.
 	Progress time.Duration
 
 	// MinToken makes the fencing token greater than it: a holder whose token

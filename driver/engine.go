@@ -182,13 +182,13 @@ type ReleaseRequest struct {
 	Name    string
 	LeaseID LeaseID
 
-	// KeepFor, if positive, keeps the name closed for so long after the
+	// KeepFor, if positive, keeps the name closed for this long after the
 	// release: the lease is over (Extend answers ErrLost), but it stays in
 	// the way of others, its own lease ID included, as it was before: a
-	// shared lease of exclusive requests, a permit of those who find no other.
-	// A repeat must not lengthen it. One longer than Capabilities.MaxTTL must
-	// count as that. No message announces its end: waiters
-	// learn it from Blocker.ExpiresIn.
+	// shared lease of exclusive requests, a permit of those who find no
+	// other. A repeat must not lengthen it. One longer than
+	// Capabilities.MaxTTL must count as that. No message announces its end:
+	// waiters learn it from Blocker.ExpiresIn.
 	KeepFor time.Duration
 
 	// Cancel says that an AcquireRequest of this lease ID may still be under

@@ -93,7 +93,7 @@ type Holding struct {
 	Permits   int     // of a Semaphore; else 0
 	Holder    Holder
 	ExpiresIn time.Duration // Never if it has no end
-	Released  bool          // over, and kept closed by KeepFor
+	Released  bool          // released; still blocks others until KeepFor ends
 }
 
 // Foreign reports whether a client that is not holdfast holds the lock.

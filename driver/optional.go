@@ -128,8 +128,8 @@ type Recorder interface {
 	// Complete stores the record of a name for the time of Retention and ends
 	// the lease, in one step. It must return ErrLost, and change nothing, if
 	// the lease is not live (INVARIANT I4), unless it is what completed the
-	// name: a repeat is no error (INVARIANT I6). Places whose request asked
-	// for Once are given up in the same step, and their watches told.
+	// name: a repeat is not an error (INVARIANT I6). Places whose request
+	// asked for Once are given up in the same step, and their watches told.
 	//
 	// Length of Record is guaranteed to be at most MaxRecord.
 	Complete(ctx context.Context, req CompleteRequest) error

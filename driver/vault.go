@@ -36,7 +36,7 @@ import (
 // ErrUnsupported to each request.
 type Vault interface {
 	// Deposit stores a fresh token. The same request again is a repeat
-	// (INVARIANT I6), told by By: it is no error and must change nothing,
+	// (INVARIANT I6), told by By: it is not an error and must change nothing,
 	// whatever has become of the token since; in particular it neither
 	// lengthens the TTL nor makes the token Fresh again. It must return
 	// ErrKindMismatch, and change nothing, if another request, with another

@@ -78,8 +78,8 @@ func (s *Service) peek(ctx context.Context, d driver.Digest) (reply driver.Vault
 }
 
 // Revoke makes sure that nobody redeems the token any more, and deletes its
-// payload. A token that was revoked before is no error; otherwise the errors
-// are those of Redeem, so that ErrRedeemed says that it came too late.
+// payload. To revoke a token again is not an error; otherwise the errors are
+// those of Redeem, so that ErrRedeemed says that it came too late.
 func (s *Service) Revoke(ctx context.Context, secret string) error {
 	random, err := parse(secret)
 	if err != nil {

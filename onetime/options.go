@@ -76,8 +76,8 @@ type FailureLimit struct {
 	MaxCallers int
 }
 
-// RedeemOptions are the wishes of one redeem. Nil is default; a zero field is
-// default.
+// RedeemOptions are the options of one redeem. Nil is default; a zero field
+// is default.
 type RedeemOptions struct {
 	// RequestID makes it safe to redeem again when the answer of an earlier
 	// call was lost, be it on its way to us or from us to our own client: for
@@ -139,8 +139,8 @@ func (o *Options) check() error {
 		value, least, longest time.Duration
 	}{
 		{"Memory", o.Memory, MinMemory, MaxTTL},
-		// Half the grace: a request that is repeated for so long and then
-		// answered is answered with the payload.
+		// Half the grace: a request that is repeated for that time, and then
+		// answered, gets the payload.
 		{"RequestTimeout", o.RequestTimeout, MinTTL, driver.RedeemGrace / 2},
 		{"PruneEvery", o.PruneEvery, time.Second, 24 * time.Hour},
 		{"Failures.Every", o.Failures.Every, time.Millisecond, 24 * time.Hour},

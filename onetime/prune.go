@@ -15,8 +15,9 @@ const restFactor = 4
 
 // Prune deletes what is over: tokens after their Memory, and payloads that
 // nobody can be handed any more, of every collection in the store. It returns
-// how many tokens it deleted, also if an error ended it early. It works in
-// steps of Options.PruneBatch, with rests between them in which redeems go on.
+// how many tokens it deleted, even if an error ended it early. It works in
+// steps of Options.PruneBatch, with rests between them in which redeems go
+// on.
 //
 // A Service prunes by itself from its first Issue or Redeem on; Prune is for a
 // nightly job, and for a store that no Service runs on. It does nothing where

@@ -32,7 +32,7 @@ type Options = rediscore.Options
 // of rueidis matter to locks, and Open sets them, or does better:
 //
 //   - DisableRetry and AlwaysPipelining true, PipelineMultiplex -1.
-//   - ConnWriteTimeout: a connection that has been silent for so long is made
+//   - ConnWriteTimeout: a connection that has been silent for this long is made
 //     anew. A third of the shortest TTL, less a second; the default is 10 s.
 //   - Sentinel.Dialer, with a Timeout and a KeepAlive of a second or so. It is
 //     not taken from Dialer, and without it a sentinel whose machine vanishes is

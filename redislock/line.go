@@ -127,8 +127,8 @@ func (l *line) overdue(patience time.Duration) bool {
 	return left <= 0
 }
 
-// giveUp closes the connection if it has owed an answer for so long; what is
-// under way on it then has an unknown outcome. It reports whether it did.
+// giveUp closes the connection if it has owed an answer for that long; what
+// is under way on it then has an unknown outcome. It reports whether it did.
 func (l *line) giveUp(patience time.Duration) bool {
 	l.mu.Lock()
 	if l.hurried {

@@ -40,7 +40,7 @@ const (
 type switchboard struct {
 	life  context.Context // ends with close; it bounds what runs on the engine's own behalf
 	end   context.CancelFunc
-	haste time.Duration // unless zero, connections that are silent for so long are given up in any case
+	haste time.Duration // unless zero, connections that are silent for this long are given up in any case
 
 	mu     sync.Mutex // guards the rest
 	lines  map[*line]struct{}

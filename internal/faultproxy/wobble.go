@@ -39,9 +39,9 @@ func (p *Proxy) Jitter(least, most time.Duration, seed uint64) {
 	p.jitter.Store(&spread{least, most, seed})
 }
 
-// Reorder gives each connection a latency of its own from now on, random and at
-// most so long, in each direction: what is sent later on another connection may
-// arrive earlier. A stream never changes its order. 0 ends it.
+// Reorder gives each connection a latency of its own from now on, random and
+// at most this long, in each direction: what is sent later on another
+// connection may arrive earlier. A stream never changes its order. 0 ends it.
 func (p *Proxy) Reorder(most time.Duration, seed uint64) {
 	if most == 0 {
 		p.reorder.Store(nil)

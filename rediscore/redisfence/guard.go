@@ -112,9 +112,9 @@ func (g *Guard) Set(ctx context.Context, resource string, c fence.Claim, value s
 	return single(resource, err)
 }
 
-// Delete removes the resource, of whatever type it is; it is no error if
-// there is none. The mark outlives it by driver.TokenMemory. It advances as
-// well.
+// Delete removes the resource, of whatever type it is. It is not an error if
+// the resource does not exist. The mark outlives it by driver.TokenMemory. It
+// advances as well.
 func (g *Guard) Delete(ctx context.Context, resource string, c fence.Claim) error {
 	_, err := g.run(ctx, g.delete, resource, c, nil, nil)
 	return single(resource, err)
