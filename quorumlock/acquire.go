@@ -16,13 +16,15 @@ func (e *Engine) Acquire(ctx context.Context, req driver.AcquireRequest) (driver
 	if err := driver.CheckSupport(e.Capabilities(), req); err != nil {
 		return driver.AcquireReply{}, err
 	}
-	if req.MinToken > driver.MaxToken-4 {
+	if req.MinToken > driver.MaxToken-4 { // there must be an even token above it
 		return driver.AcquireReply{}, errMinToken(req.MinToken)
 	}
 	if err := e.enter(ctx); err != nil {
 		return driver.AcquireReply{}, err
 	}
 	defer e.running.Done()
+	// Two requests of one lease ID at once could not both propose greater tokens than
+	// the other: the second waits for its turn.
 	en, err := e.ledger.take(ctx, req.LeaseID, req.TTL)
 	if err != nil {
 		return driver.AcquireReply{}, err
@@ -31,7 +33,8 @@ func (e *Engine) Acquire(ctx context.Context, req driver.AcquireRequest) (driver
 	req.Holder.Labels = maps.Clone(req.Holder.Labels) // it is used after the caller has an answer
 	lease, latest := e.ledger.read(req.LeaseID)
 	if lease.token != 0 {
-		// INVARIANT I6: a repeat gets the token of the first time.
+		// INVARIANT I6: a repeat gets the token of the first time. If we do not know
+		// of that time, because another engine sent it, the members tell: VoteOwn.
 		err := e.Extend(ctx, []driver.ExtendRequest{{Name: req.Name, LeaseID: req.LeaseID, TTL: req.TTL}})[0]
 		switch {
 		case err == nil:

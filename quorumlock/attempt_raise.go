@@ -14,6 +14,11 @@ var errSpent = errors.New("the lease ID is spent")
 
 // raise starts a round with a greater token, or fails with errSpent if the
 // members want a smaller one: this machine's clock is ahead, or was.
+//
+// INVARIANT I5: the token is above all that were proposed for this lease ID, and
+// above those of leases of this ID that members have, so that no withdrawal of
+// those ends it. If that lifts it by more than a guess may be off, or so far that
+// members no longer follow, then it is not what the members want.
 func (a *attempt) raise() error {
 	want, ok := a.ballot.next()
 	if !ok {
@@ -28,7 +33,8 @@ func (a *attempt) raise() error {
 	return nil
 }
 
-// noToken explains why no token suits a majority.
+// noToken explains why no token suits a majority: because MinToken is too far
+// ahead for most, or else because the members' clocks are too far apart.
 func (a *attempt) noToken() error {
 	allowed := 0
 	for _, answer := range a.ballot.answers {
@@ -42,7 +48,10 @@ func (a *attempt) noToken() error {
 	return fmt.Errorf("%w agrees on a token: their clocks are more than %s apart", ErrNoQuorum, a.lead())
 }
 
-// adjustClock notes the members' time if a guess was too far off for most.
+// adjustClock notes the members' time if a guess was too far off for most, so
+// that the next acquire guesses right and takes one round. Only the clocks of
+// members count whose counter was not what spoke against the token, and of those
+// the middle one: a minority with wrong clocks does not move ours.
 func (a *attempt) adjustClock() {
 	var clocks []uint64
 	for _, answer := range a.ballot.answers {

@@ -7,17 +7,18 @@ import (
 	"github.com/holdfast-locks/holdfast/driver"
 )
 
-// A vote is one member's answer to one proposal.
+// A vote is one member's answer to one proposal. It may come when a later one has
+// been made.
 type vote struct {
 	result[driver.ProposeReply]
-	token uint64
+	token uint64 // that was proposed
 }
 
 // mayHaveTaken reports whether the member may have a lease after this answer
 // that it did not have before.
 func (v *vote) mayHaveTaken() bool {
 	if v.err != nil {
-		return !driver.Definite(v.err)
+		return !driver.Definite(v.err) // the answer was lost, not the request
 	}
 	return v.value.Vote == driver.VoteAccepted
 }
@@ -34,7 +35,8 @@ func (a *attempt) propose(p proposal) {
 }
 
 // proposeAgain proposes the present token again, to the members where others
-// were in the way.
+// were in the way. To those that accepted it the request would be a repeat, and
+// those that failed have had their time.
 func (a *attempt) proposeAgain() {
 	var again []int
 	for i, got := range a.ballot.answers {
@@ -53,6 +55,8 @@ func (a *attempt) send(to []int) {
 		Token: a.present.token, Replaces: a.earlier, Lead: a.present.lead, Quarantine: a.quarantine(),
 	}
 	a.awaited += len(to)
+	// Not through ask: the answers of several rounds come through one channel, and
+	// abandon may have to hear them when the caller has gone.
 	for _, i := range to {
 		a.running.Go(func() {
 			ctx, cancel := context.WithTimeout(a.life, a.timeout(req.TTL))
@@ -63,7 +67,9 @@ func (a *attempt) send(to []int) {
 	}
 }
 
-// await collects answers until there is something to do.
+// await collects answers until there is something to do: a firm verdict, or one
+// that did not get better within the grace. The grace begins when there is first a
+// verdict to act on, and is not prolonged by answers that come in it.
 func (a *attempt) await(ctx context.Context) (verdict, error) {
 	began := time.Now()
 	var grace <-chan time.Time
@@ -84,7 +90,7 @@ func (a *attempt) await(ctx context.Context) (verdict, error) {
 			if v != undecided {
 				return v, nil
 			}
-			grace = nil
+			grace = nil // an answer took the verdict back: the next has its own
 		case <-ctx.Done():
 			return undecided, ctx.Err()
 		case <-a.life.Done():
@@ -94,7 +100,7 @@ func (a *attempt) await(ctx context.Context) (verdict, error) {
 }
 
 // grace returns how long answers that would make a better verdict are waited
-// for. Who gave way is in nobody's way, and can be patient.
+// for. Whoever gave way is in nobody's way, and can be patient.
 func (a *attempt) grace(v verdict, began time.Time) time.Duration {
 	if v == giveWay && a.gaveWay {
 		return min(patience, a.timeout(a.req.TTL))
@@ -109,6 +115,7 @@ func (a *attempt) receive(v vote) {
 	if v.err == nil {
 		a.ledger.learn(a.req.Name, v.value.Counter, a.ballot.leadOf(v.value))
 	}
+	// INVARIANT I2: only acceptances of one and the same token make a majority.
 	if v.token != a.present.token {
 		return
 	}

@@ -15,7 +15,9 @@ func (a *attempt) giveWay() {
 	a.ballot.yield(a.present.token)
 }
 
-// stepBack withdraws what members have accepted, in the background.
+// stepBack withdraws what members have accepted, in the background. The janitors
+// repeat that until the members have answered; what they answer later than this
+// and accept, receive notes anew.
 func (a *attempt) stepBack() {
 	a.withdrawFrom(a.touched)
 	clear(a.touched)
@@ -23,7 +25,8 @@ func (a *attempt) stepBack() {
 
 // abandon makes sure, in the background, that nothing of the attempt stays
 // behind: what members have accepted is withdrawn at once, and what they have
-// not answered yet, as soon as they do. INVARIANT I5.
+// not answered yet, as soon as they do. A request that never answers is taken
+// for one that was carried out, when its time limit is over. INVARIANT I5.
 func (a *attempt) abandon() {
 	a.withdrawFrom(a.touched)
 	awaited := a.awaited
@@ -47,6 +50,7 @@ func (a *attempt) abandonFresh() {
 	}
 }
 
+// withdrawFrom leaves the withdrawal to the janitors of some members.
 func (a *attempt) withdrawFrom(members []bool) {
 	for i, tell := range members {
 		if tell {
@@ -56,7 +60,8 @@ func (a *attempt) withdrawFrom(members []bool) {
 }
 
 // withdrawal is the request that undoes the present proposal and all before it,
-// which are smaller.
+// which are smaller. It is of use for as long as a copy of the proposal may be
+// under way, or what was accepted may last.
 func (a *attempt) withdrawal() withdrawal {
 	return withdrawal{
 		WithdrawRequest: driver.WithdrawRequest{

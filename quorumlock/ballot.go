@@ -8,10 +8,10 @@ import (
 
 // A ballot is one round of a proposal: what each member has said so far.
 type ballot struct {
-	quorum   int
+	quorum   int           // the least number of members that is a majority
 	minToken uint64        // of the request
 	lead     time.Duration // see Engine.lead
-	answers  []answer
+	answers  []answer      // by member
 }
 
 // An answer is one member's, or that there is none.
@@ -24,12 +24,13 @@ type answer struct {
 type answerState int
 
 const (
-	pending answerState = iota
-	answered
-	failed
+	pending  answerState = iota
+	answered             // with a vote
+	failed               // with an error, of whatever class
 )
 
-// free reports whether the member could accept some token.
+// free reports whether the member could accept some token: nobody else has a
+// lease there. One that is ours is replaced by a greater token.
 func (a *answer) free() bool {
 	if a.state != answered {
 		return false
@@ -38,7 +39,8 @@ func (a *answer) free() bool {
 	return v == driver.VoteAccepted || v == driver.VoteRefused || v == driver.VoteOwn
 }
 
-// A tally counts the answers of a ballot.
+// A tally counts the answers of a ballot. Members that failed or are in
+// quarantine are in none of the counts: they take no part.
 type tally struct {
 	accepted, refused, own, held, pending int
 
@@ -50,6 +52,9 @@ type tally struct {
 	cancelled bool
 }
 
+// tally counts. Leases count together only if they are one and the same: those of
+// others by lease ID, ours by token, because an attempt that was repeated may have
+// left several.
 func (b *ballot) tally() tally {
 	var t tally
 	own, rivals := map[uint64]int{}, map[driver.LeaseID]int{}

@@ -21,6 +21,10 @@ type proposal struct {
 // MinToken or counters demand it. It returns false if no majority will accept
 // the same token, or MinToken is too far ahead for it.
 func (b *ballot) next() (p proposal, ok bool) {
+	// For each member that is free, the least token that is above its counter and
+	// not behind its clock. If the counter or MinToken is further ahead of the clock
+	// than the usual lead, then what follows them is a candidate of its own, which is
+	// taken only if no other is acceptable.
 	var near, lifted []proposal
 	for _, a := range b.answers {
 		if !a.free() {
@@ -38,6 +42,7 @@ func (b *ballot) next() (p proposal, ok bool) {
 		}
 		return lifted[0], true
 	}
+	// A little more than the least costs nothing, and may take all along.
 	for _, candidate := range near {
 		if candidate.token <= near[0].token+uint64(guessLead.Microseconds()) {
 			p = candidate
@@ -47,7 +52,7 @@ func (b *ballot) next() (p proposal, ok bool) {
 }
 
 // acceptable returns those of some proposals that a majority would accept, the
-// smallest first.
+// smallest first. What one member wants, others may refuse.
 func (b *ballot) acceptable(candidates []proposal) []proposal {
 	candidates = slices.DeleteFunc(candidates, func(p proposal) bool {
 		return p.token > driver.MaxToken || b.followers(p) < b.quorum
@@ -68,7 +73,10 @@ func (b *ballot) followers(p proposal) int {
 }
 
 // wouldAccept reports whether the member that sent reply would now accept p for
-// a request with minToken.
+// a request with minToken. In order: INVARIANT I2, above all that it accepted; not
+// behind its clock, for what it may have forgotten; not too far ahead of it, so
+// that a wrong clock lifts no counter; and the limit of MinToken, which the member
+// itself does not know.
 func wouldAccept(reply driver.ProposeReply, p proposal, minToken uint64) bool {
 	return p.token > reply.Counter &&
 		p.token+uint64(driver.MaxProposalLag.Microseconds()) >= reply.Clock &&

@@ -10,7 +10,8 @@ import (
 )
 
 // blocker describes what the request waits for: of the leases in the way, the
-// one by whose end a majority would be free.
+// one by whose end a majority would be free. That is an estimate: the leases may
+// be extended, or those of rivals that withdraw at once.
 func (b *ballot) blocker() driver.Blocker {
 	var held []driver.Blocker
 	free := 0
@@ -26,8 +27,9 @@ func (b *ballot) blocker() driver.Blocker {
 		return driver.Blocker{}
 	}
 	slices.SortStableFunc(held, func(a, b driver.Blocker) int { return cmp.Compare(ends(a.ExpiresIn), ends(b.ExpiresIn)) })
+	// As many of them have to end as are missing to a majority.
 	w := held[min(max(b.quorum-free, 1), len(held))-1]
-	w.Place = 0
+	w.Place = 0 // a member may have a queue; the quorum has none
 	return w
 }
 

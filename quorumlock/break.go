@@ -28,6 +28,8 @@ func (e *Engine) Break(ctx context.Context, req driver.BreakRequest) ([]driver.B
 	}
 	request := driver.Breaker.Break
 	if req.Token = token; token == 0 {
+		// INVARIANT I6: a repeat gets the answer of the first time, from what the
+		// members remember.
 		request = func(m driver.Breaker, ctx context.Context, req driver.BreakRequest) ([]driver.Broken, error) {
 			return m.Breaks(ctx, req.Name)
 		}
@@ -39,13 +41,16 @@ func (e *Engine) Break(ctx context.Context, req driver.BreakRequest) ([]driver.B
 	case err != nil:
 		return nil, err
 	case len(h.answers) < e.quorum && token != 0 && (len(h.answers) > 0 || h.unknown):
+		// INVARIANT I10: some have broken it, or may have, and it may be enough.
 		return nil, undecidedError(h.errs, len(e.members))
-	case len(h.answers) < e.quorum:
+	case len(h.answers) < e.quorum: // nothing was sent but to read, or nothing arrived
 		return nil, missing(h.errs, e.quorum, len(e.members), 0)
 	}
 	broken := map[uint64]driver.Broken{}
 	for token, of := range byToken(h.answers) {
-		// A lease that too few had was none of the quorum's.
+		// The members tell what this very request has ended, now or by an earlier
+		// copy. A lease that too few had was none of the quorum's; those that did not
+		// answer count as if they had had it.
 		own := slices.DeleteFunc(of, func(b driver.Broken) bool { return b.ID != req.ID })
 		if len(own) > 0 && len(own)+len(e.members)-len(h.answers) >= e.quorum {
 			broken[token] = own[0]
@@ -55,7 +60,8 @@ func (e *Engine) Break(ctx context.Context, req driver.BreakRequest) ([]driver.B
 }
 
 // tokenToBreak returns the greatest token that a member has a lease with and
-// that req is about; 0 if there is none.
+// that req is about; 0 if there is none. What a minority has counts as well: it may
+// be what is left of a lease, or the beginning of one.
 func (e *Engine) tokenToBreak(ctx context.Context, req driver.BreakRequest) (token uint64, err error) {
 	h, err := hear(ctx, e, func(ctx context.Context, i int) (driver.Lock, error) {
 		return e.members[i].Inspect(ctx, req.Name)
@@ -66,7 +72,7 @@ func (e *Engine) tokenToBreak(ctx context.Context, req driver.BreakRequest) (tok
 	if len(h.answers) < e.quorum {
 		return 0, missing(h.errs, e.quorum, len(e.members), 0)
 	}
-	foreign := 0
+	foreign := 0 // members on which a client that is not holdfast has the name
 	for _, lock := range h.answers {
 		for _, holding := range lock.Holders {
 			switch {
@@ -84,7 +90,8 @@ func (e *Engine) tokenToBreak(ctx context.Context, req driver.BreakRequest) (tok
 }
 
 // Breaks implements driver.Breaker: it returns what any of the members that
-// answer remembers, a majority at least.
+// answer remembers. They are a majority at least, and a break that was done has
+// reached a majority: so one of them remembers it.
 func (e *Engine) Breaks(ctx context.Context, name string) ([]driver.Broken, error) {
 	if !e.Capabilities().Break {
 		return nil, fmt.Errorf("breaking locks is %w: a member cannot", driver.ErrUnsupported)

@@ -6,6 +6,11 @@ import (
 	"github.com/holdfast-locks/holdfast/driver"
 )
 
+// What the engine believes about clocks. Nothing depends on this machine's being
+// right (INVARIANT I8): a token from it is a guess, which members refuse that are
+// more than guessLead off. The members' clocks bound how far a token may be ahead,
+// so that what a member accepted and forgot is behind its clock when its quarantine
+// is over. docs/quorum.md, "Loss of memory", has the argument.
 const (
 	// guessLead is how far a token from this machine's clock may be ahead of a
 	// member's, and liftedLead one that MinToken demands, or counters that it has
@@ -32,14 +37,18 @@ func (e *Engine) lift(lead time.Duration) time.Duration {
 
 // quarantine is how long a member that lost its memory grants nothing: until
 // every lease that it may have forgotten is over, and its clock is past every
-// token that it may have accepted.
+// token that it may have accepted. MaxTTL is for the leases, with 1 % for clocks
+// that run at different speeds; the rest is a margin for tokens at the edge of what
+// members accept.
 func (e *Engine) quarantine() time.Duration {
 	return e.opts.MaxTTL + e.opts.MaxTTL/100 + 2*(driver.MaxProposalLag+guessLead)
 }
 
-// tooLate reports whether a lease of ttl, asked for so long ago, may be over.
+// tooLate reports whether a lease of ttl, asked for this long ago, may be over: the
+// members count from when the request arrived, but nobody knows when that was.
 // INVARIANT I3: the margin is that of a holder's deadline.
 func tooLate(took, ttl time.Duration) bool { return took >= ttl-ttl/100-2*time.Millisecond }
 
-// even returns the least even number that is not below token.
+// even returns the least even number that is not below token. Tokens are even, so
+// that a member can remember a withdrawn one as the odd number above it.
 func even(token uint64) uint64 { return token + token&1 }

@@ -68,6 +68,7 @@ func (e *Engine) Diagnose(ctx context.Context, req driver.DiagnoseRequest) (driv
 	if err := e.noneAnswers(checkups); err != nil {
 		return driver.Diagnosis{}, err
 	}
+	// First what concerns the quorum, and then the members, one after the other.
 	var d driver.Diagnosis
 	d.Findings = append(d.Findings, e.judgeQuorum(checkups), judgeIndependence(checkups), e.judgeClocks(checkups))
 	if req.TTL > e.opts.MaxTTL {
@@ -92,7 +93,8 @@ func (e *Engine) noneAnswers(checkups []checkup) error {
 	return missing(errs, e.quorum, len(e.members), 0)
 }
 
-// checkUp looks at one member.
+// checkUp looks at one member. What would be a failure of a store of its own is a
+// warning here, and the reason why the member takes no part.
 func (e *Engine) checkUp(ctx context.Context, i int, req driver.DiagnoseRequest) checkup {
 	m := e.members[i]
 	c := checkup{member: i, label: label(m, i)}
@@ -133,7 +135,8 @@ func label(m driver.Member, i int) string {
 	return fmt.Sprintf("member %d", i+1)
 }
 
-// judgeQuorum says how many members grant locks.
+// judgeQuorum says how many members grant locks: a failure if they are less than a
+// majority, and a warning if they are not all.
 func (e *Engine) judgeQuorum(checkups []checkup) driver.Finding {
 	var errs []error
 	var why []string
@@ -181,7 +184,9 @@ func judgeIndependence(checkups []checkup) driver.Finding {
 	return f
 }
 
-// judgeClocks compares the members' clocks.
+// judgeClocks compares the members' clocks: a failure if no majority would accept
+// the same token, and a warning if a member is on its way to be left behind. The
+// offsets were measured over the network, so each is uncertain by its round trip.
 func (e *Engine) judgeClocks(checkups []checkup) driver.Finding {
 	var offsets []time.Duration
 	var least, most *driver.Finding

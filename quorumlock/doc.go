@@ -16,7 +16,7 @@
 // every lock that has a time limit: the clocks of the stores must run at the
 // right speed. The file docs/quorum.md has the protocol and the proof.
 //
-// Locks are exclusive only, and there is no queue: who waits tries again after
+// Locks are exclusive only, and there is no queue: whoever waits tries again after
 // a random pause.
 //
 // # The first start
@@ -40,4 +40,42 @@
 // member, which ends with the member's answer or after the time limit; what
 // has to be cleaned up after it, one for each member that does not answer.
 // Close ends them all.
+//
+// # The files
+//
+// For those who read on. The engine:
+//
+//	engine.go          Engine, New, Close: what is alive, and until when
+//	members.go         a request to all members, and how long each may take
+//	clocks.go          how far a token may be from a clock, and for how long a
+//	                   member that lost its memory is in quarantine
+//	ledger.go          what the engine remembers of its own requests
+//	janitor.go         withdraws from one member what should not be there, until
+//	                   the member has answered
+//	errors.go          why there is no majority
+//
+// An acquire is an attempt of several rounds, and each round has a ballot:
+//
+//	acquire.go         Acquire: a repeat is an extension, the rest is an attempt
+//	attempt.go         the rounds, by what each ballot says
+//	attempt_round.go   one round: propose, and hear the answers
+//	attempt_raise.go   the next round, with a greater token
+//	attempt_undo.go    what an attempt leaves behind, and how it is taken away
+//	ballot.go          the answers of one round, counted
+//	ballot_verdict.go  what they say to do: the table of all cases
+//	ballot_token.go    which token a majority would accept
+//	ballot_why.go      what is in the way, and why nobody takes part
+//
+// The other requests:
+//
+//	extend.go          Extend: a batch of renewals to all members
+//	extend_count.go    what the members say of each lease
+//	extend_repair.go   gives leases back to members that lack them
+//	release.go         Release
+//	break.go, loss.go  Break, and messages about leases that are over
+//	inspect.go, list.go, diagnose.go
+//	                   what people see
+//
+// The protocol is in docs/quorum.md, with the proof, and in systest/model/quorum
+// as a model that is searched.
 package quorumlock

@@ -20,10 +20,10 @@ type Engine struct {
 	opts     Options
 	quorum   int // the least number of members that is a majority
 	ledger   ledger
-	janitors []*janitor // one for each member
-	capable  driver.Capabilities
-	losses   driver.Losses
-	counted  lossCount
+	janitors []*janitor          // one for each member
+	capable  driver.Capabilities // of all members together
+	losses   driver.Losses       // who wants to hear of leases that are over
+	counted  lossCount           // which members say so
 
 	// life ends with Close. It is in a field because it is not a caller's
 	// context: requests to members go on after their caller has an answer.
@@ -98,9 +98,9 @@ func New(members []driver.Member, opts *Options) (*Engine, error) {
 func check(members []driver.Member, o Options) error {
 	n := len(members)
 	switch {
-	case n < 3:
+	case n < 3: // a majority of two is both, and of one it is no quorum
 		return fmt.Errorf("%w: a quorum of %d members: it takes at least 3 to survive the loss of one", driver.ErrInvalid, n)
-	case n%2 == 0:
+	case n%2 == 0: // two halves, and no majority
 		return fmt.Errorf("%w: a quorum of %d members: an even number survives no more losses than %d and settles less often: "+
 			"take one away or add one", driver.ErrInvalid, n, n-1)
 	case o.MaxTTL < time.Second || o.MaxTTL > longestTTL:
@@ -108,7 +108,7 @@ func check(members []driver.Member, o Options) error {
 	case o.Timeout < 0:
 		return fmt.Errorf("%w Timeout %s: it must not be negative", driver.ErrInvalid, o.Timeout)
 	}
-	for i, m := range members {
+	for i, m := range members { // one that is there twice would count twice
 		if m == nil || slices.ContainsFunc(members[:i], func(other driver.Member) bool { return same(m, other) }) {
 			return fmt.Errorf("%w: member %d is nil or in the quorum twice", driver.ErrInvalid, i+1)
 		}
@@ -172,7 +172,7 @@ func (e *Engine) Admit(ctx context.Context) error {
 
 // Close implements driver.Engine. What is under way gets a moment to end, so
 // that members that answer are left clean; then it ends at once, its outcome
-// unknown.
+// unknown. Members are closed last: nothing uses them any more.
 func (e *Engine) Close() error {
 	e.mu.Lock()
 	first := !e.closed
@@ -201,7 +201,9 @@ func (e *Engine) Close() error {
 	return errors.Join(errs...)
 }
 
-// enter begins a call, which must end it with running.Done, or fails.
+// enter begins a call, which must end it with running.Done, or fails. Whatever a
+// call starts is counted in running before the call ends, so that Close, which
+// waits for all of it, never sees zero too early.
 func (e *Engine) enter(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err

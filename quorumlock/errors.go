@@ -18,6 +18,8 @@ var ErrNoQuorum = fmt.Errorf("%w: no majority of the quorum's members", driver.E
 // members may have carried it out.
 var errUndecided = errors.New("no majority of the quorum's members answered")
 
+// undecidedError leaves the outcome unknown: it wraps no definite error, though
+// those of single members may have been definite.
 func undecidedError(failed []error, of int) error {
 	return fmt.Errorf("%w: %d of %d failed, the first with: %s", errUndecided, len(failed), of, failed[0].Error())
 }
@@ -27,8 +29,10 @@ var errClosing = errors.New("the engine was closed before the members answered")
 
 func isLost(err error) bool { return errors.Is(err, driver.ErrLost) }
 
-// missing describes why there is no majority. If so many members give the same
-// permanent reason that there cannot be one, it is that reason.
+// missing describes why there is no majority. INVARIANT I10: if so many members
+// give the same permanent reason that there cannot be one, it is that reason, and
+// to ask again would be of no use. Otherwise it is ErrNoQuorum, by what there is to
+// say: how long a quarantine lasts, or what the first that failed has met.
 func missing(errs []error, quorum, of int, quarantined time.Duration) error {
 	count := map[error]int{}
 	for _, err := range errs {

@@ -13,7 +13,7 @@ import (
 // background. If a majority does not have it, it is lost, and without a
 // majority of answers the outcome is unknown. A TTL longer than MaxTTL is
 // driver.ErrInvalid. A member has as long to answer as the longest TTL allows; it
-// is for the caller to ask again for a lease that cannot wait so long.
+// is for the caller to ask again for a lease that cannot wait that long.
 func (e *Engine) Extend(ctx context.Context, reqs []driver.ExtendRequest) []error {
 	x := &extension{Engine: e, began: time.Now(), reqs: reqs, errs: make([]error, len(reqs))}
 	if err := e.enter(ctx); err != nil {
@@ -30,19 +30,21 @@ func (e *Engine) Extend(ctx context.Context, reqs []driver.ExtendRequest) []erro
 	return x.errs
 }
 
-// An extension is one call of Extend under way.
+// An extension is one call of Extend under way. Its caller's goroutine uses it
+// until stop has answered for all leases; then finish does.
 type extension struct {
 	*Engine
 	began time.Time
 	reqs  []driver.ExtendRequest
-	errs  []error
+	errs  []error // the answers, by request
 
 	renewals []driver.RenewRequest // what goes to each member
 	leases   []renewed             // what has come of each renewal
-	longest  time.Duration         // of the TTLs
+	longest  time.Duration         // of the TTLs; it decides how long a member may take
 }
 
-// prepare makes the requests to the members.
+// prepare makes the requests to the members: all leases in one for each. They do
+// not ask for repair yet, because nobody knows yet that a majority has the lease.
 func (x *extension) prepare() {
 	for i, req := range x.reqs {
 		if err := driver.CheckTTL(x.Capabilities(), "TTL", req.TTL); err != nil {
@@ -56,7 +58,8 @@ func (x *extension) prepare() {
 	}
 }
 
-// run asks all members and collects answers until each lease is decided.
+// run asks all members and collects answers until each lease is decided. One lease
+// that is not does not keep the members' other answers from counting.
 func (x *extension) run(ctx context.Context) {
 	answers := ask(x.Engine, x.timeout(x.longest), x.all(), func(ctx context.Context, i int) ([]driver.RenewReply, error) {
 		return x.renew(ctx, i, x.renewals)
@@ -101,7 +104,9 @@ func (x *extension) stop(err error) {
 }
 
 // undecided explains why neither is certain, that a lease is extended and that
-// it is lost.
+// it is lost. Too many members have failed for both. If one of them may have
+// carried the request out, or one that answered has, then the outcome is unknown;
+// otherwise nothing was extended anywhere, and that is certain.
 func (x *extension) undecided(l *renewed) error {
 	for _, err := range l.failed {
 		if !driver.Definite(err) || len(l.has) > 0 {

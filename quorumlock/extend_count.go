@@ -7,10 +7,11 @@ import (
 	"github.com/holdfast-locks/holdfast/driver"
 )
 
-// A renewed is one lease of an extension, and what the members have said.
+// A renewed is one lease of an extension, and what the members have said. Each
+// member that has answered is in has, lost or failed.
 type renewed struct {
-	index   int // in reqs
-	known   tenure
+	index   int    // in reqs
+	known   tenure // what the ledger has of it; its token is 0 if that is nothing
 	decided bool
 	gone    bool           // it is lost, and what is left of it is to be taken away
 	heard   int            // members that answered, or failed
@@ -39,6 +40,9 @@ func (x *extension) receive(a result[[]driver.RenewReply]) (decided int) {
 }
 
 // count notes what one member said of the lease.
+//
+// INVARIANT I2: leases of one ID with different tokens are different leases. What
+// an earlier attempt left on one member makes no majority with the lease proper.
 func (l *renewed) count(from int, reply driver.RenewReply) {
 	l.heard++
 	switch {
@@ -49,9 +53,9 @@ func (l *renewed) count(from int, reply driver.RenewReply) {
 		l.lost = append(l.lost, from)
 	default:
 		l.failed = append(l.failed, reply.Err)
-		return
+		return // perhaps it has the lease: there is nothing to repair that we know of
 	}
-	if reply.Token != l.known.token {
+	if reply.Token != l.known.token { // none, or that of an earlier attempt
 		l.repair = append(l.repair, from)
 	}
 }
@@ -61,9 +65,12 @@ func (x *extension) decide(l *renewed) bool {
 	token, most := l.most()
 	switch {
 	case most >= x.quorum:
+		// A majority has lengthened it: nobody else can have one meanwhile.
 		x.keep(l, token)
 		return true
 	case most+len(l.failed)+len(x.members)-l.heard < x.quorum:
+		// Even if all that failed, and all that are pending, had it, they would be
+		// too few. INVARIANT I4: it does not come back.
 		x.lose(l)
 		return true
 	}
@@ -80,7 +87,8 @@ func (l *renewed) most() (token uint64, most int) {
 	return token, most
 }
 
-// keep answers that the lease is extended, unless it may be over by now.
+// keep answers that the lease is extended, unless it may be over by now: that is
+// no definite error, because the members may have lengthened it in time.
 func (x *extension) keep(l *renewed, token uint64) {
 	req := x.reqs[l.index]
 	if took := time.Since(x.began); tooLate(took, req.TTL) {
@@ -88,6 +96,7 @@ func (x *extension) keep(l *renewed, token uint64) {
 			took.Round(time.Millisecond), req.TTL)
 		return
 	}
+	// The longest TTL counts for how long clean-ups go on: none is shortened.
 	t := tenure{token: token, ttl: max(req.TTL, l.known.ttl), holder: l.known.holder}
 	if token == l.known.token {
 		t.lead = l.known.lead

@@ -12,7 +12,7 @@ import (
 // that are lost. It does not matter if a repair fails: the next extension tries
 // again.
 func (x *extension) finish(answers <-chan result[[]driver.RenewReply], left int) {
-	for range left {
+	for range left { // each ends with its time limit
 		a := <-answers
 		for n := range x.leases {
 			if l := &x.leases[n]; a.err == nil {
@@ -42,8 +42,9 @@ func (x *extension) finish(answers <-chan result[[]driver.RenewReply], left int)
 }
 
 // repair returns the request to members that lack the lease, if they are to
-// have it. INVARIANT I4: only a lease that a majority has. One that was
-// released meanwhile the members refuse.
+// have it. INVARIANT I4: only a lease that a majority has, with the token that we
+// know. If it was released or broken meanwhile, then either the ledger has heard of
+// that, or the members refuse, whose counters are above the token.
 func (x *extension) repair(l *renewed, req driver.RenewRequest) (driver.RenewRequest, bool) {
 	lease, _ := x.ledger.read(req.LeaseID)
 	if _, most := l.most(); most < x.quorum || lease.token == 0 || lease.token != l.known.token {
@@ -53,7 +54,8 @@ func (x *extension) repair(l *renewed, req driver.RenewRequest) (driver.RenewReq
 	return req, true
 }
 
-// clear takes away what is left of a lost lease.
+// clear takes away what is left of a lost lease: a minority would be in the way of
+// others until its expiry.
 func (x *extension) clear(l *renewed, req driver.RenewRequest) {
 	for _, i := range l.has {
 		x.janitors[i].add(withdrawal{

@@ -14,11 +14,11 @@ import (
 // request at a time, on one goroutine that ends when there is nothing to do.
 type janitor struct {
 	engine *Engine
-	member int
+	member int // its index
 
-	mu      sync.Mutex // guards the rest
-	waiting []withdrawal
-	running bool
+	mu      sync.Mutex   // guards the rest
+	waiting []withdrawal // at most one for each lease
+	running bool         // run is under way
 }
 
 // A withdrawal is a request to withdraw that is not answered yet.
@@ -54,7 +54,8 @@ func (j *janitor) add(w withdrawal) {
 	}
 }
 
-// merge makes w do what w and other do.
+// merge makes w do what w and other do: a withdrawal of a token covers all before
+// it, and nothing that was asked for is given up.
 func (w *withdrawal) merge(other withdrawal) {
 	if other.Token >= w.Token {
 		w.Token, w.Lead = other.Token, other.Lead
@@ -64,7 +65,8 @@ func (w *withdrawal) merge(other withdrawal) {
 	w.keepEnd = later(w.keepEnd, other.keepEnd)
 }
 
-// run works until there is nothing left, or the engine is closed.
+// run works until there is nothing left, or the engine is closed. The pauses are
+// for a member that does not answer; as soon as it does, the rest follows without.
 func (j *janitor) run() {
 	var pause time.Duration
 	for {
@@ -119,6 +121,7 @@ func (j *janitor) withdraw(w withdrawal) bool {
 	defer cancel()
 	// A name is not kept closed for longer than it should have been.
 	w.KeepFor = max(time.Until(w.keepEnd), 0)
+	// That there is no such lease is an answer, too.
 	_, err := j.engine.members[j.member].Withdraw(ctx, w.WithdrawRequest)
 	return err == nil || driver.Permanent(err)
 }

@@ -13,7 +13,7 @@ import (
 // members that lost a lease, and that what is proposed for one lease ID goes up.
 // INVARIANT I11: what is over is forgotten.
 type ledger struct {
-	mu      sync.Mutex // guards the rest
+	mu      sync.Mutex // guards the rest, those of the entries included
 	entries map[driver.LeaseID]*entry
 	// counters are the greatest that members told, where they are ahead of
 	// this machine's clock: a token below them would be refused.
@@ -48,7 +48,8 @@ func (l *ledger) init() {
 	l.entries, l.counters = map[driver.LeaseID]*entry{}, map[string]proposal{}
 }
 
-// take returns the entry of id, for its caller alone until leave is called.
+// take returns the entry of id, for its caller alone until leave is called. It
+// waits for whoever has it.
 func (l *ledger) take(ctx context.Context, id driver.LeaseID, ttl time.Duration) (*entry, error) {
 	l.mu.Lock()
 	en := l.entries[id]
@@ -78,7 +79,8 @@ func (l *ledger) leave(en *entry, ttl time.Duration) {
 // lease of ttl may matter.
 func (en *entry) keep(ttl time.Duration) { en.until = later(en.until, time.Now().Add(ttl+forgetAfter)) }
 
-// read returns what the ledger has of id.
+// read returns what the ledger has of id: its lease if it was granted, and the last
+// proposal. Both are zero if that is nothing.
 func (l *ledger) read(id driver.LeaseID) (tenure, proposal) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -89,7 +91,8 @@ func (l *ledger) read(id driver.LeaseID) (tenure, proposal) {
 }
 
 // propose notes that a token is about to be proposed, which is greater than all
-// before it for this lease ID.
+// before it for this lease ID. It is noted before it is sent, so that a release
+// which comes meanwhile covers it.
 func (l *ledger) propose(en *entry, p proposal) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -129,6 +132,8 @@ func (l *ledger) guess(name string, least uint64) proposal {
 	l.sweep(now)
 	clock := uint64(max(now.UnixMicro()+l.ahead, 2))
 	told := l.counters[name]
+	// A counter that is ahead of our clock is followed, so that one round is enough;
+	// unless MinToken or this lease ID demand much more than it.
 	if next := told.token + 1; next > clock && next+uint64(guessLead.Microseconds()) >= least {
 		return proposal{token: even(max(next, least)), lead: told.lead}
 	}
@@ -136,7 +141,7 @@ func (l *ledger) guess(name string, least uint64) proposal {
 }
 
 // learn notes what a member has told: its counter, and how far ahead of its clock
-// the next token may be.
+// the next token may be. A counter that our clock has passed tells nothing.
 func (l *ledger) learn(name string, counter uint64, lead time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -159,7 +164,7 @@ func (l *ledger) sweep(now time.Time) {
 	}
 	l.sweepAt = now.Add(time.Minute)
 	for id, en := range l.entries {
-		if now.After(en.until) && len(en.turn) == 0 {
+		if now.After(en.until) && len(en.turn) == 0 { // and nobody is about to use it
 			delete(l.entries, id)
 		}
 	}

@@ -22,7 +22,8 @@ func (e *Engine) OnLoss(told func(driver.Loss)) (stop func()) {
 	return e.losses.OnLoss(told)
 }
 
-// memberLost is told what a member says of a loss.
+// memberLost is told what a member says of a loss. One member's word ends nothing,
+// since the others may have the lease; it makes the holder ask.
 func (e *Engine) memberLost(member int, loss driver.Loss) {
 	if loss.LeaseID == "" || !errors.Is(loss.Err, driver.ErrLost) || !e.counted.add(loss.LeaseID, member, e.quorum) {
 		loss.LeaseID, loss.Err = "", nil
@@ -30,7 +31,8 @@ func (e *Engine) memberLost(member int, loss driver.Loss) {
 	e.losses.Tell(loss)
 }
 
-// A lossCount counts which members say that a lease is over.
+// A lossCount counts which members say that a lease is over, by their messages,
+// each of which may come late, twice or never.
 type lossCount struct {
 	listen sync.Once // to the members
 	stop   []func()  // to listen; valid after listen
@@ -41,8 +43,8 @@ type lossCount struct {
 
 // A lossWord is who says that one lease is over.
 type lossWord struct {
-	members map[int]bool
-	since   time.Time
+	members map[int]bool // by index; one that says it twice counts once
+	since   time.Time    // when the first of them said so
 }
 
 const (
@@ -54,7 +56,8 @@ const (
 	maxCases = 10_000
 )
 
-// add notes what a member says, and reports whether that makes so many.
+// add notes what a member says, and reports whether that makes a majority: once, at
+// the member with which it is reached. INVARIANT I11: old cases are forgotten.
 func (c *lossCount) add(id driver.LeaseID, member, quorum int) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

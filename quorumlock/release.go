@@ -28,23 +28,29 @@ func (e *Engine) Release(ctx context.Context, req driver.ReleaseRequest) error {
 	return err
 }
 
-// A release is one call of Release under way.
+// A release is one call of Release under way. Its caller's goroutine uses it until
+// collect has returned; then finish does.
 type release struct {
 	*Engine
 	request driver.WithdrawRequest
 	ttl     time.Duration // of the lease; 0 if it is not known
-	keepEnd time.Time
+	keepEnd time.Time     // when KeepFor is over, also for members that hear of it late
 	lead    time.Duration // of what is to be proposed after it
 
-	received int
-	token    uint64 // of the lease that was ended
-	ended    int
-	lost     []int // members that had no such lease
-	failed   []int // members without a definite answer
-	causes   []error
-	unknown  bool // one of those that failed may have carried it out
+	received int     // answers
+	token    uint64  // of the lease that was ended
+	ended    int     // members that have ended it
+	lost     []int   // members that had no such lease
+	failed   []int   // members without a definite answer
+	causes   []error // of those
+	unknown  bool    // one of those that failed may have carried it out
 }
 
+// newRelease makes the request to the members. Its token is the greatest that was
+// proposed for this lease ID, so that it ends whatever an attempt has left, and so
+// that no copy of a proposal that is still under way is accepted after it
+// (INVARIANT I5). If this engine knows of none it is 0: then each member ends what
+// it has.
 func (e *Engine) newRelease(req driver.ReleaseRequest) *release {
 	lease, latest := e.ledger.read(req.LeaseID)
 	r := &release{Engine: e, ttl: lease.ttl, request: driver.WithdrawRequest{
@@ -64,6 +70,11 @@ func (e *Engine) newRelease(req driver.ReleaseRequest) *release {
 }
 
 // collect waits until the outcome is certain, or cannot be.
+//
+//	a majority has ended it                      released
+//	a majority cannot have had it                ErrLost
+//	nobody has ended it, nor may have unseen     missing: nothing was released
+//	otherwise                                    unknown
 func (r *release) collect(ctx context.Context, answers <-chan result[uint64]) error {
 	for r.received < len(r.members) {
 		select {
@@ -75,9 +86,9 @@ func (r *release) collect(ctx context.Context, answers <-chan result[uint64]) er
 			return errClosing
 		}
 		switch {
-		case r.ended >= r.quorum:
+		case r.ended >= r.quorum: // the rest is no lease
 			return nil
-		case len(r.lost) > len(r.members)-r.quorum:
+		case len(r.lost) > len(r.members)-r.quorum: // the others are too few
 			return driver.ErrLost
 		}
 	}
