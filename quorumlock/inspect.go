@@ -19,31 +19,17 @@ func (e *Engine) Inspect(ctx context.Context, name string) (driver.Lock, error) 
 		return driver.Lock{}, err
 	}
 	defer e.running.Done()
-	answers := ask(e, e.timeout(0), e.all(), func(ctx context.Context, i int) (driver.Lock, error) {
-		return e.members[i].Inspect(ctx, name)
-	})
 	v := view{quorum: e.quorum, members: len(e.members)}
-	began := time.Now()
-	var grace <-chan time.Time
-	for range e.members {
-		if v.complete() && grace == nil {
-			// Those that are slower may know of a later expiry.
-			timer := time.NewTimer(v.grace(began))
-			defer timer.Stop()
-			grace = timer.C
-		}
-		select {
-		case a := <-answers:
-			v.add(a.value, a.err)
-		case <-grace:
-			return v.lock(name), nil
-		case <-ctx.Done():
-			return driver.Lock{}, ctx.Err()
-		case <-e.life.Done():
-			return driver.Lock{}, errClosing
-		}
+	h, err := hearUntil(ctx, e, func(ctx context.Context, i int) (driver.Lock, error) {
+		return e.members[i].Inspect(ctx, name)
+	}, func(locks []driver.Lock) (bool, time.Duration) {
+		v.locks = locks
+		return v.complete(), v.disagreement()
+	})
+	if err != nil {
+		return driver.Lock{}, err
 	}
-	if !v.complete() {
+	if v.locks, v.errs = h.answers, h.errs; !v.complete() {
 		return driver.Lock{}, v.failure()
 	}
 	return v.lock(name), nil
@@ -51,17 +37,9 @@ func (e *Engine) Inspect(ctx context.Context, name string) (driver.Lock, error) 
 
 // A view is what the members say of one name.
 type view struct {
-	quorum, members int
-	locks           []driver.Lock
-	errs            []error
-}
-
-func (v *view) add(lock driver.Lock, err error) {
-	if err != nil {
-		v.errs = append(v.errs, err)
-		return
-	}
-	v.locks = append(v.locks, lock)
+	quorum, members int           // how many are a majority, and how many there are
+	locks           []driver.Lock // of the members that have answered
+	errs            []error       // of those that failed
 }
 
 // holdings returns the leases that the members have, each with what the
@@ -84,7 +62,9 @@ func (v *view) holdings() [][]driver.Holding {
 }
 
 // complete reports whether no further answer could change who is seen to hold
-// the lock.
+// the lock: a majority has answered, and each lease has a majority already, or
+// would not have one with all the answers that are missing. Those of members that
+// failed are missing too.
 func (v *view) complete() bool {
 	if len(v.locks) < v.quorum {
 		return false
@@ -98,10 +78,11 @@ func (v *view) complete() bool {
 	return true
 }
 
-// grace returns how long members that are pending are waited for. If those that
-// answered do not agree on a lease's end, an extension is on its way to some of
-// them, or only some of them have been repaired.
-func (v *view) grace(began time.Time) time.Duration {
+// disagreement returns how long members that are pending are worth waiting for if
+// those that answered do not agree on a lease's end: then an extension is on its way
+// to some of them, or only some of them have been repaired, and those that are
+// slower may know of a later expiry.
+func (v *view) disagreement() time.Duration {
 	for _, same := range v.holdings() {
 		least, most := same[0].ExpiresIn, same[0].ExpiresIn
 		for _, h := range same {
@@ -111,7 +92,7 @@ func (v *view) grace(began time.Time) time.Duration {
 			return patience
 		}
 	}
-	return graceAfter(began)
+	return 0
 }
 
 // lock returns what a majority has.
@@ -125,13 +106,15 @@ func (v *view) lock(name string) driver.Lock {
 		if len(same) < v.quorum {
 			continue
 		}
-		// The lease is over when fewer than a majority have it.
+		// The lease is over when fewer than a majority have it: of their expiries,
+		// the latest first, that is the one of the last that makes a majority.
 		slices.SortFunc(same, func(a, b driver.Holding) int { return cmp.Compare(ends(b.ExpiresIn), ends(a.ExpiresIn)) })
 		lock.Holders = append(lock.Holders, same[v.quorum-1])
 	}
 	return lock
 }
 
+// failure explains a view that is not complete though nobody is pending.
 func (v *view) failure() error {
 	if len(v.locks) < v.quorum {
 		return missing(v.errs, v.quorum, v.members, 0)

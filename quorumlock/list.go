@@ -36,6 +36,7 @@ func (e *Engine) list(ctx context.Context, prefix string) ([]driver.Lock, error)
 	defer e.running.Done()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+	// Not through ask: a list takes as long as it takes, within the caller's time.
 	answers := make(chan result[[]driver.Lock], len(e.members))
 	for i, f := range e.features {
 		e.running.Go(func() {
@@ -43,6 +44,8 @@ func (e *Engine) list(ctx context.Context, prefix string) ([]driver.Lock, error)
 			answers <- result[[]driver.Lock]{from: i, value: locks, err: err}
 		})
 	}
+	// All members that answer are heard: a list is for people, and a name that only
+	// the slowest would have made a majority for should not be left out.
 	var heard [][]driver.Lock
 	var errs []error
 	for range e.members {
@@ -73,7 +76,8 @@ func (e *Engine) cannotList() error {
 	return fmt.Errorf("listing is %w: a member cannot", driver.ErrUnsupported)
 }
 
-// listMember returns all that one member lists.
+// listMember returns all that one member lists, or an error: half a list would make
+// leases of a majority look like those of a minority.
 func listMember(ctx context.Context, lister driver.Lister, prefix string) ([]driver.Lock, error) {
 	var locks []driver.Lock
 	for lock, err := range lister.List(ctx, prefix) {
@@ -93,7 +97,8 @@ func (e *Engine) agreed(heard [][]driver.Lock) []driver.Lock {
 			if views[lock.Name] == nil {
 				views[lock.Name] = &view{quorum: e.quorum, members: len(e.members)}
 			}
-			views[lock.Name].add(lock, nil)
+			view := views[lock.Name]
+			view.locks = append(view.locks, lock)
 		}
 	}
 	var agreed []driver.Lock
