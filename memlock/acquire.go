@@ -9,8 +9,14 @@ import (
 	"github.com/holdfast-locks/holdfast/driver/rules"
 )
 
+// Duties shown here. The check and the record are one step (INVARIANT I1). A
+// repeat has the effect and the answer of the first time (I6), one that its own
+// cancel has overtaken has none (I5), and an error changes nothing. Whoever waits
+// is not overtaken (I7). Several locks are taken together or not at all.
+
 // Acquire implements driver.Engine.
 func (e *Engine) Acquire(ctx context.Context, req driver.AcquireRequest) (driver.AcquireReply, error) {
+	// What the engine does not have is refused before anything is looked at.
 	if err := driver.CheckSupport(e.Capabilities(), req); err != nil {
 		return driver.AcquireReply{}, err
 	}
@@ -23,6 +29,9 @@ func (e *Engine) Acquire(ctx context.Context, req driver.AcquireRequest) (driver
 	return e.acquireLocked(req, now)
 }
 
+// acquireLocked settles the name, decides about the request, and does what was
+// decided. Nothing is changed for the request before it is decided, so that an
+// error leaves no trace.
 func (e *Engine) acquireLocked(req driver.AcquireRequest, now time.Time) (reply driver.AcquireReply, err error) {
 	l := e.settleLocked(req.Name, now)
 	var v verdict
@@ -34,6 +43,8 @@ func (e *Engine) acquireLocked(req driver.AcquireRequest, now time.Time) (reply 
 		if v.own != nil { // INVARIANT I6: a repeat gets the token of the first time
 			v.own.lengthen(now.Add(req.TTL))
 		} else {
+			// The store counts the TTL from when it carries the request out.
+			// The client counts from before it sent it, and so ends earlier.
 			req.Holder = copyHolder(req.Holder)
 			v.own = l.grant(req, v.token, now.Add(req.TTL))
 		}
@@ -42,7 +53,7 @@ func (e *Engine) acquireLocked(req driver.AcquireRequest, now time.Time) (reply 
 		reply.Record = slices.Clone(l.record.data)
 	case driver.Held:
 		reply.Blocker = v.blocker()
-		if req.Queue {
+		if req.Queue { // the place is that of the first such request
 			reply.Place = l.givePlace(req, now)
 		}
 	}
@@ -74,7 +85,9 @@ func (e *Engine) judgeLocked(l *lock, req *driver.AcquireRequest, now time.Time,
 	return err
 }
 
-// AcquireAll implements driver.AllAcquirer.
+// AcquireAll implements driver.AllAcquirer. It decides about every request
+// before it records the first lease, so that there is nothing to take back. The
+// names differ, so that none of the leases changes what was decided.
 func (e *Engine) AcquireAll(ctx context.Context, reqs []driver.AcquireRequest) (driver.AllReply, error) {
 	now, err := e.enter(ctx)
 	if err != nil {

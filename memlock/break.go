@@ -8,10 +8,16 @@ import (
 	"github.com/holdfast-locks/holdfast/driver"
 )
 
+// Duties shown here. A break ends exactly the leases that it was decided about,
+// by their tokens: one that comes late or twice touches no later holder
+// (INVARIANT I4), and a repeat is answered as the first time (I6). The record,
+// the hand-over and the end are one step; the holders are told after it, without
+// the mutex, because a client may call the engine from there.
+
 // A broken is the record of a lease that was broken.
 type broken struct {
 	driver.Broken
-	at time.Time
+	at time.Time // which becomes Ago when it is shown
 }
 
 // Break implements driver.Breaker.
@@ -32,7 +38,7 @@ func (e *Engine) breakLeases(ctx context.Context, req driver.BreakRequest, endin
 	defer e.mu.Unlock()
 	e.sweepLocked(now)
 	l := e.settleLocked(req.Name, now)
-	for _, h := range slices.Clone(l.leases) {
+	for _, h := range slices.Clone(l.leases) { // what KeepFor keeps closed as well
 		if h.token == req.Token || req.Older && h.token < req.Token {
 			l.end(h)
 			b := driver.Broken{
@@ -47,6 +53,8 @@ func (e *Engine) breakLeases(ctx context.Context, req driver.BreakRequest, endin
 			all = append(all, b.describe(now))
 		}
 	}
+	// The answer names all that were ended; only the latest are remembered.
+	// INVARIANT I11.
 	l.broken = slices.Delete(l.broken, 0, max(0, len(l.broken)-driver.MaxBreaks))
 	if ending != nil {
 		ending(l, now)
@@ -55,7 +63,8 @@ func (e *Engine) breakLeases(ctx context.Context, req driver.BreakRequest, endin
 	return all, ended, nil
 }
 
-// Breaks implements driver.Breaker.
+// Breaks implements driver.Breaker. It asks about the past, and so hands nothing
+// over and creates no name.
 func (e *Engine) Breaks(ctx context.Context, name string) ([]driver.Broken, error) {
 	now, err := e.enter(ctx)
 	if err != nil {
@@ -80,7 +89,8 @@ func (b broken) describe(now time.Time) driver.Broken {
 // OnLoss implements driver.LossTeller.
 func (e *Engine) OnLoss(told func(driver.Loss)) (stop func()) { return e.losses.OnLoss(told) }
 
-// tellLost tells everybody of leases that were broken.
+// tellLost tells everybody of leases that were broken: each client finds its own
+// by the lease ID. e.mu is not held.
 func (e *Engine) tellLost(name string, ended []driver.Broken) {
 	for _, b := range ended {
 		e.losses.Tell(driver.Loss{Name: name, LeaseID: b.LeaseID, Err: b.Err()})

@@ -9,6 +9,11 @@ import (
 	"github.com/holdfast-locks/holdfast/driver"
 )
 
+// Duties shown here. What people are shown is as of one instant, holders in the
+// order of their grants and waiters in that of the queue, with durations and no
+// instants. Asking leaves nothing behind: anybody can ask about any name
+// (INVARIANT I11).
+
 // Inspect implements driver.Engine.
 func (e *Engine) Inspect(ctx context.Context, name string) (driver.Lock, error) {
 	now, err := e.enter(ctx)
@@ -17,14 +22,16 @@ func (e *Engine) Inspect(ctx context.Context, name string) (driver.Lock, error) 
 	}
 	defer e.mu.Unlock()
 	l := e.locks[name]
-	if l == nil {
+	if l == nil { // never used, which is no error; and it is not remembered for that
 		return driver.Lock{Name: name}, nil
 	}
 	e.settleLocked(name, now)
 	return l.describe(name, now), nil
 }
 
-// describe says what there is of a lock that is settled.
+// describe says what there is of a lock that is settled. Holders are copies: what
+// the caller does to their labels changes nothing here. Of a long queue an engine
+// may show the first places only; here it costs nobody anything to show all.
 func (l *lock) describe(name string, now time.Time) driver.Lock {
 	d := driver.Lock{Name: name, LastToken: l.lastToken, QueueLength: len(l.queue)}
 	for _, h := range l.leases {
@@ -43,7 +50,7 @@ func (l *lock) describe(name string, now time.Time) driver.Lock {
 	return d
 }
 
-// List implements driver.Lister.
+// List implements driver.Lister. An error is yielded once, and ends the sequence.
 func (e *Engine) List(ctx context.Context, prefix string) iter.Seq2[driver.Lock, error] {
 	return func(yield func(driver.Lock, error) bool) {
 		locks, err := e.used(ctx, prefix)

@@ -9,8 +9,13 @@ import (
 	"github.com/holdfast-locks/holdfast/driver/rules"
 )
 
+// Duties shown here: what there is to remember of one name, and the steps that
+// change it. They are the words for engine authors of package driver: look,
+// purge, grant, lengthen, end, keep closed, give up a place, rank. None of them
+// decides anything; that is for package driver/rules.
+
 // A lock is what the engine remembers of one name. It stays after the last
-// lease has ended, for the last token.
+// lease has ended, for the last token: the next must be greater (INVARIANT I2).
 type lock struct {
 	lastToken uint64
 	leases    []*lease // compatible with one another; in the order of their grants
@@ -20,22 +25,25 @@ type lock struct {
 	stuck     error    // why the first of the queue is not served although it fits
 }
 
-// A lease is live until its expiry. req is the request that was granted.
+// A lease is live until its expiry, the instant itself not included. req is the
+// request that was granted; of it the lease ID, the mode, the permits and the
+// holder matter.
 type lease struct {
 	req      driver.AcquireRequest
-	token    uint64
+	token    uint64 // never changes
 	expiry   time.Time
 	released bool // kept closed by KeepFor
 }
 
-// A place is one waiter's in a queue. req is its latest request.
+// A place is one waiter's in a queue.
 type place struct {
-	req   driver.AcquireRequest
-	asked time.Time // when the first request came
-	until time.Time // when the place is given up
+	req   driver.AcquireRequest // the first one; repeats only lengthen the place
+	asked time.Time             // when the first request came
+	until time.Time             // when the place is given up
 }
 
-// purge takes out what has ended.
+// purge takes out what has ended. Of leases and places that is all there is to
+// an expiry: nobody is told, and whoever comes next finds the name so.
 func (l *lock) purge(now time.Time) {
 	l.leases = slices.DeleteFunc(l.leases, func(h *lease) bool { return !now.Before(h.expiry) })
 	l.queue = slices.DeleteFunc(l.queue, func(p *place) bool { return !now.Before(p.until) })
@@ -46,11 +54,13 @@ func (l *lock) purge(now time.Time) {
 }
 
 // unused reports whether nothing but the last token would be lost with l.
+// INVARIANT I11.
 func (l *lock) unused() bool {
 	return len(l.leases) == 0 && len(l.queue) == 0 && l.record == nil && len(l.broken) == 0
 }
 
-// held returns the live lease of id unless it was released.
+// held returns the live lease of id unless it was released. The ID is compared
+// whole, and neither the name nor the holder stands in for it. INVARIANT I4.
 func (l *lock) held(id driver.LeaseID) *lease {
 	for _, h := range l.leases {
 		if h.req.LeaseID == id && !h.released {
@@ -65,7 +75,7 @@ func (l *lock) rank(id driver.LeaseID) int {
 	return 1 + slices.IndexFunc(l.queue, func(p *place) bool { return p.req.LeaseID == id })
 }
 
-// giveUpPlace gives up id's place, if it has one.
+// giveUpPlace gives up id's place, if it has one. Those behind it move up.
 func (l *lock) giveUpPlace(id driver.LeaseID) {
 	if rank := l.rank(id); rank > 0 {
 		l.queue = slices.Delete(l.queue, rank-1, rank)
@@ -74,7 +84,7 @@ func (l *lock) giveUpPlace(id driver.LeaseID) {
 
 // look fills in v, which is empty, with what is to be seen of the lock, which
 // was purged, and returns the lease that ends first. What concerns one lease ID
-// is for the caller to add.
+// is for the caller to add. What KeepFor keeps closed is in the way as any lease.
 func (l *lock) look(v *rules.View, now time.Time) (first *lease) {
 	v.Recorded, v.Stuck = l.record != nil, l.stuck
 	for _, h := range l.leases {
@@ -96,7 +106,8 @@ func (l *lock) addHead(v *rules.View, now time.Time) {
 }
 
 // grant records a lease for req that ends at expiry. No other lease of the name
-// had the token.
+// had the token: whoever calls it has drawn it with rules.NextToken, or has
+// compared it with lastToken. INVARIANT I2.
 func (l *lock) grant(req driver.AcquireRequest, token uint64, expiry time.Time) *lease {
 	l.lastToken = token
 	h := &lease{req: req, token: token, expiry: expiry}
@@ -104,22 +115,26 @@ func (l *lock) grant(req driver.AcquireRequest, token uint64, expiry time.Time) 
 	return h
 }
 
-// lengthen moves the expiry to t unless it is later already.
+// lengthen moves the expiry to t unless it is later already: a repeat, or an old
+// request that arrives late, shortens nothing. INVARIANT I6.
 func (h *lease) lengthen(t time.Time) {
 	if t.After(h.expiry) {
 		h.expiry = t
 	}
 }
 
-// end takes out a lease.
+// end takes out a lease. The lock is not served yet.
 func (l *lock) end(h *lease) {
 	l.leases = slices.DeleteFunc(l.leases, func(other *lease) bool { return other == h })
 }
 
-// keepClosed ends a lease, but leaves it in the way of others until t.
+// keepClosed ends a lease, but leaves it in the way of others until t. It is
+// held by nobody then: a repeat of the release finds no lease to lengthen.
 func (h *lease) keepClosed(t time.Time) { h.released, h.expiry = true, t }
 
-// blocker describes what is in the way of a waiter at the given place.
+// blocker describes what is in the way of a waiter at the given place: of
+// several leases the one that ends first, and neither its token nor its ID, with
+// which the waiter could end it. INVARIANT I4.
 func (l *lock) blocker(place int, now time.Time) driver.Blocker {
 	var v rules.View
 	first := l.look(&v, now)

@@ -5,6 +5,26 @@
 // It measures time with time.Now, so a test inside a testing/synctest bubble
 // runs leases of hours in no time.
 //
+// # How to read it
+//
+// Whoever writes an engine finds here what package driver asks for, in its
+// simplest form, and nothing about any store. Each file begins with the duties
+// that it shows:
+//
+//	memlock.go  one step at a time, by one clock; nothing is kept for ever
+//	lock.go     what is remembered of a name, and the steps of leases and places
+//	acquire.go  deciding and recording are one step: Acquire, AcquireAll
+//	queue.go    whose turn it is, and how they hear of it: Queuer
+//	lease.go    only the holder's own lease: Extend, Release, Downgrade
+//	record.go   what came of work that is done once: Recorder
+//	break.go    taking a lock away, and telling its holder: Breaker, LossTeller
+//	inspect.go  what people are shown: Inspect, Lister
+//	vault.go    payloads that are handed out once: Vault
+//	member.go   one store of a quorum: Member
+//
+// Who is granted a lock is decided by package driver/rules, and package
+// driver/mailbox delivers notices. Both are for every engine.
+//
 // # Concurrency
 //
 // An Engine is safe for concurrent use. It starts no goroutine and no timer:
@@ -21,15 +41,22 @@ import (
 	"github.com/holdfast-locks/holdfast/driver/mailbox"
 )
 
+// Duties shown here. Every request is one atomic step of the store: whoever has
+// e.mu has the store to itself, and methods that need it end in Locked. Only the
+// store's clock decides when something ends (INVARIANT I8): enter reads it once,
+// under the mutex, and every step of the request goes by that reading. A closed
+// engine, and a context that has ended, change nothing. What nobody needs any
+// more goes away by itself (INVARIANT I11).
+
 // An Engine is a store and its only connection. Use New to make one; two
 // engines share nothing.
 type Engine struct {
 	losses  driver.Losses
-	watches mailbox.Box[struct{}]
+	watches mailbox.Box[struct{}] // has a mutex of its own, which is locked after mu
 
 	mu         sync.Mutex // guards the rest
 	closed     bool
-	locks      map[string]*lock
+	locks      map[string]*lock             // by name
 	tombstones map[driver.LeaseID]time.Time // cancelled lease IDs, and until when
 	deposits   map[driver.Digest]*deposit
 	prunable   prunable  // the deposits, by when they are due
@@ -57,7 +84,8 @@ func New() *Engine {
 	}
 }
 
-// Capabilities implements driver.Engine.
+// Capabilities implements driver.Engine. There are no replicas to wait for, and
+// any TTL will do.
 func (e *Engine) Capabilities() driver.Capabilities {
 	return driver.Capabilities{
 		Shared: true, Semaphore: true, Queue: true, Break: true, Losses: true,
@@ -65,7 +93,8 @@ func (e *Engine) Capabilities() driver.Capabilities {
 	}
 }
 
-// Close implements driver.Engine. The store is gone with its only engine.
+// Close implements driver.Engine. The store is gone with its only engine. No
+// lease is touched: as far as others know, each lasts until its expiry.
 func (e *Engine) Close() error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -73,7 +102,9 @@ func (e *Engine) Close() error {
 	return nil
 }
 
-// enter locks e.mu and returns the present time, or fails without the lock.
+// enter locks e.mu and returns the present time, or fails without the lock. It
+// is how each request begins. The clock is read under the mutex: a reading from
+// before the wait for it could be older than what was recorded meanwhile.
 func (e *Engine) enter(ctx context.Context) (time.Time, error) {
 	if err := ctx.Err(); err != nil {
 		return time.Time{}, err
@@ -87,7 +118,9 @@ func (e *Engine) enter(ctx context.Context) (time.Time, error) {
 }
 
 // settleLocked returns the lock of a name as of now: without what has ended,
-// and with the lock handed over to whoever is next.
+// and with the lock handed over to whoever is next. Every request that is about
+// one name begins so. That is how an expiry is noticed, which nobody reports,
+// and why nobody decides about a name in which something is still due.
 func (e *Engine) settleLocked(name string, now time.Time) *lock {
 	l := e.locks[name]
 	if l == nil {
@@ -99,14 +132,16 @@ func (e *Engine) settleLocked(name string, now time.Time) *lock {
 	return l
 }
 
-// cancelledLocked reports whether the lease ID was cancelled. INVARIANT I5.
+// cancelledLocked reports whether the lease ID was cancelled: its tombstone
+// stops a request that comes after its own cancel. INVARIANT I5.
 func (e *Engine) cancelledLocked(id driver.LeaseID, now time.Time) bool {
 	return now.Before(e.tombstones[id])
 }
 
 // sweepLocked forgets, once a minute at most, what the contract lets the
 // store forget: cancelled lease IDs after TombstoneTTL and tokens after
-// TokenMemory. INVARIANT I11.
+// TokenMemory. Requests that can leave something behind call it, so that what is
+// kept stays in proportion to what was asked in the last minute. INVARIANT I11.
 func (e *Engine) sweepLocked(now time.Time) {
 	if now.Before(e.sweepAt) {
 		return
@@ -119,6 +154,9 @@ func (e *Engine) sweepLocked(now time.Time) {
 	}
 	for name, l := range e.locks {
 		l.purge(now)
+		// A token is microseconds since 1970, so that its age can be read from
+		// it. One that was lifted ahead of the clock is kept for longer by as
+		// much: the next one must still be greater. INVARIANT I2.
 		forget := time.UnixMicro(int64(l.lastToken)).Add(driver.TokenMemory)
 		if l.unused() && now.After(forget) {
 			delete(e.locks, name)

@@ -9,9 +9,15 @@ import (
 	"github.com/holdfast-locks/holdfast/driver/rules"
 )
 
+// Duties shown here. Waiters are served in the order in which the store saw them,
+// in the step that makes room, and a dead one costs the others no more than its
+// WaiterTTL (INVARIANT I7). Refresh keeps a place, and creates nothing. A notice
+// speeds waiting up, and nothing depends on it.
+
 // serveLocked hands the lock over to the first of the queue, and to those
-// behind it, as long as the live leases allow it. INVARIANT I7: nobody is
-// overtaken, however small their request.
+// behind it, as long as the live leases allow it: readers that stand together
+// are served together. INVARIANT I7: nobody is overtaken, however small their
+// request.
 func (e *Engine) serveLocked(l *lock, now time.Time) {
 	if l.stuck = nil; len(l.queue) == 0 {
 		return
@@ -19,19 +25,19 @@ func (e *Engine) serveLocked(l *lock, now time.Time) {
 	var v rules.View
 	l.look(&v, now)
 	if v.Recorded {
-		e.sendHomeLocked(l, &v)
+		e.giveUpDoneLocked(l, &v)
 		l.addHead(&v, now)
 	}
 	for v.Due() {
 		head := l.queue[0]
 		token, err := rules.NextToken(l.lastToken, rules.LeastToken(uint64(now.UnixMicro()), head.req.MinToken))
-		if err != nil {
+		if err != nil { // there is no such token: the head waits, and is told why
 			l.stuck = err
 			return
 		}
 		l.queue = l.queue[1:]
 		// The lease ends with the place, so that a waiter that died costs no
-		// more than that.
+		// more than that. One that lives asks for the rest.
 		h := l.grant(head.req, token, head.until)
 		e.watches.Tell(head.req.LeaseID, driver.Notice{Token: h.token})
 		v.AddLease(rules.NeedOf(&h.req), h.expiry.Sub(now))
@@ -39,8 +45,10 @@ func (e *Engine) serveLocked(l *lock, now time.Time) {
 	}
 }
 
-// sendHomeLocked gives up the places of those who asked for what is done.
-func (e *Engine) sendHomeLocked(l *lock, v *rules.View) {
+// giveUpDoneLocked gives up the places of those who asked for work that is done
+// by now, wherever in the queue they are, and tells them to look: their next
+// request is answered with the record.
+func (e *Engine) giveUpDoneLocked(l *lock, v *rules.View) {
 	l.queue = slices.DeleteFunc(l.queue, func(p *place) bool {
 		done := v.GivesUp(p.req.Once)
 		if done {
@@ -51,6 +59,8 @@ func (e *Engine) sendHomeLocked(l *lock, v *rules.View) {
 }
 
 // givePlace gives req a place, or lengthens the one it has, and returns which.
+// A repeat stays where it is in the queue: the order is that of the first
+// requests. INVARIANT I7.
 func (l *lock) givePlace(req driver.AcquireRequest, now time.Time) (rank int) {
 	if rank = l.rank(req.LeaseID); rank == 0 {
 		req.Holder = copyHolder(req.Holder)
@@ -68,7 +78,8 @@ func (p *place) lengthen(t time.Time) {
 	}
 }
 
-// Refresh implements driver.Queuer.
+// Refresh implements driver.Queuer. As with Extend, each request has an answer of
+// its own.
 func (e *Engine) Refresh(ctx context.Context, reqs []driver.RefreshRequest) []driver.RefreshReply {
 	replies := make([]driver.RefreshReply, len(reqs))
 	now, err := e.enter(ctx)
@@ -87,16 +98,20 @@ func (e *Engine) Refresh(ctx context.Context, reqs []driver.RefreshRequest) []dr
 
 func (e *Engine) refreshLocked(req driver.RefreshRequest, now time.Time) (driver.AcquireReply, error) {
 	l := e.settleLocked(req.Name, now)
+	// The place has become a lease, and the notice of it was lost. The lease is not
+	// lengthened: whoever asks does not know of it yet, and may never hear the
+	// answer. INVARIANT I7.
 	if h := l.held(req.LeaseID); h != nil {
 		return driver.AcquireReply{Outcome: driver.Granted, Token: h.token}, nil
 	}
 	rank := l.rank(req.LeaseID)
-	if rank == 0 {
+	if rank == 0 { // nor is a place given here: it would be the last, not the lost one
 		return driver.AcquireReply{}, driver.ErrLost
 	}
 	l.queue[rank-1].lengthen(now.Add(req.WaiterTTL))
 	return driver.AcquireReply{Outcome: driver.Held, Blocker: l.blocker(rank, now)}, l.stuck
 }
 
-// Watch implements driver.Queuer.
+// Watch implements driver.Queuer. All waiters of this store are in this process,
+// so that nothing has to be sent anywhere.
 func (e *Engine) Watch(id driver.LeaseID) driver.Watch { return e.watches.Watch(id) }

@@ -8,11 +8,15 @@ import (
 	"github.com/holdfast-locks/holdfast/driver"
 )
 
+// Duties shown here. Only the holder of the live lease may say that the work is
+// done (INVARIANT I4): the record and the end of the lease are one step, so that
+// nobody begins the work between them. Saying it twice is saying it once (I6).
+
 // A record is what came of work that is to be done once.
 type record struct {
-	by     driver.LeaseID
+	by     driver.LeaseID // of the lease under which it was done
 	data   []byte
-	expiry time.Time
+	expiry time.Time // when it is forgotten
 }
 
 // Complete implements driver.Recorder.
@@ -24,7 +28,7 @@ func (e *Engine) Complete(ctx context.Context, req driver.CompleteRequest) error
 	defer e.mu.Unlock()
 	l := e.settleLocked(req.Name, now)
 	if l.record != nil && l.record.by == req.LeaseID {
-		return nil // INVARIANT I6: a repeat
+		return nil // INVARIANT I6: a repeat, which does not lengthen the retention
 	}
 	h := l.held(req.LeaseID)
 	if h == nil {
@@ -32,11 +36,11 @@ func (e *Engine) Complete(ctx context.Context, req driver.CompleteRequest) error
 	}
 	l.record = &record{by: req.LeaseID, data: slices.Clone(req.Record), expiry: now.Add(req.Retention)}
 	l.end(h)
-	e.serveLocked(l, now)
+	e.serveLocked(l, now) // and sends home whoever asked for Once
 	return nil
 }
 
-// Recall implements driver.Recorder.
+// Recall implements driver.Recorder. What it returns belongs to the caller.
 func (e *Engine) Recall(ctx context.Context, name string) (driver.Record, bool, error) {
 	now, err := e.enter(ctx)
 	if err != nil {
@@ -50,7 +54,8 @@ func (e *Engine) Recall(ctx context.Context, name string) (driver.Record, bool, 
 	return driver.Record{Data: slices.Clone(r.data), ExpiresIn: r.expiry.Sub(now)}, true, nil
 }
 
-// Forget implements driver.Recorder.
+// Forget implements driver.Recorder. Leases and places stay: whoever waits to do
+// the work goes on waiting.
 func (e *Engine) Forget(ctx context.Context, name string) (bool, error) {
 	now, err := e.enter(ctx)
 	if err != nil {

@@ -10,20 +10,29 @@ import (
 	"github.com/holdfast-locks/holdfast/driver"
 )
 
+// Duties shown here. What becomes of a one-time token is decided once, by the
+// first request or instant that ends it, and never changes again. A payload is
+// handed out to one redeem and its repeats (INVARIANT I6), and is deleted as soon
+// as nobody can be handed it any more. Prune is one bounded step, however many
+// tokens there are; asking about a digest that nobody deposited leaves nothing
+// behind (I11).
+
 // A deposit is one one-time token.
 type deposit struct {
 	digest  driver.Digest
-	by      driver.LeaseID // of the deposit
-	payload []byte         // nil once nobody can be handed it any more
-	expiry  time.Time      // of the token
-	forget  time.Time
+	by      driver.LeaseID    // of the deposit
+	payload []byte            // nil once nobody can be handed it any more
+	expiry  time.Time         // of the token, if it is not redeemed or revoked before
+	forget  time.Time         // from when on the token is Unknown
 	state   driver.VaultState // Fresh, Redeemed or Revoked
 	taker   driver.LeaseID    // who redeemed it
 	taken   time.Time
 	index   int // in Engine.prunable
 }
 
-// stateAt returns what has become of the token. A nil deposit is Unknown.
+// stateAt returns what has become of the token. A nil deposit is Unknown, and so
+// is one that Prune has not come to yet. That the TTL is over is not written
+// down: it shows in the time, and a redeemed token does not become Expired.
 func (d *deposit) stateAt(now time.Time) driver.VaultState {
 	switch {
 	case d == nil || !now.Before(d.forget):
@@ -35,7 +44,7 @@ func (d *deposit) stateAt(now time.Time) driver.VaultState {
 }
 
 // repeatable reports whether the redeem of a redeemed token may be answered
-// again.
+// again. The time counts from the first redeem: a repeat does not lengthen it.
 func (d *deposit) repeatable(now time.Time) bool { return now.Before(d.taken.Add(driver.RedeemGrace)) }
 
 // due returns when Prune next has something to do with the token: to delete
@@ -81,7 +90,8 @@ func (p *prunable) Pop() any {
 	return d
 }
 
-// Deposit implements driver.Vault.
+// Deposit implements driver.Vault. Whether a request is a repeat is told by its
+// ID, and whatever has become of the token since, a repeat changes nothing.
 func (e *Engine) Deposit(ctx context.Context, req driver.DepositRequest) error {
 	now, err := e.enter(ctx)
 	if err != nil {
@@ -109,7 +119,8 @@ func (e *Engine) Deposit(ctx context.Context, req driver.DepositRequest) error {
 	return nil
 }
 
-// Redeem implements driver.Vault.
+// Redeem implements driver.Vault. Whoever finds the token Fresh makes it Redeemed
+// in the same step, so that one request is handed the payload.
 func (e *Engine) Redeem(ctx context.Context, req driver.RedeemRequest) (driver.VaultReply, error) {
 	now, err := e.enter(ctx)
 	if err != nil {
@@ -129,7 +140,7 @@ func (e *Engine) Redeem(ctx context.Context, req driver.RedeemRequest) (driver.V
 	return driver.VaultReply{State: driver.Redeemed, Granted: true, Payload: slices.Clone(d.payload)}, nil
 }
 
-// Peek implements driver.Vault.
+// Peek implements driver.Vault. It changes nothing, not even what is over.
 func (e *Engine) Peek(ctx context.Context, digest driver.Digest) (driver.VaultReply, error) {
 	now, err := e.enter(ctx)
 	if err != nil {
@@ -144,7 +155,8 @@ func (e *Engine) Peek(ctx context.Context, digest driver.Digest) (driver.VaultRe
 	return reply, nil
 }
 
-// Revoke implements driver.Vault.
+// Revoke implements driver.Vault. The answer is the state before, so that whoever
+// revokes a token knows whether it came in time.
 func (e *Engine) Revoke(ctx context.Context, digest driver.Digest) (driver.VaultReply, error) {
 	now, err := e.enter(ctx)
 	if err != nil {
@@ -160,7 +172,9 @@ func (e *Engine) Revoke(ctx context.Context, digest driver.Digest) (driver.Vault
 	return reply, nil
 }
 
-// Prune implements driver.Vault.
+// Prune implements driver.Vault. The deposit that is due first is at the top of
+// the heap: the step ends at one that is not due, or with the limit. Deleting a
+// payload makes the deposit due later, at its forget.
 func (e *Engine) Prune(ctx context.Context, limit int) (deleted int, more bool, err error) {
 	now, err := e.enter(ctx)
 	if err != nil {
@@ -188,5 +202,5 @@ func (e *Engine) Prune(ctx context.Context, limit int) (deleted int, more bool, 
 	return deleted, false, nil
 }
 
-// SelfPruning implements driver.Vault.
+// SelfPruning implements driver.Vault. There is no goroutine that could do it.
 func (e *Engine) SelfPruning() bool { return false }

@@ -45,7 +45,7 @@ func memlockMutants() []Mutant {
 			FoundBy: []Finder{conformance("memlock", "SharedDoesNotOvertakeExclusive")},
 		},
 		{
-			Name: "mem-release-serves-nobody", Invariant: "I7", File: "memlock/operations.go",
+			Name: "mem-release-serves-nobody", Invariant: "I7", File: "memlock/lease.go",
 			Breaks:  "A release does not hand the lock over: the next waiter finds out when it looks.",
 			Old:     "e.serveLocked(l, now)\n\tif h == nil {",
 			New:     "if h == nil {",
