@@ -36,6 +36,30 @@
 // row or with other requests in between (INVARIANT I6). The lease ID, drawn
 // anew for each acquisition, makes that possible.
 //
+// # Words for engine authors
+//
+// The engines of this repository name the steps of their work by these words, in
+// Go, SQL and Lua alike:
+//
+//   - look: read what a request sees of a name
+//   - settle a name: bring it up to date. Purge it, then serve its queue
+//   - purge a name: take out what is over
+//   - serve a queue: grant the lock to the first, and to those behind it, for as
+//     long as the live leases allow it
+//   - grant: record a new lease, with a new token
+//   - lengthen a lease or a place: move its end, and never nearer
+//   - end a lease: take it out before its expiry
+//   - keep closed: end a lease for its holder, and leave it in the way of others
+//     until KeepFor is over
+//   - give a place: put a request at the end of the queue
+//   - give up a place: take it out without a lease
+//   - rank: which place it is, 1 for the first
+//   - tell: send a notice to a waiter, or a loss to a holder
+//   - sweep: take out what is over of all names, a bounded number at a time
+//
+// Package driver/rules decides by them, for engines whose store cannot decide by
+// itself, and package driver/mailbox tells.
+//
 // # Concurrency
 //
 // All methods must be safe for concurrent use. They must return soon after

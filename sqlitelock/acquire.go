@@ -44,7 +44,7 @@ func (e *Engine) Acquire(ctx context.Context, req driver.AcquireRequest) (driver
 	if a.seq != 0 {
 		e.watches.waits(req.LeaseID)
 		e.listen()
-		a.Place = e.places(ctx, req.Name, []int64{a.seq})[0]
+		a.Place = e.ranks(ctx, req.Name, []int64{a.seq})[0]
 	}
 	return a.AcquireReply, nil
 }
@@ -115,7 +115,7 @@ func (t *tx) acquire(req driver.AcquireRequest) (a attempt, err error) {
 	case driver.Held:
 		a.Blocker = v.blocker()
 		if req.Queue {
-			a.seq, err = t.enqueue(req)
+			a.seq, err = t.givePlace(req)
 		}
 	}
 	return a, err
@@ -152,7 +152,7 @@ func (t *tx) grant(name string, id driver.LeaseID, n rules.Need, holder string, 
 		return 0, false, err
 	}
 	t.added++
-	return token, true, run(t.sql.putLease, name, id, int64(token),
+	return token, true, run(t.sql.grant, name, id, int64(token),
 		n.Mode, n.Limit, n.Permits, holder, t.bootID, expiry)
 }
 

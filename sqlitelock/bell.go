@@ -11,17 +11,17 @@ import (
 )
 
 // A bell is a small file that processes write to after they handed a lock
-// over, so that the one who has it now wakes up. Each lease ID has its slot in
+// over, so that the one who has it now wakes up. Each lease ID has its cell in
 // it, which some share: the processes of others need not look at the database.
 type bell struct{ path string }
 
 const (
-	slots    = 256
-	slotSize = 8
+	cells    = 256
+	cellSize = 8
 )
 
-// tolls is the content of a bell. It means nothing; a slot only changes.
-type tolls [slots * slotSize]byte
+// tolls is the content of a bell. It means nothing; a cell only changes.
+type tolls [cells * cellSize]byte
 
 // make creates the file if it is missing, for its owner only, and fails if it
 // cannot be rung.
@@ -58,7 +58,7 @@ func (b bell) ring(ids []driver.LeaseID) {
 	}
 	defer f.Close()
 	for _, id := range ids {
-		_, _ = f.WriteAt(binary.LittleEndian.AppendUint64(nil, rand.Uint64()), slot(id))
+		_, _ = f.WriteAt(binary.LittleEndian.AppendUint64(nil, rand.Uint64()), cell(id))
 	}
 }
 
@@ -75,13 +75,13 @@ func (b bell) read() (t tolls) {
 
 // rung reports whether id's bell rang between the readings before and t.
 func (t *tolls) rung(before *tolls, id driver.LeaseID) bool {
-	at := slot(id)
-	return string(t[at:at+slotSize]) != string(before[at:at+slotSize])
+	at := cell(id)
+	return string(t[at:at+cellSize]) != string(before[at:at+cellSize])
 }
 
-// slot returns the offset of id's slot.
-func slot(id driver.LeaseID) int64 {
+// cell returns the offset of id's cell.
+func cell(id driver.LeaseID) int64 {
 	h := fnv.New32a()
 	_, _ = io.WriteString(h, string(id))
-	return int64(h.Sum32()%slots) * slotSize
+	return int64(h.Sum32()%cells) * cellSize
 }

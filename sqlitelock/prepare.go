@@ -36,33 +36,25 @@ func (p *prepared) close() {
 // readStatements are prepared on the connections that never write.
 type readStatements struct {
 	prepared
-	look, notice, recall            *sql.Stmt
-	leases, places, lastToken, page *sql.Stmt
-	between, queueLength            *sql.Stmt
-	vault                           *sql.Stmt
-	broken, brokenSince, lastBroken *sql.Stmt
+	look, notice, recall, vault                         *sql.Stmt
+	leases, places, ranks, queueLength, lastToken, page *sql.Stmt
+	broken, brokenSince, lastBroken                     *sql.Stmt
 }
 
 // writeStatements are prepared on the one connection that writes.
 type writeStatements struct {
 	prepared
-	begin, commit, rollback                 *sql.Stmt
-	look                                    *sql.Stmt
-	nextToken, putLease, lengthen           *sql.Stmt
-	end, endAlone, keep, share, purgeLeases *sql.Stmt
-	cancel                                  *sql.Stmt
-	head, queue, refresh, renew, told       *sql.Stmt
-	dropPlace, leave, dropOnce              *sql.Stmt
-	breakLeases, putBroken, trimBroken      *sql.Stmt
-	broken, sweepBroken                     *sql.Stmt
-	purgePlaces                             *sql.Stmt
-	recall, completedBy, complete           *sql.Stmt
-	forget                                  *sql.Stmt
-	vault, deposit, redeem, revoke          *sql.Stmt
-	prune, empty, more                      *sql.Stmt
-	sweepLeases, sweepPlaces                *sql.Stmt
-	sweepCancelled, sweepRecords            *sql.Stmt
-	sweepTokens                             *sql.Stmt
+	begin, commit, rollback, look                          *sql.Stmt
+	nextToken, grant, held, lengthen, downgrade            *sql.Stmt
+	end, endAlone, keepClosed, cancel                      *sql.Stmt
+	givePlace, head, lengthenPlace, tellHead               *sql.Stmt
+	removePlace, giveUpPlace, giveUpOnce                   *sql.Stmt
+	recall, completedBy, complete, forget                  *sql.Stmt
+	vault, deposit, redeem, revoke, prune, empty, more     *sql.Stmt
+	broken, breakLeases, putBroken, trimBroken             *sql.Stmt
+	purgeLeases, purgePlaces                               *sql.Stmt
+	sweepLeases, sweepPlaces, sweepCancelled, sweepRecords *sql.Stmt
+	sweepBroken, sweepTokens                               *sql.Stmt
 }
 
 func (s *readStatements) prepare(on preparer) error {
@@ -75,7 +67,7 @@ func (s *readStatements) prepare(on preparer) error {
 		&s.places:      placesSQL,
 		&s.lastToken:   lastTokenSQL,
 		&s.page:        pageSQL,
-		&s.between:     betweenSQL,
+		&s.ranks:       ranksSQL,
 		&s.queueLength: queueLengthSQL,
 		&s.vault:       vaultSQL,
 		&s.broken:      brokenSQL,
@@ -92,27 +84,27 @@ func (s *writeStatements) prepare(on preparer) error {
 		&s.rollback:       `ROLLBACK`,
 		&s.look:           lookSQL,
 		&s.nextToken:      nextTokenSQL,
-		&s.putLease:       putLeaseSQL,
+		&s.grant:          grantSQL,
 		&s.lengthen:       lengthenSQL,
 		&s.end:            endSQL,
 		&s.endAlone:       endAloneSQL,
-		&s.keep:           keepSQL,
+		&s.keepClosed:     keepClosedSQL,
 		&s.breakLeases:    breakSQL,
 		&s.putBroken:      putBrokenSQL,
 		&s.trimBroken:     trimBrokenSQL,
 		&s.broken:         brokenSQL,
 		&s.sweepBroken:    sweepBrokenSQL,
-		&s.share:          shareSQL,
+		&s.downgrade:      downgradeSQL,
 		&s.purgeLeases:    purgeLeasesSQL,
 		&s.cancel:         cancelSQL,
 		&s.head:           headSQL,
-		&s.queue:          queueSQL,
-		&s.refresh:        refreshSQL,
-		&s.renew:          renewSQL,
-		&s.told:           toldSQL,
-		&s.dropPlace:      dropPlaceSQL,
-		&s.leave:          leaveSQL,
-		&s.dropOnce:       dropOnceSQL,
+		&s.givePlace:      givePlaceSQL,
+		&s.lengthenPlace:  lengthenPlaceSQL,
+		&s.held:           heldSQL,
+		&s.tellHead:       tellHeadSQL,
+		&s.removePlace:    removePlaceSQL,
+		&s.giveUpPlace:    giveUpPlaceSQL,
+		&s.giveUpOnce:     giveUpOnceSQL,
 		&s.purgePlaces:    purgePlacesSQL,
 		&s.recall:         recallSQL,
 		&s.completedBy:    completedBySQL,

@@ -38,8 +38,9 @@ func (t *tx) settle(name string, id driver.LeaseID) (view, error) {
 	}
 }
 
-// purge deletes the rows of a name that are over, and sends those home who
-// asked for what is done. If it reports that there were any, v is out of date.
+// purge deletes the rows of a name that are over, and gives up the places of
+// those who asked for what is done. If it reports that there were any, v is out
+// of date.
 func (t *tx) purge(name string, v *view) (purged bool, err error) {
 	switch {
 	case v.stale:
@@ -54,14 +55,14 @@ func (t *tx) purge(name string, v *view) (purged bool, err error) {
 		}
 		return true, nil
 	case v.Recorded && v.Queued:
-		sent, err := all(t.sql.dropOnce, []any{name, maxSteps - t.steps}, func(id *driver.LeaseID) []any { return []any{id} })
+		given, err := all(t.sql.giveUpOnce, []any{name, maxSteps - t.steps}, func(id *driver.LeaseID) []any { return []any{id} })
 		if err != nil {
 			return false, err
 		}
-		for _, id := range sent {
+		for _, id := range given {
 			t.tell(id, driver.Notice{})
 		}
-		return len(sent) > 0, t.step(len(sent))
+		return len(given) > 0, t.step(len(given))
 	}
 	return false, nil
 }
@@ -115,7 +116,7 @@ func (t *tx) serve(name string, id driver.LeaseID, v *view) error {
 			v.own, v.Own = int64(token), true
 		}
 		t.tell(p.id, driver.Notice{Token: token})
-		if err := run(t.sql.dropPlace, p.seq); err != nil {
+		if err := run(t.sql.removePlace, p.seq); err != nil {
 			return err
 		}
 		p = place{}
@@ -145,14 +146,14 @@ func (p *place) columns() []any {
 	return []any{&p.seq, &p.id, &p.Mode, &p.Limit, &p.Permits, &p.minToken, &p.once, &p.holder, &p.expiry}
 }
 
-// enqueue gives a request a place, or lengthens the one that it has, and
+// givePlace gives a request a place, or lengthens the one that it has, and
 // returns its row.
-func (t *tx) enqueue(req driver.AcquireRequest) (seq int64, err error) {
+func (t *tx) givePlace(req driver.AcquireRequest) (seq int64, err error) {
 	holder, err := marshal(req.Holder)
 	if err != nil {
 		return 0, err
 	}
-	_, err = one(t.sql.queue, []any{
+	_, err = one(t.sql.givePlace, []any{
 		req.Name, req.LeaseID, req.Mode, req.Limit, req.Permits, int64(req.MinToken), req.Once,
 		holder, t.bootID, t.now.boot, t.now.after(req.WaiterTTL),
 	}, &seq)

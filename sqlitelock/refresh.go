@@ -10,8 +10,8 @@ import (
 	"github.com/holdfast-locks/holdfast/driver"
 )
 
-// A renewal is one request of a batch of Refresh, and what came of it.
-type renewal struct {
+// A refreshing is one request of a batch of Refresh, and what came of it.
+type refreshing struct {
 	*driver.RefreshRequest
 	*driver.RefreshReply
 	seq int64 // of the place, if it has one
@@ -22,15 +22,15 @@ type renewal struct {
 // places are in the batch.
 func (e *Engine) Refresh(ctx context.Context, reqs []driver.RefreshRequest) []driver.RefreshReply {
 	replies := make([]driver.RefreshReply, len(reqs))
-	batch := make([]renewal, len(reqs))
+	batch := make([]refreshing, len(reqs))
 	err := e.transact(ctx, func(t *tx) error {
-		names := map[string][]*renewal{}
+		names := map[string][]*refreshing{}
 		for i := range reqs {
-			replies[i], batch[i] = driver.RefreshReply{}, renewal{&reqs[i], &replies[i], 0}
+			replies[i], batch[i] = driver.RefreshReply{}, refreshing{&reqs[i], &replies[i], 0}
 			names[reqs[i].Name] = append(names[reqs[i].Name], &batch[i])
 		}
-		for name, renewals := range names {
-			if err := t.renew(name, renewals); err != nil {
+		for name, some := range names {
+			if err := t.refresh(name, some); err != nil {
 				return err
 			}
 		}
@@ -46,24 +46,24 @@ func (e *Engine) Refresh(ctx context.Context, reqs []driver.RefreshRequest) []dr
 	return replies
 }
 
-// renew answers those of a batch that are about one name. What concerns only
+// refresh answers those of a batch that are about one name. What concerns only
 // one of them is in its Err.
-func (t *tx) renew(name string, renewals []*renewal) error {
+func (t *tx) refresh(name string, some []*refreshing) error {
 	v, err := t.settle(name, "")
 	if err != nil {
 		return err
 	}
 	blocker := v.blocker()
-	for _, r := range renewals {
+	for _, r := range some {
 		expiry := t.now.after(r.WaiterTTL)
-		if found, err := one(t.sql.refresh, []any{name, r.LeaseID, expiry}, &r.seq); err != nil {
+		if found, err := one(t.sql.lengthenPlace, []any{name, r.LeaseID, expiry}, &r.seq); err != nil {
 			return err
 		} else if found {
 			r.Blocker, r.Err = blocker, v.Stuck
 			continue
 		}
 		// Not lengthened: its holder does not know of it yet. INVARIANT I7.
-		found, err := one(t.sql.renew, []any{name, t.bootID, r.LeaseID, t.now.boot, t.now.boot}, &r.Token)
+		found, err := one(t.sql.held, []any{name, t.bootID, r.LeaseID, t.now.boot}, &r.Token)
 		if err != nil {
 			return err
 		}
@@ -75,9 +75,9 @@ func (t *tx) renew(name string, renewals []*renewal) error {
 }
 
 // rank fills in the places of those of a batch that have one.
-func (e *Engine) rank(ctx context.Context, batch []renewal) {
-	batch = slices.DeleteFunc(batch, func(r renewal) bool { return r.seq == 0 || r.Err != nil })
-	slices.SortFunc(batch, func(a, b renewal) int {
+func (e *Engine) rank(ctx context.Context, batch []refreshing) {
+	batch = slices.DeleteFunc(batch, func(r refreshing) bool { return r.seq == 0 || r.Err != nil })
+	slices.SortFunc(batch, func(a, b refreshing) int {
 		return cmp.Or(strings.Compare(a.Name, b.Name), cmp.Compare(a.seq, b.seq))
 	})
 	for len(batch) > 0 {
@@ -86,18 +86,18 @@ func (e *Engine) rank(ctx context.Context, batch []renewal) {
 		for ; n < len(batch) && batch[n].Name == name; n++ {
 			seqs = append(seqs, batch[n].seq)
 		}
-		for i, place := range e.places(ctx, name, seqs) {
-			batch[i].Place = place
+		for i, rank := range e.ranks(ctx, name, seqs) {
+			batch[i].Place = rank
 		}
 		batch = batch[n:]
 	}
 }
 
-// places counts which places some rows, in their order, are. That is done after
+// ranks counts which places some rows, in their order, are. That is done after
 // the transaction, in one pass: a long queue takes long to count, and nobody who
 // needs the write lock has to wait for it. If it fails, a waiter takes itself
 // for the first, and does no harm.
-func (e *Engine) places(ctx context.Context, name string, seqs []int64) []int {
+func (e *Engine) ranks(ctx context.Context, name string, seqs []int64) []int {
 	gaps := make([][2]int64, len(seqs))
 	for i, last := 0, int64(0); i < len(seqs); i++ {
 		gaps[i], last = [2]int64{last, seqs[i]}, seqs[i]
@@ -105,15 +105,15 @@ func (e *Engine) places(ctx context.Context, name string, seqs []int64) []int {
 	list, _ := json.Marshal(gaps) // numbers
 	var counts []int
 	_ = e.query(ctx, func() (err error) {
-		counts, err = all(e.read.between, []any{name, string(list)}, func(n *int) []any { return []any{n} })
+		counts, err = all(e.read.ranks, []any{name, string(list)}, func(n *int) []any { return []any{n} })
 		return err
 	})
-	places, place := make([]int, len(seqs)), 1
-	for i := range places {
+	ranks, rank := make([]int, len(seqs)), 1
+	for i := range ranks {
 		if i < len(counts) {
-			place += counts[i]
+			rank += counts[i]
 		}
-		places[i] = place
+		ranks[i] = rank
 	}
-	return places
+	return ranks
 }

@@ -48,7 +48,7 @@ func (e *Engine) Release(ctx context.Context, req driver.ReleaseRequest) error {
 			return err
 		}
 		if v.Queued {
-			if err := run(t.sql.leave, req.Name, req.LeaseID); err != nil {
+			if err := run(t.sql.giveUpPlace, req.Name, req.LeaseID); err != nil {
 				return err
 			}
 		}
@@ -74,7 +74,7 @@ func (t *tx) end(req driver.ReleaseRequest, v view) error {
 		}
 		return t.serveNext(req.Name, v)
 	}
-	err := run(t.sql.keep, req.Name, t.bootID, req.LeaseID, t.now.boot, t.now.after(req.KeepFor))
+	err := run(t.sql.keepClosed, req.Name, t.bootID, req.LeaseID, t.now.boot, t.now.after(req.KeepFor))
 	if err != nil || !v.Queued {
 		return err
 	}
@@ -84,7 +84,7 @@ func (t *tx) end(req driver.ReleaseRequest, v view) error {
 	// The end of what is in the way may be nearer now: the head of the queue
 	// must set its timer anew.
 	var head driver.LeaseID
-	found, err := one(t.sql.told, []any{req.Name}, &head)
+	found, err := one(t.sql.tellHead, []any{req.Name}, &head)
 	if found {
 		t.tell(head, driver.Notice{})
 	}
@@ -103,7 +103,7 @@ func (e *Engine) Downgrade(ctx context.Context, req driver.DowngradeRequest) err
 		case v.Taken.Mode == driver.Shared:
 			return nil // INVARIANT I6: a repeat
 		}
-		err = run(t.sql.share, req.Name, t.bootID, req.LeaseID, t.now.boot, driver.Exclusive, driver.Shared)
+		err = run(t.sql.downgrade, req.Name, t.bootID, req.LeaseID, t.now.boot, driver.Exclusive, driver.Shared)
 		if err != nil {
 			return err
 		}

@@ -45,7 +45,7 @@ const (
 			WHERE last_token < ?3
 		RETURNING last_token`
 
-	putLeaseSQL = `INSERT INTO lease
+	grantSQL = `INSERT INTO lease
 			(name, lease_id, token, mode, permit_limit, permits, holder, boot_id, expiry, released)
 		VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, 0)`
 
@@ -60,17 +60,18 @@ const (
 	// endAloneSQL: as endSQL, if nobody has a place, not even one that is over.
 	endAloneSQL = endSQL + ` AND NOT EXISTS (SELECT 1 FROM place WHERE place.name = ?1)`
 
-	// keepSQL: as endSQL, ?5 until when the name stays closed.
-	keepSQL = `UPDATE lease SET expiry = ?5, released = 1
+	// keepClosedSQL: as endSQL, ?5 until when the name stays closed.
+	keepClosedSQL = `UPDATE lease SET expiry = ?5, released = 1
 		WHERE name = ?1 AND +boot_id = ?2 AND lease_id = ?3 AND expiry > ?4 AND released = 0`
 
-	// shareSQL: as endSQL, ?5 and ?6 the modes before and after.
-	shareSQL = `UPDATE lease SET mode = ?6
+	// downgradeSQL: as endSQL, ?5 and ?6 the modes before and after.
+	downgradeSQL = `UPDATE lease SET mode = ?6
 		WHERE name = ?1 AND +boot_id = ?2 AND lease_id = ?3 AND expiry > ?4 AND released = 0 AND mode = ?5`
 
-	// renewSQL: ?1 name, ?2 boot ID, ?3 lease ID, ?4 now, ?5 new expiry. It is
-	// lengthenSQL for those who do not know the token.
-	renewSQL = lengthenSQL + ` RETURNING token`
+	// heldSQL is the token of a live lease: ?1 name, ?2 boot ID, ?3 lease ID, ?4
+	// now.
+	heldSQL = `SELECT token FROM lease
+		WHERE name = ?1 AND +boot_id = ?2 AND lease_id = ?3 AND expiry > ?4 AND released = 0`
 
 	// purgeLeasesSQL: ?1 name, ?2 boot ID, ?3 now, ?4 number of rows.
 	purgeLeasesSQL = `DELETE FROM lease WHERE (name, lease_id, token) IN (SELECT name, lease_id, token FROM lease
@@ -87,36 +88,36 @@ const (
 	headSQL = `SELECT seq, lease_id, mode, permit_limit, permits, min_token, once, holder, expiry
 		FROM place WHERE name = ?1 ORDER BY seq LIMIT 1`
 
-	// queueSQL gives a place, or lengthens the one that the lease ID has. No
+	// givePlaceSQL gives a place, or lengthens the one that the lease ID has. No
 	// row of the name is over.
-	queueSQL = `INSERT INTO place
+	givePlaceSQL = `INSERT INTO place
 			(name, lease_id, mode, permit_limit, permits, min_token, once, holder, boot_id, asked, expiry, looks)
 		VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, 0)
 		ON CONFLICT (name, lease_id) DO UPDATE SET expiry = max(expiry, excluded.expiry)
 		RETURNING seq`
 
-	// refreshSQL: ?1 name, ?2 lease ID, ?3 new expiry. No row of the name is
+	// lengthenPlaceSQL: ?1 name, ?2 lease ID, ?3 new expiry. No row of the name is
 	// over.
-	refreshSQL = `UPDATE place SET expiry = max(expiry, ?3) WHERE name = ?1 AND lease_id = ?2
+	lengthenPlaceSQL = `UPDATE place SET expiry = max(expiry, ?3) WHERE name = ?1 AND lease_id = ?2
 		RETURNING seq`
 
-	// betweenSQL: ?1 name, ?2 a JSON list of pairs: how many places are between
+	// ranksSQL: ?1 name, ?2 a JSON list of pairs: how many places are between
 	// them, the first counted and the second not.
-	betweenSQL = `SELECT (SELECT count(*) FROM place
+	ranksSQL = `SELECT (SELECT count(*) FROM place
 			WHERE name = ?1 AND seq >= gap.value ->> 0 AND seq < gap.value ->> 1)
 		FROM json_each(?2) AS gap ORDER BY gap.key`
 
-	dropPlaceSQL = `DELETE FROM place WHERE seq = ?1`
+	removePlaceSQL = `DELETE FROM place WHERE seq = ?1`
 
-	// leaveSQL: ?1 name, ?2 lease ID.
-	leaveSQL = `DELETE FROM place WHERE name = ?1 AND lease_id = ?2`
+	// giveUpPlaceSQL: ?1 name, ?2 lease ID.
+	giveUpPlaceSQL = `DELETE FROM place WHERE name = ?1 AND lease_id = ?2`
 
-	// dropOnceSQL: ?1 name, ?2 number of rows.
-	dropOnceSQL = `DELETE FROM place WHERE seq IN (SELECT seq FROM place
+	// giveUpOnceSQL: ?1 name, ?2 number of rows.
+	giveUpOnceSQL = `DELETE FROM place WHERE seq IN (SELECT seq FROM place
 		WHERE name = ?1 AND once = 1 LIMIT ?2) RETURNING lease_id`
 
-	// toldSQL notes that the head of the queue was told to look: ?1 name.
-	toldSQL = `UPDATE place SET looks = looks + 1
+	// tellHeadSQL notes that the head of the queue was told to look: ?1 name.
+	tellHeadSQL = `UPDATE place SET looks = looks + 1
 		WHERE seq = (SELECT min(seq) FROM place WHERE name = ?1) RETURNING lease_id`
 
 	// purgePlacesSQL: ?1 name, ?2 boot ID, ?3 now, ?4 number of rows.

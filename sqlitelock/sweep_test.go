@@ -188,8 +188,8 @@ func TestStatementsUseIndexes(t *testing.T) {
 		sweepLeasesSQL: 3, sweepPlacesSQL: 3, sweepCancelledSQL: 3, sweepRecordsSQL: 4, sweepTokensSQL: 2,
 	}
 	requests := map[string]int{
-		lookSQL: 5, lengthenSQL: 5, endSQL: 4, endAloneSQL: 4, keepSQL: 5, shareSQL: 6, purgeLeasesSQL: 4, renewSQL: 5,
-		headSQL: 1, refreshSQL: 3, betweenSQL: 2, queueLengthSQL: 3, dropPlaceSQL: 1, leaveSQL: 2, dropOnceSQL: 2, toldSQL: 1, purgePlacesSQL: 4,
+		lookSQL: 5, lengthenSQL: 5, endSQL: 4, endAloneSQL: 4, keepClosedSQL: 5, downgradeSQL: 6, purgeLeasesSQL: 4, heldSQL: 4,
+		headSQL: 1, lengthenPlaceSQL: 3, ranksSQL: 2, queueLengthSQL: 3, removePlaceSQL: 1, giveUpPlaceSQL: 2, giveUpOnceSQL: 2, tellHeadSQL: 1, purgePlacesSQL: 4,
 		noticeSQL: 4, recallSQL: 4, completedBySQL: 4, forgetSQL: 4, leasesSQL: 2, placesSQL: 4, lastTokenSQL: 1, pageSQL: 5,
 	}
 	arguments := maps.Clone(sweeps)

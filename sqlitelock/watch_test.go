@@ -217,18 +217,18 @@ func TestKeepForTellsHead(t *testing.T) {
 	}
 }
 
-// TestSharedSlot: who is not meant learns nothing of a ring, and who lost the
+// TestSharedCell: who is not meant learns nothing of a ring, and who lost the
 // place learns it by any.
-func TestSharedSlot(t *testing.T) {
+func TestSharedCell(t *testing.T) {
 	e := openNew(t)
 	ringer := open(t, e.path)
 	quiet := drivertest.Request("quiet", time.Hour)
 	drivertest.Granted(t, ringer, quiet)
 	req, w := queued(t, e, "quiet")
-	ring := func() { // for a lease ID with the same slot
+	ring := func() { // for a lease ID with the same cell
 		t.Helper()
 		held, next := drivertest.Request("t", time.Minute), drivertest.Request("t", time.Minute)
-		for slot(next.LeaseID) != slot(req.LeaseID) {
+		for cell(next.LeaseID) != cell(req.LeaseID) {
 			next.LeaseID = driver.NewLeaseID()
 		}
 		next.Queue, next.WaiterTTL = true, time.Minute
