@@ -5,8 +5,10 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/enginetest"
 	"github.com/holdfast-locks/holdfast/memlock"
 )
 
@@ -26,22 +28,6 @@ type able struct {
 
 func (a able) Capabilities() driver.Capabilities { return a.capable }
 
-// flags yields capabilities with one flag each.
-func flags(yield func(name string, only driver.Capabilities) bool) {
-	var c driver.Capabilities
-	of := reflect.TypeOf(c)
-	for i := range of.NumField() {
-		if of.Field(i).Type.Kind() != reflect.Bool {
-			continue
-		}
-		var only driver.Capabilities
-		reflect.ValueOf(&only).Elem().Field(i).SetBool(true)
-		if !yield(of.Field(i).Name, only) {
-			return
-		}
-	}
-}
-
 // carried returns how many interfaces f has.
 func carried(f driver.Features) (n int) {
 	v := reflect.ValueOf(f)
@@ -57,7 +43,7 @@ func carried(f driver.Features) (n int) {
 // methods, and on one that has them all.
 func TestEachFlagNeedsItsMethods(t *testing.T) {
 	store := memlock.New()
-	for name, only := range flags {
+	for name, only := range enginetest.Flags {
 		plain := name == "Semaphore" || name == "Replicas" // these have no methods
 		f, err := driver.FeaturesOf(engine{store, only})
 		switch {
@@ -78,5 +64,42 @@ func TestEachFlagNeedsItsMethods(t *testing.T) {
 		if err != nil || f.Capabilities != only || carried(f) != want {
 			t.Errorf("%s with all methods: %d interfaces, want %d: %+v, %v", name, carried(f), want, f, err)
 		}
+	}
+}
+
+// TestForwardSwitchesOff tries each flag: it is off then, and no other.
+func TestForwardSwitchesOff(t *testing.T) {
+	all := driver.Capabilities{MaxTTL: time.Minute}
+	for flag := range enginetest.Flags {
+		reflect.ValueOf(&all).Elem().FieldByName(flag).SetBool(true)
+	}
+	store := able{driver.Forward{Engine: memlock.New()}, all}
+	if got := (driver.Forward{Engine: store}).Capabilities(); got != all {
+		t.Errorf("capabilities %+v, want %+v", got, all)
+	}
+	for flag, only := range enginetest.Flags {
+		want := all
+		reflect.ValueOf(&want).Elem().FieldByName(flag).SetBool(false)
+		if got := (driver.Forward{Engine: store, Without: only}).Capabilities(); got != want {
+			t.Errorf("without %s: capabilities %+v, want %+v", flag, got, want)
+		}
+	}
+}
+
+// TestForwardLacksWhatItsEngineLacks: Forward has methods that the wrapped engine
+// has not. They say so.
+func TestForwardLacksWhatItsEngineLacks(t *testing.T) {
+	f := driver.Forward{Engine: engine{memlock.New(), driver.Capabilities{}}}
+	if features, err := driver.FeaturesOf(f); err != nil || carried(features) != 0 {
+		t.Errorf("%d interfaces, %v; want none", carried(features), err)
+	}
+	select {
+	case notice := <-f.Watch(driver.NewLeaseID()).C():
+		t.Errorf("news %+v", notice)
+	default:
+	}
+	f.OnLoss(func(driver.Loss) { t.Error("told of a loss") })()
+	if f.Route("a") != f.Route("b") || f.SelfPruning() {
+		t.Errorf("routes %d and %d, SelfPruning %t; want one route and false", f.Route("a"), f.Route("b"), f.SelfPruning())
 	}
 }

@@ -62,22 +62,32 @@ type Requirement struct {
 
 // Run checks the engine of h against every requirement that applies to it,
 // each as a subtest on a store of its own, and logs those that do not apply.
-func Run(t *testing.T, h Harness) {
-	bubble := h.Bubble
-	if bubble == nil {
-		bubble = func(t *testing.T, f func(*testing.T)) { f(t) }
-	}
+func Run(t *testing.T, h Harness) { runSome(t, h, func(Requirement) bool { return true }) }
+
+// runSome is Run for the requirements that are wanted.
+func runSome(t *testing.T, h Harness, wanted func(Requirement) bool) {
 	var applies map[string]bool
-	bubble(t, func(t *testing.T) { applies = Applicable(t, h) })
+	h.bubble(t, func(t *testing.T) { applies = Applicable(t, h) })
 	for _, r := range Requirements() {
-		if !applies[r.Name] {
+		switch {
+		case !wanted(r):
+		case !applies[r.Name]:
 			t.Logf("%s does not apply to this engine", r.Name)
-			continue
+		default:
+			t.Run(r.Name, func(t *testing.T) {
+				h.bubble(t, func(t *testing.T) { r.Check(t, h) })
+			})
 		}
-		t.Run(r.Name, func(t *testing.T) {
-			bubble(t, func(t *testing.T) { r.Check(t, h) })
-		})
 	}
+}
+
+// bubble runs f in the time of h.
+func (h Harness) bubble(t *testing.T, f func(*testing.T)) {
+	if h.Bubble == nil {
+		f(t)
+		return
+	}
+	h.Bubble(t, f)
 }
 
 // Applicable opens an engine of h, returns the names of the requirements that

@@ -90,6 +90,15 @@ func TestModel(t *testing.T) {
 	})
 }
 
+// TestModelBehindForward checks that right engines pass as wrappers hand them on.
+func TestModelBehindForward(t *testing.T) {
+	for name, caps := range map[string]driver.Capabilities{
+		"everything": everything, "no modes and no one-time tokens": bare, "nothing": {}, "short leases only": {Shared: true, MaxTTL: modelMaxTTL},
+	} {
+		t.Run(name, func(t *testing.T) { enginetest.RunForwarded(t, harness("", caps)) })
+	}
+}
+
 // TestSuiteIsQuick checks what the documentation of the suite says of its
 // duration in real time: the waiting, since the rest is up to the store.
 func TestSuiteIsQuick(t *testing.T) {

@@ -12,7 +12,15 @@ import (
 func TestConformance(t *testing.T) {
 	t.Parallel()
 	server := testsvc.Redis(t)
-	conform(t, server.URL, []*testsvc.Server{server})
+	enginetest.Run(t, harness(server.URL, server))
+}
+
+// TestConformanceWithoutFlags runs what concerns the flags of the engine, with
+// each of them switched off in front of it.
+func TestConformanceWithoutFlags(t *testing.T) {
+	t.Parallel()
+	server := testsvc.Redis(t)
+	enginetest.RunForwarded(t, harness(server.URL, server))
 }
 
 // TestConformanceOnCluster runs the suite on three masters with a replica
@@ -21,21 +29,23 @@ func TestConformanceOnCluster(t *testing.T) {
 	t.Parallel()
 	c := testsvc.RedisCluster(t)
 	c.Patient()
-	conform(t, c.URL, c.Masters)
+	enginetest.Run(t, harness(c.URL, c.Masters...))
 }
 
-// TestConformanceOnSentinel runs it on the master that sentinels name.
+// TestConformanceOnSentinel runs it on the master that sentinels name, and
+// through what wrappers are made of.
 func TestConformanceOnSentinel(t *testing.T) {
 	t.Parallel()
 	g := testsvc.Sentinel(t)
 	g.Patient()
-	conform(t, g.URL, g.Servers[:1])
+	enginetest.Run(t, harness(g.URL, g.Servers[0]).Forwarded(driver.Capabilities{}))
 }
 
-// conform runs the suite on the store of a URL, whose data is on the masters.
-func conform(t *testing.T, url string, masters []*testsvc.Server) {
+// harness returns the suite's way to the store of a URL, whose data is on the
+// masters.
+func harness(url string, masters ...*testsvc.Server) enginetest.Harness {
 	url += "?prefix=locks:"
-	enginetest.Run(t, enginetest.Harness{
+	return enginetest.Harness{
 		Open: func(tb testing.TB) driver.Engine {
 			for _, m := range masters {
 				if _, err := m.Do("FLUSHALL"); err != nil {
@@ -46,5 +56,5 @@ func conform(t *testing.T, url string, masters []*testsvc.Server) {
 		},
 		Join: func(tb testing.TB, _ driver.Engine) driver.Engine { return open(tb, url) },
 		Unit: 400 * time.Millisecond,
-	})
+	}
 }

@@ -1,5 +1,11 @@
 package mutant
 
+// forwarded is a requirement on the engine in memory behind a driver.Forward
+// without a flag.
+func forwarded(flag, requirement string) Finder {
+	return Finder{"memlock", "TestConformanceBehindForward/without_" + flag + "/" + requirement}
+}
+
 // featureMutants are faults with what engines can do besides: flags decide,
 // interfaces only carry.
 func featureMutants() []Mutant {
@@ -25,6 +31,41 @@ func featureMutants() []Mutant {
 			Old:     "if _, err := FeaturesOf(w.wrapped()); err != nil {",
 			New:     "if _, err := FeaturesOf(w.wrapped()); err != nil && false {",
 			FoundBy: []Finder{refused},
+		},
+		{
+			Name: "forward-asks-without-flag", Invariant: "I12", File: "driver/forward.go",
+			Breaks:  "A wrapper hands on what its flags say that it cannot do.",
+			Old:     "if !flag || !ok {",
+			New:     "if !ok {",
+			FoundBy: []Finder{forwarded("List", "RefusesMethodsIfUnsupported"), {"redislock", "TestConformanceWithoutFlags/without_Break/RefusesBreakIfUnsupported"}},
+		},
+		{
+			Name: "forward-acquires-what-is-off", Invariant: "I12", File: "driver/forward.go",
+			Breaks:  "A wrapper hands on a request for a mode that it has switched off.",
+			Old:     "	if err := CheckSupport(f.Capabilities(), req); err != nil {",
+			New:     "	if err := CheckSupport(f.Capabilities(), req); err != nil && false {",
+			FoundBy: []Finder{forwarded("Semaphore", "RefusesSemaphoreIfUnsupported"), forwarded("Queue", "RefusesQueueIfUnsupported")},
+		},
+		{
+			Name: "forward-acquires-all-of-what-is-off", Invariant: "I12", File: "driver/forward.go",
+			Breaks:  "The same for several names at once.",
+			Old:     "err = CheckSupport(c, reqs[i])",
+			New:     "_ = CheckSupport(c, reqs[i])",
+			FoundBy: []Finder{forwarded("Semaphore", "RefusesSemaphoreIfUnsupported")},
+		},
+		{
+			Name: "forward-shows-what-is-off", File: "driver/features.go",
+			Breaks:  "A wrapper that has switched the queue off says that it has one.",
+			Old:     "Queue:      c.Queue && !off.Queue,",
+			New:     "Queue:      c.Queue,",
+			FoundBy: []Finder{{"driver", "TestForwardSwitchesOff"}},
+		},
+		{
+			Name: "once-is-asked-without-records", Invariant: "I12", File: "driver/support.go",
+			Breaks:  "A request about do-once work goes to an engine that keeps no records, and is granted.",
+			Old:     "case req.Once && !c.Records:",
+			New:     "case req.Once && !c.Records && false:",
+			FoundBy: []Finder{forwarded("Records", "RefusesOnceIfUnsupported")},
 		},
 		{
 			Name: "quorum-tells-with-some", Invariant: "I12", File: "quorumlock/engine.go",
