@@ -23,6 +23,7 @@ import (
 // that copy: go test takes a cached result for the present one if the test
 // binary has not changed, and the linker leaves out what nothing refers to.
 func TestMain(m *testing.M) {
+	syscall.Umask(0o022) // whatever the caller's is: a store refuses a directory that every user may write
 	testscript.Main(&withBinary{m}, map[string]func(){
 		"workload":      func() { os.Exit(workload(os.Args[1:])) },
 		"holdfast-copy": main,
