@@ -36,17 +36,12 @@ func (e *Engine) BreakAndLift(ctx context.Context, req driver.BreakRequest, lift
 	if err := e.store.Enter(ctx, req.Name); err != nil {
 		return nil, err
 	}
-	older := "0"
-	if req.Older {
-		older = "1"
-	}
-	keys := append(e.store.keys.State(req.Name), e.store.keys.Broken(req.Name))
-	args := append(e.common(), string(req.ID), strconv.FormatUint(req.Token, 10), older, "0",
+	keys := e.store.keys.Of(e.scripts.Break.Keys, req.Name, "")
+	args := append(e.serving(9), string(req.ID), form.Token(req.Token), form.Flag(req.Older), "0",
 		form.MS(driver.BreakMemory), strconv.Itoa(driver.MaxBreaks),
 		about{Author: req.Author, Reason: req.Reason}.String(),
 		about{Name: req.Name, Author: req.Author, Reason: req.Reason}.String(),
-		strconv.FormatInt(lift.Microseconds(), 10))
-	const from = 5 // of args: where to go on
+		form.US(lift))
 	all := map[uint64]driver.Broken{}
 	for {
 		reply, err := e.store.Eval(ctx, e.scripts.Break, keys, args)
@@ -66,7 +61,7 @@ func (e *Engine) BreakAndLift(ctx context.Context, req driver.BreakRequest, lift
 		if !more {
 			return driver.ByToken(all), nil
 		}
-		args[from] = next
+		args[e.scripts.Break.Arg("from")] = next
 	}
 }
 
@@ -75,7 +70,7 @@ func (e *Engine) Breaks(ctx context.Context, name string) ([]driver.Broken, erro
 	if err := e.store.Enter(ctx, name); err != nil {
 		return nil, err
 	}
-	reply, err := e.store.Eval(ctx, e.scripts.Breaks, []string{e.store.keys.Broken(name)}, nil)
+	reply, err := e.store.Eval(ctx, e.scripts.Breaks, e.store.keys.Of(e.scripts.Breaks.Keys, name, ""), nil)
 	if err != nil {
 		return nil, err
 	}

@@ -84,9 +84,10 @@ func (e *Engine) InspectAll(ctx context.Context, names []string, places int) ([]
 
 // inspectSome is one call of inspect.lua.
 func (e *Engine) inspectSome(ctx context.Context, names []string, places int, from string) ([]any, error) {
-	keys := make([]string, 0, 6*len(names))
+	each := e.scripts.Inspect.EachKeys
+	keys := make([]string, 0, len(each)*len(names))
 	for _, name := range names {
-		keys = append(keys, e.store.keys.State(name)[:6]...)
+		keys = e.store.keys.Append(keys, each, name, "")
 	}
 	reply, err := e.store.Eval(ctx, e.scripts.Inspect, keys, []string{strconv.Itoa(places), from})
 	if err != nil {
@@ -120,9 +121,9 @@ func (e *Engine) inspectRest(ctx context.Context, found *inspection, places int)
 		known[l.name] = true
 	}
 	group, _, _ := strings.Cut(strings.TrimPrefix(found.value, "*"), " ")
-	keys := e.store.keys.State(name)
+	keys := e.store.keys.Of(e.scripts.InspectRest.Keys, name, "")
 	for cursor := ""; cursor != "0"; {
-		reply, err := e.store.Eval(ctx, e.scripts.InspectRest, []string{keys[2], keys[5]}, []string{cmp.Or(cursor, "0"), group})
+		reply, err := e.store.Eval(ctx, e.scripts.InspectRest, keys, []string{cmp.Or(cursor, "0"), group})
 		if err != nil {
 			return err
 		}

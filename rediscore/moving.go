@@ -7,6 +7,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/rediscore/internal/form"
+	"github.com/holdfast-locks/holdfast/rediscore/internal/keys"
 )
 
 // errMoving: a Redis Cluster moves the slot of a name from one node to another.
@@ -19,7 +20,7 @@ var errMoving = fmt.Errorf("%w: the cluster moves this name to another node", dr
 // extendAlone renews one lease by its key alone. It returns why that could not
 // be done with the others if it is not an exclusive one.
 func (e *Engine) extendAlone(ctx context.Context, req driver.ExtendRequest, why error) error {
-	reply, err := e.store.Eval(ctx, e.scripts.ExtendAlone, []string{e.store.keys.Lock(req.Name)}, []string{string(req.LeaseID), form.MS(req.TTL)})
+	reply, err := e.store.Eval(ctx, e.scripts.ExtendAlone, e.store.keys.Of(e.scripts.ExtendAlone.Keys, req.Name, ""), []string{string(req.LeaseID), form.MS(req.TTL)})
 	switch {
 	case err != nil:
 		return err
@@ -36,13 +37,13 @@ func (e *Engine) releaseAlone(ctx context.Context, req driver.ReleaseRequest, wh
 	if req.Cancel {
 		// INVARIANT I5: first, because a copy of the acquire may be under way.
 		remember := Command{
-			Words: []string{"SET"}, Keys: []string{e.store.keys.Tombstone(req.Name, req.LeaseID)}, Args: []string{"", "PX", form.MS(driver.TombstoneTTL)},
+			Words: []string{"SET"}, Keys: e.store.keys.Of([]keys.Kind{keys.Cancelled}, req.Name, req.LeaseID), Args: []string{"", "PX", form.MS(driver.TombstoneTTL)},
 		}
 		if _, err := e.store.Do(ctx, nil, remember); err != nil {
 			return err
 		}
 	}
-	reply, err := e.store.Eval(ctx, e.scripts.ReleaseAlone, []string{e.store.keys.Lock(req.Name)},
+	reply, err := e.store.Eval(ctx, e.scripts.ReleaseAlone, e.store.keys.Of(e.scripts.ReleaseAlone.Keys, req.Name, ""),
 		[]string{string(req.LeaseID), form.MS(max(req.KeepFor, 0))})
 	switch {
 	case err != nil:

@@ -16,16 +16,13 @@ func (e *Engine) Acquire(ctx context.Context, req driver.AcquireRequest) (driver
 	if err := e.store.Enter(ctx, req.Name); err != nil {
 		return driver.AcquireReply{}, err
 	}
-	keys := append(e.store.keys.State(req.Name), e.store.keys.Tombstone(req.Name, req.LeaseID))
-	args := appendRequest(append(e.common(), maxLead()), req)
-	wait, once := "0", "0"
+	wait := "0"
 	if req.Queue {
 		wait = form.MS(req.WaiterTTL)
 	}
-	if req.Once {
-		once = "1"
-	}
-	args = append(args, wait, once, e.store.inbox.id)
+	keys := e.store.keys.Of(e.scripts.Acquire.Keys, req.Name, req.LeaseID)
+	args := append(e.serving(11), maxLead(), wait, form.Flag(req.Once), e.store.inbox.id)
+	args = appendRequest(args, req)
 	subscription := e.store.inbox.subscription()
 	var reply any
 	var acked int
@@ -50,17 +47,18 @@ func (e *Engine) Acquire(ctx context.Context, req driver.AcquireRequest) (driver
 	return answer, err
 }
 
-// common returns the arguments of all scripts that may hand a lock over.
-func (e *Engine) common() []string {
-	return []string{form.MS(driver.TokenMemory), e.store.keys.Inboxes()}
+// serving returns the arguments of all scripts that may hand a lock over, with
+// room for so many more.
+func (e *Engine) serving(more int) []string {
+	return append(make([]string, 0, 2+more), form.MS(driver.TokenMemory), e.store.keys.Inboxes())
 }
 
-func maxLead() string { return strconv.FormatInt(driver.MaxTokenLead.Microseconds(), 10) }
+func maxLead() string { return form.US(driver.MaxTokenLead) }
 
 // appendRequest adds what request.lua wants of a request.
 func appendRequest(args []string, req driver.AcquireRequest) []string {
 	return append(args, string(req.LeaseID), strconv.Itoa(int(req.Mode)), strconv.Itoa(req.Limit), strconv.Itoa(req.Permits),
-		form.MS(req.TTL), strconv.FormatUint(req.MinToken, 10), form.Holder(req.Holder))
+		form.MS(req.TTL), form.Token(req.MinToken), form.Holder(req.Holder))
 }
 
 // extendAll sends all requests as one command; in a Redis Cluster, as one per
@@ -78,10 +76,11 @@ func (e *Engine) extendAll(ctx context.Context, reqs []driver.ExtendRequest) []e
 
 // extend asks for one group, and returns those that have to be asked for again.
 func (e *Engine) extend(ctx context.Context, reqs []driver.ExtendRequest, group []int, errs []error) (again []int) {
-	keys := make([]string, 0, 4*len(group))
-	args := make([]string, 0, 2*len(group))
+	layout := &e.scripts.Extend.Layout
+	keys := make([]string, 0, len(layout.EachKeys)*len(group))
+	args := make([]string, 0, len(layout.EachArgs)*len(group))
 	for _, i := range group {
-		keys = append(keys, e.store.keys.Leases(reqs[i].Name)...)
+		keys = e.store.keys.Append(keys, layout.EachKeys, reqs[i].Name, "")
 		args = append(args, string(reqs[i].LeaseID), form.MS(reqs[i].TTL))
 	}
 	reply, err := e.store.Eval(ctx, e.scripts.Extend, keys, args)
@@ -115,8 +114,8 @@ func (e *Engine) release(ctx context.Context, req driver.ReleaseRequest) error {
 	if req.Cancel {
 		remember = form.MS(driver.TombstoneTTL)
 	}
-	keys := append(e.store.keys.State(req.Name), e.store.keys.Tombstone(req.Name, req.LeaseID))
-	args := append(e.common(), string(req.LeaseID), form.MS(max(req.KeepFor, 0)), remember)
+	keys := e.store.keys.Of(e.scripts.Release.Keys, req.Name, req.LeaseID)
+	args := append(e.serving(3), string(req.LeaseID), form.MS(max(req.KeepFor, 0)), remember)
 	var all released
 	for {
 		reply, err := e.store.Eval(ctx, e.scripts.Release, keys, args)

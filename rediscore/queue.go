@@ -24,10 +24,11 @@ func (e *Engine) Refresh(ctx context.Context, reqs []driver.RefreshRequest) []dr
 // refresh asks for one group, and returns those that have to be asked for
 // again.
 func (e *Engine) refresh(ctx context.Context, reqs []driver.RefreshRequest, group []int, replies []driver.RefreshReply) (again []int) {
-	keys := make([]string, 0, 7*len(group))
-	args := e.common()
+	layout := &e.scripts.Refresh.Layout
+	keys := make([]string, 0, len(layout.EachKeys)*len(group))
+	args := e.serving(len(layout.EachArgs) * len(group))
 	for _, i := range group {
-		keys = append(keys, e.store.keys.State(reqs[i].Name)...)
+		keys = e.store.keys.Append(keys, layout.EachKeys, reqs[i].Name, "")
 		args = append(args, string(reqs[i].LeaseID), form.MS(reqs[i].WaiterTTL))
 	}
 	subscription := e.store.inbox.subscription()
@@ -62,7 +63,7 @@ func (e *Engine) downgrade(ctx context.Context, req driver.DowngradeRequest) err
 	if err := e.store.Enter(ctx, req.Name); err != nil {
 		return err
 	}
-	keys, args := e.store.keys.State(req.Name), append(e.common(), string(req.LeaseID))
+	keys, args := e.store.keys.Of(e.scripts.Downgrade.Keys, req.Name, ""), append(e.serving(1), string(req.LeaseID))
 	reply, err := e.execAll(ctx, e.scripts.Downgrade, keys, args)
 	for err == nil && reply == int64(2) {
 		if reply, err = e.execAll(ctx, e.scripts.Downgrade, keys, args); err != nil {
@@ -87,8 +88,8 @@ func (e *Engine) downgrade(ctx context.Context, req driver.DowngradeRequest) err
 // in one slot, which a common hash tag makes sure of; otherwise it answers
 // ErrUnsupported.
 func (e *Engine) AcquireAll(ctx context.Context, reqs []driver.AcquireRequest) (driver.AllReply, error) {
-	keys := make([]string, 0, 8*len(reqs))
-	args := append(e.common(), maxLead())
+	var keys []string
+	args := append(e.serving(1), maxLead())
 	for i, req := range reqs {
 		if err := driver.CheckSupport(e.Capabilities(), req); err != nil {
 			return driver.AllReply{Refused: i}, acquireAllError(req, err)
@@ -100,7 +101,7 @@ func (e *Engine) AcquireAll(ctx context.Context, reqs []driver.AcquireRequest) (
 			return driver.AllReply{Refused: i}, acquireAllError(req,
 				fmt.Errorf("locks in two slots of a Redis Cluster: taking them in one step is %w; give all names the same hash tag", driver.ErrUnsupported))
 		}
-		keys = append(append(keys, e.store.keys.State(req.Name)...), e.store.keys.Tombstone(req.Name, req.LeaseID))
+		keys = e.store.keys.Append(keys, e.scripts.AcquireAll.EachKeys, req.Name, req.LeaseID)
 		args = appendRequest(args, req)
 	}
 	reply, err := e.execAll(ctx, e.scripts.AcquireAll, keys, args)

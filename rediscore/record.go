@@ -5,20 +5,21 @@ import (
 
 	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/rediscore/internal/form"
+	"github.com/holdfast-locks/holdfast/rediscore/internal/keys"
 )
 
 func (e *Engine) complete(ctx context.Context, req driver.CompleteRequest) error {
 	if err := e.store.Enter(ctx, req.Name); err != nil {
 		return err
 	}
-	keys := e.store.keys.State(req.Name)
-	args := append(e.common(), string(req.LeaseID), string(req.LeaseID)+string(req.Record), form.MS(req.Retention), "-inf")
+	keys := e.store.keys.Of(e.scripts.Complete.Keys, req.Name, "")
+	args := append(e.serving(4), string(req.LeaseID), string(req.LeaseID)+string(req.Record), form.MS(req.Retention), "-inf")
 	for stored := false; ; {
 		reply, err := e.store.Eval(ctx, e.scripts.Complete, keys, args)
 		if items, ok := reply.([]any); err == nil && ok && len(items) == 2 {
 			if from, ok := items[1].(string); ok {
 				stored = stored || items[0] == int64(1)
-				args[len(args)-1] = from
+				args[e.scripts.Complete.Arg("from")] = from
 				continue
 			}
 		}
@@ -43,7 +44,7 @@ func (e *Engine) Recall(ctx context.Context, name string) (driver.Record, bool, 
 	if err := e.store.Enter(ctx, name); err != nil {
 		return driver.Record{}, false, err
 	}
-	reply, err := e.store.Eval(ctx, e.scripts.Recall, []string{e.store.keys.Record(name)}, nil)
+	reply, err := e.store.Eval(ctx, e.scripts.Recall, e.store.keys.Of(e.scripts.Recall.Keys, name, ""), nil)
 	if err != nil || reply == nil {
 		return driver.Record{}, false, err
 	}
@@ -64,7 +65,7 @@ func (e *Engine) Forget(ctx context.Context, name string) (bool, error) {
 	if err := e.store.Enter(ctx, name); err != nil {
 		return false, err
 	}
-	reply, err := e.store.Do(ctx, nil, Command{Words: []string{"DEL"}, Keys: []string{e.store.keys.Record(name)}})
+	reply, err := e.store.Do(ctx, nil, Command{Words: []string{"DEL"}, Keys: []string{e.store.keys.Key(keys.Record, name)}})
 	if err != nil {
 		return false, err
 	}

@@ -13,7 +13,7 @@ func (e *Engine) Deposit(ctx context.Context, req driver.DepositRequest) error {
 	if err := e.store.Enter(ctx, ""); err != nil {
 		return err
 	}
-	reply, err := e.store.Eval(ctx, e.scripts.Deposit, e.store.keys.Vault(req.Digest),
+	reply, err := e.store.Eval(ctx, e.scripts.Deposit, e.store.keys.Token(e.scripts.Deposit.Keys, req.Digest),
 		[]string{string(req.By), string(req.Payload), form.MS(req.TTL), form.MS(req.TTL + req.Memory)})
 	switch {
 	case err != nil:
@@ -33,7 +33,7 @@ func (e *Engine) Redeem(ctx context.Context, req driver.RedeemRequest) (driver.V
 	if err := e.store.Enter(ctx, ""); err != nil {
 		return driver.VaultReply{}, err
 	}
-	reply, err := e.store.Eval(ctx, e.scripts.Redeem, e.store.keys.Vault(req.Digest),
+	reply, err := e.store.Eval(ctx, e.scripts.Redeem, e.store.keys.Token(e.scripts.Redeem.Keys, req.Digest),
 		[]string{string(req.By), form.MS(driver.RedeemGrace)})
 	if err != nil {
 		return driver.VaultReply{}, err
@@ -62,7 +62,7 @@ func (e *Engine) Peek(ctx context.Context, digest driver.Digest) (driver.VaultRe
 	if err := e.store.Enter(ctx, ""); err != nil {
 		return driver.VaultReply{}, err
 	}
-	reply, err := e.store.Eval(ctx, e.scripts.Peek, e.store.keys.Vault(digest), nil)
+	reply, err := e.store.Eval(ctx, e.scripts.Peek, e.store.keys.Token(e.scripts.Peek.Keys, digest), nil)
 	if err != nil {
 		return driver.VaultReply{}, err
 	}
@@ -91,7 +91,7 @@ func (e *Engine) Revoke(ctx context.Context, digest driver.Digest) (driver.Vault
 	if err := e.store.Enter(ctx, ""); err != nil {
 		return driver.VaultReply{}, err
 	}
-	reply, err := e.store.Eval(ctx, e.scripts.Revoke, e.store.keys.Vault(digest), nil)
+	reply, err := e.store.Eval(ctx, e.scripts.Revoke, e.store.keys.Token(e.scripts.Revoke.Keys, digest), nil)
 	if err != nil {
 		return driver.VaultReply{}, err
 	}

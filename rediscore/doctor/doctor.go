@@ -23,6 +23,7 @@ import (
 	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/rediscore"
 	"github.com/holdfast-locks/holdfast/rediscore/internal/form"
+	"github.com/holdfast-locks/holdfast/rediscore/internal/keys"
 )
 
 // Limit bounds one request, so that one server that hangs
@@ -81,7 +82,7 @@ func Diagnose(ctx context.Context, e *rediscore.Engine, req driver.DiagnoseReque
 	s.compareClocks(servers)
 	s.lookAtSentinels(ctx)
 	s.lookAtCluster(ctx, servers)
-	s.tryRights(ctx, engineRights(), s.store.Keys().Vault(newDigest())...)
+	s.tryRights(ctx, engineRights(), s.store.Keys().Token(keys.Vault(), newDigest())...)
 	s.tryMessages(ctx)
 	s.tryLocks(ctx)
 	s.tryVault(ctx)
@@ -130,10 +131,10 @@ func (s *survey) tell(ctx context.Context, on rediscore.Sender, words ...string)
 
 // erase deletes keys of one slot that a check has made, even if ctx has ended.
 // What cannot be deleted expires by itself.
-func (s *survey) erase(ctx context.Context, keys []string) {
+func (s *survey) erase(ctx context.Context, made []string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), Limit)
 	defer cancel()
-	_, _ = s.store.Do(ctx, nil, rediscore.Command{Words: []string{"DEL"}, Keys: keys})
+	_, _ = s.store.Do(ctx, nil, rediscore.Command{Words: []string{"DEL"}, Keys: made})
 }
 
 // reach returns the servers of the store, and a function that closes the

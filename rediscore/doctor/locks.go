@@ -9,6 +9,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/rediscore"
+	"github.com/holdfast-locks/holdfast/rediscore/internal/keys"
 )
 
 const (
@@ -33,7 +34,7 @@ func (s *survey) tryLocks(ctx context.Context) {
 	p.second.LeaseID, p.second.Queue, p.second.WaiterTTL = driver.NewLeaseID(), true, probeTTL
 	// A name that was never used before, and will not be again, needs no last
 	// token.
-	defer s.erase(ctx, s.store.Keys().State(p.name))
+	defer s.erase(ctx, s.store.Keys().Of(keys.State(), p.name, ""))
 	for _, step := range []struct {
 		what string
 		run  func(context.Context, *probe) error

@@ -9,6 +9,7 @@ import (
 	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/rediscore"
 	"github.com/holdfast-locks/holdfast/rediscore/internal/form"
+	"github.com/holdfast-locks/holdfast/rediscore/internal/keys"
 )
 
 // A Member is what Check tries.
@@ -39,7 +40,7 @@ func Check(ctx context.Context, e *rediscore.Engine, m Member, req driver.Diagno
 		s.lookAt(ctx, server)
 		s.lookAtRole(server)
 	}
-	s.tryRights(ctx, memberRights(), s.store.Keys().Marker())
+	s.tryRights(ctx, memberRights(), s.store.Keys().Key(keys.Marker, ""))
 	s.tryMember(ctx, m, quarantine)
 	s.lookAtKeys(ctx, servers)
 	return servers[0].info["run_id"], driver.Diagnosis{Findings: s.findings}, ctx.Err()
@@ -61,7 +62,7 @@ func (s *survey) tryMember(ctx context.Context, m Member, quarantine time.Durati
 		Name: probePrefix + string(driver.NewLeaseID()), LeaseID: driver.NewLeaseID(), TTL: probeTTL,
 		Holder: driver.Holder{Label: "holdfast doctor"}, Quarantine: quarantine,
 	}
-	defer s.erase(ctx, s.store.Keys().Member(req.Name, req.LeaseID))
+	defer s.erase(ctx, s.store.Keys().Of(keys.Lease(), req.Name, req.LeaseID))
 	now, err := s.serverTime(ctx)
 	if err == nil {
 		req.Token, req.Lead = uint64(now.UnixMicro())&^1, time.Second

@@ -10,6 +10,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/rediscore"
+	"github.com/holdfast-locks/holdfast/rediscore/internal/keys"
 )
 
 // probePrefix begins the names that Diagnose locks. A lease ID follows.
@@ -69,7 +70,7 @@ func (s *survey) tryRights(ctx context.Context, rights []right, others ...string
 	name := probePrefix + string(driver.NewLeaseID())
 	key := s.store.Keys().Lock(name)
 	who := s.user(ctx)
-	for _, k := range append([]string{key, s.store.Keys().Fence(name)}, others...) {
+	for _, k := range append([]string{key, s.store.Keys().Key(keys.Fence, name)}, others...) {
 		if err := s.try(ctx, word("GET"), k); lacks(err, "key") {
 			s.failed("rights", "", fmt.Errorf("%w: %s may not use keys such as %q: give it ~%s*, or name a prefix that it may use in the URL",
 				driver.ErrPermission, who, k, s.store.Keys().Prefix))

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/rediscore/internal/keys"
 )
 
 // newDigest draws one that is of no secret.
@@ -16,8 +17,8 @@ func newDigest() driver.Digest {
 // tryVault runs the operations on one-time tokens of its own.
 func (s *survey) tryVault(ctx context.Context) {
 	spent, revoked := newDigest(), newDigest()
-	defer s.erase(ctx, s.store.Keys().Vault(spent))
-	defer s.erase(ctx, s.store.Keys().Vault(revoked))
+	defer s.erase(ctx, s.store.Keys().Token(keys.Vault(), spent))
+	defer s.erase(ctx, s.store.Keys().Token(keys.Vault(), revoked))
 	for _, step := range []struct {
 		what string
 		run  func(context.Context) error

@@ -2,7 +2,6 @@ package member
 
 import (
 	"context"
-	"strconv"
 
 	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/rediscore/internal/form"
@@ -17,9 +16,9 @@ func (m *Member) Propose(ctx context.Context, req driver.ProposeRequest) (driver
 	if err := e.Store().Enter(ctx, req.Name); err != nil {
 		return driver.ProposeReply{}, err
 	}
-	reply, err := e.Store().Eval(ctx, m.scripts.Propose, append(e.Store().Keys().Member(req.Name, req.LeaseID), e.Store().Keys().Marker()), []string{
+	reply, err := e.Store().Eval(ctx, m.scripts.Propose, e.Store().Keys().Of(m.scripts.Propose.Keys, req.Name, req.LeaseID), []string{
 		string(req.LeaseID), form.MS(req.TTL), form.Token(req.Token), form.Token(req.Replaces),
-		strconv.FormatInt(req.Lead.Microseconds(), 10), strconv.FormatInt(driver.MaxProposalLag.Microseconds(), 10),
+		form.US(req.Lead), form.US(driver.MaxProposalLag),
 		form.MS(req.Quarantine), form.MS(driver.TokenMemory), form.Holder(req.Holder),
 	})
 	if err != nil {
@@ -45,11 +44,11 @@ func (m *Member) Renew(ctx context.Context, reqs []driver.RenewRequest) []driver
 	}
 	name := func(i int) string { return reqs[i].Name }
 	e.Store().Batch(ctx, len(reqs), name, fail, func(group []int) {
-		keys, args := []string{e.Store().Keys().Marker()}, []string{
-			form.MS(driver.TokenMemory), strconv.FormatInt(2*driver.MaxTokenLead.Microseconds(), 10),
-		}
+		layout := &m.scripts.Renew.Layout
+		keys := e.Store().Keys().Of(layout.Keys, "", "")
+		args := []string{form.MS(driver.TokenMemory), form.US(2 * driver.MaxTokenLead)}
 		for _, i := range group {
-			keys = append(keys, e.Store().Keys().Member(reqs[i].Name, reqs[i].LeaseID)...)
+			keys = e.Store().Keys().Append(keys, layout.EachKeys, reqs[i].Name, reqs[i].LeaseID)
 			args = appendRenewal(args, reqs[i])
 		}
 		answers := make([]driver.RenewReply, len(group))
@@ -68,11 +67,11 @@ func (m *Member) Renew(ctx context.Context, reqs []driver.RenewRequest) []driver
 
 // appendRenewal adds what member_renew.lua wants of a request.
 func appendRenewal(args []string, req driver.RenewRequest) []string {
-	repair, holder := "0", ""
+	holder := ""
 	if req.Repair {
-		repair, holder = "1", form.Holder(req.Holder)
+		holder = form.Holder(req.Holder)
 	}
-	return append(args, string(req.LeaseID), form.MS(req.TTL), repair, form.Token(req.Token), form.MS(req.Quarantine), holder)
+	return append(args, string(req.LeaseID), form.MS(req.TTL), form.Flag(req.Repair), form.Token(req.Token), form.MS(req.Quarantine), holder)
 }
 
 // Withdraw implements driver.Member.
@@ -88,9 +87,8 @@ func (m *Member) Withdraw(ctx context.Context, req driver.WithdrawRequest) (uint
 	if req.Cancel {
 		remember = form.MS(driver.TombstoneTTL)
 	}
-	lift := (req.Lead + driver.TombstoneTTL).Microseconds()
-	reply, err := e.Store().Eval(ctx, m.scripts.Withdraw, e.Store().Keys().Member(req.Name, req.LeaseID)[:3], []string{
-		string(req.LeaseID), form.Token(req.Token), strconv.FormatInt(lift, 10),
+	reply, err := e.Store().Eval(ctx, m.scripts.Withdraw, e.Store().Keys().Of(m.scripts.Withdraw.Keys, req.Name, req.LeaseID), []string{
+		string(req.LeaseID), form.Token(req.Token), form.US(req.Lead + driver.TombstoneTTL),
 		form.MS(max(req.KeepFor, 0)), remember, form.MS(driver.TokenMemory),
 	})
 	if err != nil {
@@ -112,6 +110,6 @@ func (m *Member) Admit(ctx context.Context) error {
 	if err := e.Store().Enter(ctx, ""); err != nil {
 		return err
 	}
-	_, err = e.Store().Eval(ctx, m.scripts.Admit, []string{e.Store().Keys().Marker()}, nil)
+	_, err = e.Store().Eval(ctx, m.scripts.Admit, e.Store().Keys().Of(m.scripts.Admit.Keys, "", ""), nil)
 	return err
 }

@@ -7,7 +7,6 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
-	"strconv"
 	"time"
 
 	"github.com/holdfast-locks/holdfast/driver"
@@ -131,16 +130,16 @@ func single(resource string, err error) error {
 }
 
 // run runs the script if the claim is not stale, and tells the observer.
-func (g *Guard) run(ctx context.Context, s *Script, resource string, c fence.Claim, keys, args []string) (any, error) {
-	if err := g.enter(ctx, resource, c, keys); err != nil {
+func (g *Guard) run(ctx context.Context, s *Script, resource string, c fence.Claim, others, args []string) (any, error) {
+	if err := g.enter(ctx, resource, c, others); err != nil {
 		return nil, guardError(resource, err)
 	}
-	allKeys := []string{g.keys.Lock(resource), g.keys.Mark(resource)}
-	for _, key := range keys {
+	allKeys := []string{g.keys.Lock(resource), g.keys.Key(keys.Mark, resource)}
+	for _, key := range others {
 		allKeys = append(allKeys, g.keys.Lock(key))
 	}
 	allArgs := append([]string{
-		strconv.FormatUint(c.Token(), 10), string(c.ID()), form.MS(driver.TokenMemory),
+		form.Token(c.Token()), string(c.ID()), form.MS(driver.TokenMemory),
 	}, args...)
 	reply, err := g.store.Eval(ctx, s.lua, allKeys, allArgs)
 	if err != nil {

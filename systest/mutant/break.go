@@ -64,8 +64,8 @@ func breakMutants() []Mutant {
 		{
 			Name: "redis-break-without-message", File: "rediscore/internal/lua/break.lua",
 			Breaks:  "Nobody tells the holder's engine that the lock was broken.",
-			Old:     "tell('all', h.member, ARGV[10])",
-			New:     "local _ = ARGV[10]",
+			Old:     "tell('all', h.member, ARGV[MESSAGE])",
+			New:     "local _ = ARGV[MESSAGE]",
 			FoundBy: []Finder{{"redislock", "TestConformance/BreakTellsHolder"}},
 		},
 		{

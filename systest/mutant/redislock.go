@@ -45,7 +45,7 @@ func redisLeaseMutants() []Mutant {
 			Name: "redis-repeat-draws-token", Invariant: "I6", File: "rediscore/internal/lua/request.lua",
 			Breaks:  "A repeat of a granted request draws a new token.",
 			Old:     "return { 1, tonumber(h.token) }",
-			New:     "local token = draw(s, r.min)\n  grant(s, r, token, r.ttl)\n  return { 1, tonumber(token) }",
+			New:     "local token = drawToken(s, r.min)\n  grant(s, r, token, r.ttl)\n  return { 1, tonumber(token) }",
 			FoundBy: []Finder{redis("RepeatIsGrantedAgain"), {"systest", "TestRepeatedRequestGetsTheSameToken"}},
 		},
 		{
@@ -58,7 +58,7 @@ func redisLeaseMutants() []Mutant {
 		{
 			Name: "redis-token-forgotten", Invariant: "I2", File: "rediscore/internal/lua/serve.lua",
 			Breaks:  "The last token is forgotten with the lease that it was given to.",
-			Old:     "redis.call('SET', s.fence, token, 'PXAT', num(math.floor(tonumber(token) / 1000) + tonumber(ARGV[1])))",
+			Old:     "redis.call('SET', s.fence, token, 'PXAT', num(math.floor(tonumber(token) / 1000) + tonumber(ARGV[TOKEN_MEMORY])))",
 			New:     "redis.call('SET', s.fence, token, 'PX', '1000')",
 			FoundBy: []Finder{{"redislock", "TestTokenMemory"}},
 		},
@@ -72,7 +72,7 @@ func redisLeaseMutants() []Mutant {
 		{
 			Name: "redis-no-tombstone", Invariant: "I5", File: "rediscore/internal/lua/release.lua",
 			Breaks:  "The cancel of an acquire is not remembered, so that a request that it has overtaken is granted.",
-			Old:     "remember = redis.pcall('SET', KEYS[8], '', 'PX', ARGV[5]).err or ''",
+			Old:     "remember = redis.pcall('SET', KEYS[CANCELLED], '', 'PX', ARGV[CANCEL_MEMORY]).err or ''",
 			New:     "remember = ''",
 			FoundBy: []Finder{redis("CancelStopsLateAcquire"), {"systest", "TestZombieAfterReleaseLeavesNoOrphan"}},
 		},
@@ -86,22 +86,22 @@ func redisLeaseMutants() []Mutant {
 		{
 			Name: "redis-complete-without-lease", Invariant: "I4", File: "rediscore/internal/lua/complete.lua",
 			Breaks:  "Do-once work stores its result although its lease is lost.",
-			Old:     "done(s)\n  return 0\nend",
-			New:     "redis.call('SET', s.record, ARGV[4], 'PX', ARGV[5])\n  return 1\nend",
+			Old:     "sweep(s)\n  return 0\nend",
+			New:     "redis.call('SET', s.record, ARGV[DATA], 'PX', ARGV[RETENTION])\n  return 1\nend",
 			FoundBy: []Finder{redis("CompleteOfLostIsLost"), redis("CompleteOfStaleOverwritesNothing")},
 		},
 		{
 			Name: "redis-record-not-seen", Invariant: "", File: "rediscore/internal/lua/acquire.lua",
 			Breaks:  "Do-once work runs although its result is stored.",
-			Old:     "local record = ARGV[12] == '1' and redis.call('GET', s.record)",
+			Old:     "local record = ARGV[ONCE] == '1' and redis.call('GET', s.record)",
 			New:     "local record = false",
 			FoundBy: []Finder{redis("OnceIsAnsweredRecorded")},
 		},
 		{
 			Name: "redis-redeem-does-not-consume", Invariant: "", File: "rediscore/internal/lua/vault_redeem.lua",
 			Breaks:  "A one-time token can be redeemed again.",
-			Old:     "settle('redeemed ' .. by .. ' ' .. ARGV[1])",
-			New:     "settle('fresh ' .. by)",
+			Old:     "become('redeemed ' .. by .. ' ' .. ARGV[ID])",
+			New:     "become('fresh ' .. by)",
 			FoundBy: []Finder{redis("RedeemHandsOutOnce"), {"redislock", "TestRedeemByMany"}},
 		},
 		{
@@ -119,7 +119,7 @@ func redisLeaseMutants() []Mutant {
 func redisQueueMutants() []Mutant {
 	return []Mutant{
 		{
-			Name: "redis-release-serves-nobody", Invariant: "I7", File: "rediscore/internal/lua/finish.lua",
+			Name: "redis-release-serves-nobody", Invariant: "I7", File: "rediscore/internal/lua/end.lua",
 			Breaks:  "A release does not hand the lock over: the next waiter finds out when it looks.",
 			Old:     "pcall(serve, s)",
 			New:     "",
@@ -149,8 +149,8 @@ func redisQueueMutants() []Mutant {
 		{
 			Name: "redis-dead-waiters-stay", Invariant: "I7", File: "rediscore/internal/lua/queue.lua",
 			Breaks:  "The place of a waiter that died is never given up.",
-			Old:     "quit(s, s.places > 0 and take(",
-			New:     "quit(s, s.places < 0 and take(",
+			Old:     "giveUpPlaces(s, s.places > 0 and take(",
+			New:     "giveUpPlaces(s, s.places < 0 and take(",
 			FoundBy: []Finder{redis("QueuePlaceIsGivenUp")},
 		},
 		{
@@ -198,8 +198,8 @@ func redisQueueMutants() []Mutant {
 		{
 			Name: "redis-hand-over-outlasts-place", Invariant: "I7", File: "rediscore/internal/lua/serve.lua",
 			Breaks:  "A lease that is handed to a waiter that died lasts for longer than its place.",
-			Old:     "own(s, heirs[1], heirs[1].token, heirs[1].ttl, heirs[1].ends)",
-			New:     "own(s, heirs[1], heirs[1].token, 2 * heirs[1].ttl)",
+			Old:     "putExclusive(s, heirs[1], heirs[1].token, heirs[1].ttl, heirs[1].ends)",
+			New:     "putExclusive(s, heirs[1], heirs[1].token, 2 * heirs[1].ttl)",
 			FoundBy: []Finder{redis("HandedOverLeaseEndsWithPlace")},
 		},
 		{

@@ -8,7 +8,7 @@ func unheardMutants() []Mutant {
 			Name: "redis-refresh-lengthens-unheard", Invariant: "I7", File: "rediscore/internal/lua/refresh.lua",
 			Breaks:  "A refresh lengthens the lease of a waiter that loses all answers, so that the others wait for as long as it asks.",
 			Old:     "return { 1, tonumber(h.token) }",
-			New:     "prolong(s, id, h, ttl)\n    return { 1, tonumber(h.token) }",
+			New:     "lengthen(s, id, h, ttl)\n    return { 1, tonumber(h.token) }",
 			FoundBy: []Finder{redis("RefreshLeavesHandedOverLease")},
 		},
 		{

@@ -3,7 +3,6 @@ package keys
 
 import (
 	"fmt"
-	"math/bits"
 	"strings"
 
 	"github.com/holdfast-locks/holdfast/driver"
@@ -12,20 +11,36 @@ import (
 // reserved begins, after the prefix, every key that is not a lock.
 const reserved = "holdfast:{"
 
-// The kinds of companion keys.
+// A Kind is what a key of a name is for. Its text is in the key, and its name
+// in scripts is the same in capital letters; see package lua.
+type Kind string
+
 const (
-	kindFence     = "fence"     // rest: the name
-	kindMark      = "mark"      // rest: the resource
-	kindCancelled = "cancelled" // rest: the lease ID
-	kindHolders   = "holders"   // rest: the name
-	kindQueue     = "queue"     // rest: the name
-	kindWaiters   = "waiters"   // rest: the name
-	kindDetail    = "detail"    // rest: the name
-	kindRecord    = "record"    // rest: the name
-	kindBroken    = "broken"    // rest: the name
-	kindOnetime   = "onetime"   // rest: the digest, which is the tag too
-	kindPayload   = "payload"   // rest: the digest, which is the tag too
+	Lock      Kind = "lock" // the key that clients which know nothing of holdfast use
+	Fence     Kind = "fence"
+	Holders   Kind = "holders"
+	Queue     Kind = "queue"
+	Waiters   Kind = "waiters"
+	Detail    Kind = "detail"
+	Record    Kind = "record"
+	Broken    Kind = "broken"
+	Cancelled Kind = "cancelled" // of a lease ID
+	Mark      Kind = "mark"      // of a resource; see package redisfence
+	Marker    Kind = "marker"    // of a whole prefix; see package member
+	Onetime   Kind = "onetime"   // of a digest
+	Payload   Kind = "payload"   // of a digest
 )
+
+// State returns the kinds of keys that a name may have while it is in use.
+func State(more ...Kind) []Kind {
+	return append([]Kind{Lock, Fence, Holders, Queue, Waiters, Detail, Record}, more...)
+}
+
+// Lease returns the kinds of keys that a member of a quorum keeps of a lease.
+func Lease(more ...Kind) []Kind { return append([]Kind{Lock, Fence, Cancelled}, more...) }
+
+// Vault returns the kinds of keys of a one-time token.
+func Vault() []Kind { return []Kind{Onetime, Payload} }
 
 // Space names the keys of one prefix.
 type Space struct{ Prefix string }
@@ -54,58 +69,64 @@ func (k Space) Check(name string) error {
 	return nil
 }
 
+// Of returns keys of a name; id is that of the lease ID's keys.
+func (k Space) Of(kinds []Kind, name string, id driver.LeaseID) []string {
+	return k.Append(make([]string, 0, len(kinds)), kinds, name, id)
+}
+
+// Append adds to all the keys of a name; id is that of the lease ID's keys.
+func (k Space) Append(all []string, kinds []Kind, name string, id driver.LeaseID) []string {
+	base := k.companions(name)
+	for _, kind := range kinds {
+		switch kind {
+		case Lock:
+			all = append(all, k.Lock(name))
+		case Marker:
+			all = append(all, k.Prefix+reserved+"member}:"+string(Marker))
+		case Cancelled:
+			all = append(all, base+string(kind)+":"+string(id))
+		default:
+			all = append(all, base+string(kind)+":"+name)
+		}
+	}
+	return all
+}
+
+// Key returns one key of a name that is of no lease ID.
+func (k Space) Key(kind Kind, name string) string { return k.Of([]Kind{kind}, name, "")[0] }
+
+// Token returns keys of a one-time token. They belong to no lock, so the digest
+// is their hash tag, unless the prefix has one.
+func (k Space) Token(kinds []Kind, digest driver.Digest) []string {
+	all := make([]string, len(kinds))
+	for i, kind := range kinds {
+		all[i] = k.Prefix + reserved + string(digest) + "}:" + string(kind) + ":" + string(digest)
+	}
+	return all
+}
+
 // Lock returns the key of a lock. It is exactly prefix and name, so that
 // clients that know nothing of holdfast can exclude it and be excluded.
 func (k Space) Lock(name string) string { return k.Prefix + name }
 
-// Companion returns a key in the same slot as the lock.
-func (k Space) Companion(kind, name, rest string) string {
-	return k.companions(name) + kind + ":" + rest
-}
-
-// companions returns what all companions of a name begin with.
+// companions returns what all other keys of a name begin with. They are in the
+// slot of the lock.
 func (k Space) companions(name string) string {
 	return k.Prefix + reserved + slotTag(k.Lock(name)) + "}:"
 }
 
-func (k Space) Fence(name string) string { return k.Companion(kindFence, name, name) }
-
-func (k Space) Mark(resource string) string { return k.Companion(kindMark, resource, resource) }
-
-func (k Space) Record(name string) string { return k.Companion(kindRecord, name, name) }
-
-func (k Space) Broken(name string) string { return k.Companion(kindBroken, name, name) }
-
-// State returns the keys that queue.lua wants of a name.
-func (k Space) State(name string) []string {
-	base := k.companions(name)
-	keys := make([]string, 0, 8) // often a tombstone follows
-	keys = append(keys, k.Lock(name))
-	for _, kind := range []string{kindFence, kindHolders, kindQueue, kindWaiters, kindDetail, kindRecord} {
-		keys = append(keys, base+kind+":"+name)
+// slotTag returns the hash tag for the companions of a key: a text without a
+// closing brace whose slot is the key's.
+func slotTag(key string) string {
+	if tag, ok := hashTag(key); ok {
+		return tag
 	}
-	return keys
-}
-
-// Vault returns the keys that vault.lua wants of a one-time token. They belong
-// to no lock, so the digest is their hash tag, unless the prefix has one.
-func (k Space) Vault(digest driver.Digest) []string {
-	base := k.Prefix + reserved + string(digest) + "}:"
-	return []string{base + kindOnetime + ":" + string(digest), base + kindPayload + ":" + string(digest)}
-}
-
-// Member returns the keys of a lease that the scripts of a member want.
-func (k Space) Member(name string, id driver.LeaseID) []string {
-	return []string{k.Lock(name), k.Fence(name), k.Tombstone(name, id), k.Companion(kindQueue, name, name)}
-}
-
-// Marker returns the key that says until when a member is in quarantine.
-func (k Space) Marker() string { return k.Prefix + reserved + "member}:marker" }
-
-// Leases returns the keys that extend.lua wants of a name.
-func (k Space) Leases(name string) []string {
-	all := k.State(name)
-	return []string{all[0], all[2], all[4], all[5]}
+	if !strings.Contains(key, "}") {
+		return key
+	}
+	// Rare: braces that are not a hash tag, so that the server hashes the whole
+	// key.
+	return tagOf(Slot(key))
 }
 
 // Inboxes begins the channels on which engines hear of leases that were
@@ -114,10 +135,6 @@ func (k Space) Inboxes() string { return k.Prefix + "holdfast:inbox:" }
 
 // AllInboxes ends the channel on which all engines hear of leases that are over.
 const AllInboxes = "all"
-
-func (k Space) Tombstone(name string, id driver.LeaseID) string {
-	return k.Companion(kindCancelled, name, string(id))
-}
 
 // ListPattern matches the fence and queue keys of the names that begin with
 // namePrefix, and perhaps others.
@@ -136,97 +153,10 @@ func (k Space) ListedName(key string) (name string, ok bool) {
 		return "", false
 	}
 	kind, name, ok := strings.Cut(rest, ":")
-	if !ok || kind != kindFence && kind != kindQueue {
+	if !ok || Kind(kind) != Fence && Kind(kind) != Queue {
 		return "", false
 	}
-	return name, k.Check(name) == nil && driver.CheckName(name) == nil && k.Companion(kind, name, name) == key
-}
-
-// slotTag returns the hash tag for the companions of a key: a text without a
-// closing brace whose slot is the key's.
-func slotTag(key string) string {
-	if tag, ok := hashTag(key); ok {
-		return tag
-	}
-	if !strings.Contains(key, "}") {
-		return key
-	}
-	// Rare: braces that are not a hash tag, so that the server hashes the whole
-	// key.
-	return tagOf(Slot(key))
-}
-
-// tagOf returns a text of zeros and ones that is in a slot. The checksum is
-// linear: to turn a zero into a one changes it by bits that depend on nothing
-// but the place. Among 16 places there are 14 whose changes together make every
-// slot.
-func tagOf(slot uint16) string {
-	const slots, places = 14, 16 // bits of a slot, digits of the tag
-	text := []byte(strings.Repeat("0", places))
-	zero := crc16(string(text))
-	var changes, digits [slots]uint16 // by their highest bit, and by which digits
-	reduce := func(bits, used uint16) (rest, by uint16) {
-		for b := slots - 1; b >= 0; b-- {
-			if bits>>b&1 == 0 {
-				continue
-			}
-			if changes[b] == 0 {
-				return bits, used
-			}
-			bits, used = bits^changes[b], used^digits[b]
-		}
-		return 0, used
-	}
-	for i := range places {
-		text[i] = '1'
-		change, used := reduce((crc16(string(text))^zero)%(1<<slots), 1<<i)
-		text[i] = '0'
-		if change != 0 {
-			b := bits.Len16(change) - 1
-			changes[b], digits[b] = change, used
-		}
-	}
-	_, used := reduce((slot^zero)%(1<<slots), 0)
-	for i := range places {
-		text[i] += byte(used >> i & 1)
-	}
-	return string(text)
-}
-
-// hashTag returns what the server hashes instead of the whole key: the text
-// between the first opening brace and the first closing brace after it,
-// unless it is empty.
-func hashTag(key string) (tag string, ok bool) {
-	_, rest, ok := strings.Cut(key, "{")
-	if !ok {
-		return "", false
-	}
-	tag, _, ok = strings.Cut(rest, "}")
-	return tag, ok && tag != ""
-}
-
-// Slot returns the slot of a key in a Redis Cluster.
-func Slot(key string) uint16 {
-	if tag, ok := hashTag(key); ok {
-		key = tag
-	}
-	return crc16(key) % 16384
-}
-
-// crc16 is CRC-16/XMODEM, as in the Redis Cluster specification.
-func crc16(s string) uint16 {
-	var crc uint16
-	for i := range len(s) {
-		crc ^= uint16(s[i]) << 8
-		for range 8 {
-			if crc&0x8000 != 0 {
-				crc = crc<<1 ^ 0x1021
-			} else {
-				crc <<= 1
-			}
-		}
-	}
-	return crc
+	return name, k.Check(name) == nil && driver.CheckName(name) == nil && k.Key(Kind(kind), name) == key
 }
 
 // globEscape returns a pattern that matches s only.

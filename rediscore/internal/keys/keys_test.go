@@ -36,12 +36,12 @@ func TestSlots(t *testing.T) {
 			if got := Slot(keys.Lock(name)); got != want {
 				t.Errorf("slot of %q: %d, the server says %d", keys.Lock(name), got, want)
 			}
-			for _, key := range []string{keys.Fence(name), keys.Mark(name), keys.Tombstone(name, driver.NewLeaseID())} {
+			for _, key := range []string{keys.Key(Fence, name), keys.Key(Mark, name), keys.Of([]Kind{Cancelled}, name, driver.NewLeaseID())[0]} {
 				if got := keySlot(t, server, key); got != want {
 					t.Errorf("%q is in slot %d, its lock in %d", key, got, want)
 				}
 			}
-			if got, ok := keys.ListedName(keys.Fence(name)); !ok || got != name {
+			if got, ok := keys.ListedName(keys.Key(Fence, name)); !ok || got != name {
 				t.Errorf("%q reads back as %q, %v", name, got, ok)
 			}
 		}
@@ -72,7 +72,7 @@ func FuzzKeyspace(f *testing.F) {
 		if err != nil || driver.CheckName(name) != nil || keys.Check(name) != nil {
 			return
 		}
-		fence := keys.Fence(name)
+		fence := keys.Key(Fence, name)
 		if Slot(fence) != Slot(keys.Lock(name)) {
 			t.Errorf("%q is not in the slot of %q", fence, keys.Lock(name))
 		}
@@ -113,7 +113,7 @@ func TestVaultSlots(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if keys := k.Vault(driver.Digest(strings.Repeat("0123456789abcdef", 4))); Slot(keys[0]) != Slot(keys[1]) || keys[0] == keys[1] {
+		if keys := k.Token(Vault(), driver.Digest(strings.Repeat("0123456789abcdef", 4))); Slot(keys[0]) != Slot(keys[1]) || keys[0] == keys[1] {
 			t.Errorf("prefix %q: the keys %q are in the slots %d and %d", prefix, keys, Slot(keys[0]), Slot(keys[1]))
 		}
 	}

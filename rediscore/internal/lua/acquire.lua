@@ -1,9 +1,8 @@
 -- acquire.lua: one attempt to take a lock, or to wait for it in the queue.
 --
--- KEYS   1 to 7 as in queue.lua   8 the lease ID's tombstone
--- ARGV   1, 2 as in queue.lua   3 greatest lead of MinToken in us
---        4 to 10 as in request.lua   11 WaiterTTL in ms, or 0 for no place
---        12 1 for Once, else 0   13 inbox
+-- KEYS   as in queue.lua, and CANCELLED, the lease ID's tombstone
+-- ARGV   as in queue.lua, as in request.lua, and WAITER_TTL in ms, or 0 for no
+--        place; ONCE 1, or else 0; INBOX
 -- Reply  {1, token}                 granted, now or by an earlier copy
 --        {0, ms left, holder, place}  held; -1 without an end, '' if foreign;
 --                                   place 0 for none
@@ -17,15 +16,15 @@
 -- what settle does.
 
 -- INVARIANT I5: a request overtaken by its own cancel grants nothing.
-if redis.call('EXISTS', KEYS[8]) == 1 then
+if redis.call('EXISTS', KEYS[CANCELLED]) == 1 then
   return { -1 }
 end
 
-local s = open(1)
+local s = open(0)
 if s.lock and s.lock.err then
   return redis.error_reply(s.lock.err)
 end
-local r = request(4)
+local r = request(HEAD_ARGS)
 if not settle(s) then
   return { MORE }
 end
@@ -34,25 +33,25 @@ local reply = repeated(s, r)
 if reply then
   return reply
 end
-local record = ARGV[12] == '1' and redis.call('GET', s.record)
+local record = ARGV[ONCE] == '1' and redis.call('GET', s.record)
 if record then
-  quit(s, { r.id })
+  giveUpPlaces(s, { r.id })
   if not settle(s) then
     return { MORE }
   end
   return { 2, string.sub(record, 33) }
 end
 reply = refused(s, r)
-if reply and reply[1] == 0 and ARGV[11] ~= '0' then
+if reply and reply[1] == 0 and ARGV[WAITER_TTL] ~= '0' then
   local p = place(s, r.id)
   if p then
-    renew(s, p, tonumber(ARGV[11]), ARGV[13])
+    refreshPlace(s, p, tonumber(ARGV[WAITER_TTL]), ARGV[INBOX])
   elseif tooFar(r) then
     return { -2 }
   else
-    r.ttl = tonumber(ARGV[11])
-    r.ends, r.since, r.once, r.inbox = millis() + r.ttl, num(millis()), ARGV[12], ARGV[13]
-    join(s, r)
+    r.ttl = tonumber(ARGV[WAITER_TTL])
+    r.ends, r.since, r.once, r.inbox = millis() + r.ttl, num(millis()), ARGV[ONCE], ARGV[INBOX]
+    givePlace(s, r)
   end
   reply[4] = rank(s, r.id)
 end

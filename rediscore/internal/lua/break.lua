@@ -1,12 +1,13 @@
 -- break.lua: takes leases away from their holders.
 --
--- KEYS   1 to 7 as in queue.lua   8 what was broken
--- ARGV   1, 2 as in queue.lua   3 ID of the break   4 token   5 1 to end leases
---        with smaller tokens as well, else 0   6 where to go on; 0 at first
---        7 ms to remember it   8 how many leases to remember
---        9 author and reason as JSON   10 what to tell the holders, as JSON
---        11 how far ahead of the clock in us the last token may be lifted to the
---        odd number above the token; 0 not to lift it
+-- KEYS   as in queue.lua, and BROKEN, what was broken
+-- ARGV   as in queue.lua, and
+--        ID of the break; TOKEN; OLDER 1 to end leases with smaller tokens as
+--        well, else 0; FROM where to go on, 0 at first
+--        BREAK_MEMORY ms to remember it; MOST_BREAKS how many leases to remember
+--        ABOUT author and reason as JSON; MESSAGE what to tell the holders
+--        LIFT how far ahead of the clock in us the last token may be lifted to
+--        the odd number above the token; 0 not to lift it
 -- Reply  {0, '', clock in ms, lines}: the records of what this break has ended,
 --        now or before, as they are kept
 --        {1, where to go on, clock in ms, lines}  and there is more to do: send it
@@ -18,18 +19,18 @@
 --     <tab> <author and reason as JSON> <tab> <holder as JSON> <newline>
 
 local MOST = 128 -- leases in one call
-local id, token, older = ARGV[3], tonumber(ARGV[4]), ARGV[5] == '1'
+local id, token, older = ARGV[ID], tonumber(ARGV[TOKEN]), ARGV[OLDER] == '1'
 
-local s = open(1)
+local s = open(0)
 if s.lock and s.lock.err then
   return redis.error_reply(s.lock.err)
 end
 if s.lock and not s.lock.limit then
   return { -1 }
 end
-tidy(s)
+purge(s)
 if s.more then
-  return { 1, ARGV[6], num(millis()), '' } -- what is over comes first
+  return { 1, ARGV[FROM], num(millis()), '' } -- what is over comes first
 end
 
 -- hit tells whether the break is about a lease with this token.
@@ -41,7 +42,7 @@ end
 local ended, next, more = {}, '0', false
 -- takeAway ends a lease. INVARIANT I4: only one that is there, with its token.
 local function takeAway(member, h)
-  finish(s, member, h)
+  endLease(s, member, h)
   h.member = string.match(member, '^%-?(%x+)')
   ended[#ended + 1] = h
 end
@@ -50,13 +51,13 @@ if s.lock and s.lock.id then
     takeAway(s.lock.id, s.lock)
   end
 elseif s.mine then
-  local page = redis.call('HSCAN', s.detail, ARGV[6], 'COUNT', MOST)
+  local page = redis.call('HSCAN', s.detail, ARGV[FROM], 'COUNT', MOST)
   next = page[1]
   for i = 1, #page[2], 2 do
     local member = string.match(page[2][i], '^h(.+)$')
     local h = member and s.mine and hit(string.match(page[2][i + 1], '^%d+ (%d+) ')) and holding(s, member)
     if h and #ended == MOST then
-      next, more = ARGV[6], true -- the same page again, without those that are gone
+      next, more = ARGV[FROM], true -- the same page again, without those that are gone
       break
     end
     if h then
@@ -68,10 +69,10 @@ end
 
 table.sort(ended, function(a, b) return tonumber(a.token) < tonumber(b.token) end)
 local kept, own = {}, {}
-local known = redis.pcall('GET', KEYS[8])
+local known = redis.pcall('GET', KEYS[BROKEN])
 for line in string.gmatch(type(known) == 'string' and known or '', '[^\n]+') do
   local by, clock = string.match(line, '^(%x+) %x+ %d+ %d+ (%d+)\t')
-  if by and tonumber(clock) > millis() - tonumber(ARGV[7]) then
+  if by and tonumber(clock) > millis() - tonumber(ARGV[BREAK_MEMORY]) then
     kept[#kept + 1] = line
     if by == id then
       own[#own + 1] = line -- INVARIANT I6: a repeat, or more of the same
@@ -80,26 +81,26 @@ for line in string.gmatch(type(known) == 'string' and known or '', '[^\n]+') do
 end
 for _, h in ipairs(ended) do
   local line = id .. ' ' .. h.member .. ' ' .. h.token .. ' ' .. num(h.permits or 0) .. ' ' .. num(millis())
-    .. '\t' .. ARGV[9] .. '\t' .. string.gsub(h.holder or '', '[\t\n]', ' ')
+    .. '\t' .. ARGV[ABOUT] .. '\t' .. string.gsub(h.holder or '', '[\t\n]', ' ')
   kept[#kept + 1], own[#own + 1] = line, line
-  tell('all', h.member, ARGV[10])
+  tell('all', h.member, ARGV[MESSAGE])
 end
 if #ended > 0 then
   -- It is done, whether or not it can be remembered. INVARIANT I11.
-  redis.pcall('SET', KEYS[8], table.concat(kept, '\n', math.max(1, #kept - tonumber(ARGV[8]) + 1)), 'PX', ARGV[7])
+  redis.pcall('SET', KEYS[BROKEN], table.concat(kept, '\n', math.max(1, #kept - tonumber(ARGV[MOST_BREAKS]) + 1)), 'PX', ARGV[BREAK_MEMORY])
 end
 
 local lift = token + 1 - token % 2
-if ARGV[11] ~= '0' and token <= micros() + tonumber(ARGV[11]) then
+if ARGV[LIFT] ~= '0' and token <= micros() + tonumber(ARGV[LIFT]) then
   -- A member of a quorum must not repair the lease: INVARIANT I4.
   local last = redis.pcall('GET', s.fence) or '0'
   if type(last) == 'string' and lift > (tonumber(last) or lift) then
-    redis.pcall('SET', s.fence, num(lift), 'PXAT', num(math.floor(lift / 1000) + tonumber(ARGV[1])))
+    redis.pcall('SET', s.fence, num(lift), 'PXAT', num(math.floor(lift / 1000) + tonumber(ARGV[TOKEN_MEMORY])))
   end
 end
 
 -- It is done, whatever becomes of those who wait.
 pcall(serve, s)
 more = more or s.more
-done(s)
+sweep(s)
 return { more and 1 or 0, next, num(millis()), table.concat(own, '\n') }

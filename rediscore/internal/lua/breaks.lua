@@ -1,6 +1,6 @@
 -- breaks.lua: reads what was broken of a name. It is put behind clock.lua.
 --
--- KEYS   1 what was broken
+-- KEYS   BROKEN
 -- Reply  {clock in ms, lines}  as break.lua keeps them; '' for none
 
-return { num(millis()), redis.call('GET', KEYS[1]) or '' }
+return { num(millis()), redis.call('GET', KEYS[BROKEN]) or '' }

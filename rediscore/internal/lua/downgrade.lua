@@ -1,20 +1,20 @@
 -- downgrade.lua: turns an exclusive lease into a shared one.
 --
--- KEYS   1 to 7 as in queue.lua
--- ARGV   1, 2 as in queue.lua   3 lease ID
+-- KEYS   as in queue.lua
+-- ARGV   as in queue.lua, and ID of the lease
 -- Reply  1 it is shared   0 the lease is not live   -1 it is a permit
 --        MORE there is more to do first, or 2 it is shared, and there is more to
 --        do: send it again
 
-local s = open(1)
-tidy(s)
+local s = open(0)
+purge(s)
 if s.more then
   return MORE
 end
-local id = ARGV[3]
+local id = ARGV[ID]
 local h = lease(s, id)
 if not h then
-  done(s)
+  sweep(s)
   return 0
 end
 if h ~= s.lock and s.lock.limit > 0 then
@@ -24,9 +24,9 @@ if h == s.lock then
   clamp(s.key, h)
   local ends = millis() + h.left
   s.busy = true
-  found(s, id, 0)
+  beginGroup(s, id, 0)
   writeGroup(s, num(ends))
-  enter(s, { { member = id, ends = ends, ttl = h.ttl, token = h.token, permits = 0, holder = h.holder } })
+  putShared(s, { { member = id, ends = ends, ttl = h.ttl, token = h.token, permits = 0, holder = h.holder } })
 end
 -- It is done, whatever becomes of those who wait.
 pcall(serve, s)

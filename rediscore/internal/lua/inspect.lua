@@ -1,9 +1,8 @@
 -- inspect.lua: reports what the store knows of many names. It writes nothing.
 --
--- KEYS   for each name six: the lock, its last token, holders, queue, waiters,
---        detail
--- ARGV   1 how many places of each to report at most   2 number of the place
---        behind which to begin; -inf at first
+-- KEYS   for each name: LOCK, FENCE, HOLDERS, QUEUE, WAITERS, DETAIL
+-- ARGV   PLACES how many of each name to report at most; FROM number of the
+--        place behind which to begin, -inf at first
 -- Reply  for each name: {now, ms left, value, last token, leases, places, n,
 --        rest, next}, -6 to ask for it again, or the text of the server's
 --        error. now is the server's clock in ms, ms left is -1 without an end
@@ -48,21 +47,21 @@ local function halves(list)
   return members, numbers
 end
 
-local function inspect(first)
-  local value = redis.call('GET', KEYS[first])
-  local last = redis.call('GET', KEYS[first + 1]) or ''
-  local holders, queue, waiters, detail = KEYS[first + 2], KEYS[first + 3], KEYS[first + 4], KEYS[first + 5]
+local function inspect(at)
+  local value = redis.call('GET', KEYS[at + LOCK])
+  local last = redis.call('GET', KEYS[at + FENCE]) or ''
+  local holders, queue, waiters, detail = KEYS[at + HOLDERS], KEYS[at + QUEUE], KEYS[at + WAITERS], KEYS[at + DETAIL]
   local reply = { now, -2, value or '', last, {}, {}, 0, 0, '' }
   if value then
-    reply[2] = redis.call('PTTL', KEYS[first])
+    reply[2] = redis.call('PTTL', KEYS[at + LOCK])
   end
   if redis.call('EXISTS', holders, queue, waiters, detail) == 0 then
     return reply
   end
   local known, live = redis.call('HMGET', detail, 'group', 'seen'), '(' .. num(now)
   local mine = value and known[1] and string.match(value, '^%*([0-9a-f]+) %d+$') == known[1]
-  local leases = mine and ARGV[2] == '-inf' and redis.call('ZCOUNT', holders, live, '+inf') or 0
-  local places = math.min(tonumber(ARGV[1]), redis.call('ZCARD', queue))
+  local leases = mine and ARGV[FROM] == '-inf' and redis.call('ZCOUNT', holders, live, '+inf') or 0
+  local places = math.min(tonumber(ARGV[PLACES]), redis.call('ZCARD', queue))
   if room < ROOM and leases + places > room then
     return -6
   end
@@ -75,7 +74,7 @@ local function inspect(first)
   if known[2] and redis.call('ZCARD', queue) == redis.call('ZCARD', waiters) then
     reply[7] = redis.call('ZCOUNT', waiters, live, '+inf')
     local n = math.min(places, math.max(room, 1))
-    local ids, numbers = halves(redis.call('ZRANGEBYSCORE', queue, '(' .. ARGV[2], '+inf', 'WITHSCORES', 'LIMIT', 0, n))
+    local ids, numbers = halves(redis.call('ZRANGEBYSCORE', queue, '(' .. ARGV[FROM], '+inf', 'WITHSCORES', 'LIMIT', 0, n))
     if #ids > 0 then
       describe(reply[6], detail, 'w', ids, redis.call('ZMSCORE', waiters, unpack(ids)))
       reply[9] = #ids == n and numbers[n] or ''
@@ -85,9 +84,9 @@ local function inspect(first)
 end
 
 local replies = {}
-for i = 1, #KEYS, 6 do
+for at = 0, #KEYS - EACH_KEYS, EACH_KEYS do
   -- One that fails must not spoil the others.
-  local ok, reply = pcall(inspect, i)
+  local ok, reply = pcall(inspect, at)
   replies[#replies + 1] = ok and reply or type(reply) == 'table' and reply.err or tostring(reply)
 end
 return replies

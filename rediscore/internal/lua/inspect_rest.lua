@@ -1,21 +1,21 @@
 -- inspect_rest.lua: reports the leases of a name that has very many, a part in
 -- each call: every one that is there all the time, some perhaps twice.
 --
--- KEYS   1 holders   2 detail
--- ARGV   1 cursor, 0 at first   2 group
+-- KEYS   HOLDERS, DETAIL
+-- ARGV   CURSOR, 0 at first; GROUP
 -- Reply  {cursor, leases}  as in inspect.lua; the last part has the cursor 0
 
-if redis.call('HGET', KEYS[2], 'group') ~= ARGV[2] then
+if redis.call('HGET', KEYS[DETAIL], 'group') ~= ARGV[GROUP] then
   return { '0', {} }
 end
-local page = redis.call('HSCAN', KEYS[2], ARGV[1], 'COUNT', 256)
+local page = redis.call('HSCAN', KEYS[DETAIL], ARGV[CURSOR], 'COUNT', 256)
 local members, records, leases = {}, {}, {}
 for i = 1, #page[2], 2 do
   if string.sub(page[2][i], 1, 1) == 'h' then
     members[#members + 1], records[#records + 1] = string.sub(page[2][i], 2), page[2][i + 1]
   end
 end
-for i, ends in ipairs(#members > 0 and redis.call('ZMSCORE', KEYS[1], unpack(members)) or {}) do
+for i, ends in ipairs(#members > 0 and redis.call('ZMSCORE', KEYS[HOLDERS], unpack(members)) or {}) do
   if ends then
     leases[#leases + 1], leases[#leases + 2], leases[#leases + 3] = members[i], ends, records[i]
   end

@@ -3,14 +3,19 @@
 //
 // A script is put together from the files beside this one. Each file begins with
 // what it is for, its KEYS and ARGV, and its reply. Which pieces stand in front
-// of which, and in what order, is said here and nowhere else.
+// of which, in what order, and where in KEYS and ARGV everything is, is said in
+// scripts.go and nowhere else.
 package lua
 
 import (
 	"crypto/sha1" //nolint:gosec // what Redis calls scripts by
 	"embed"
 	"encoding/hex"
+	"fmt"
+	"slices"
 	"strings"
+
+	"github.com/holdfast-locks/holdfast/rediscore/internal/keys"
 )
 
 //go:embed *.lua
@@ -19,11 +24,23 @@ var drawer embed.FS
 // A Script is Lua code, and the hash by which a server knows it.
 type Script struct {
 	Text, SHA string
+	Layout
 
 	// Repeats says that a repeat is answered as the first request was
 	// (INVARIANT I6), so that it may be sent again on a new connection. Of a
 	// script that ends something, the repeat would say that it is not there.
 	Repeats bool
+}
+
+// A Layout says what the KEYS and ARGV of a script are, in their order: some
+// once and, in scripts about several leases or names, then some for each. Go
+// puts them together by it. In front of the script's text it makes a local for
+// each name: the place of what is there once, counted from 1, and of what is
+// there for each, counted from where its own begin. HEAD_KEYS and HEAD_ARGS are
+// how many are there once, EACH_KEYS and EACH_ARGS how many for each.
+type Layout struct {
+	Keys, EachKeys []keys.Kind
+	Args, EachArgs []string
 }
 
 // New returns a script with a text of its own.
@@ -32,73 +49,31 @@ func New(text string) *Script {
 	return &Script{Text: text, SHA: hex.EncodeToString(sum[:])}
 }
 
-// The pieces that scripts have in common, each behind what it needs.
-const (
-	leases = "value clock state"
-	member = "value clock member"
-)
-
-// Engine are the scripts of an engine.
-type Engine struct {
-	Acquire, AcquireAll, Extend, Refresh, Release, Downgrade *Script
-	Complete, Recall                                         *Script
-	Break, Breaks                                            *Script
-	Inspect, InspectRest                                     *Script
-	ExtendAlone, ReleaseAlone                                *Script
-	Deposit, Redeem, Peek, Revoke                            *Script // one-time tokens
+// build returns the script that a row of scripts.go describes.
+func build(r row) *Script {
+	l := Layout{r.keys, r.eachKeys, strings.Fields(r.args), strings.Fields(r.eachArgs)}
+	s := New(l.locals() + read(r.pieces))
+	s.Layout, s.Repeats = l, r.repeats
+	return s
 }
 
-// ForEngine returns the scripts of an engine. foreign says that clients which
-// are not holdfast may want the same locks.
-func ForEngine(foreign bool) Engine {
-	queues := leases + " queue foreign yield serve"
-	if !foreign {
-		queues = leases + " queue no_foreign yield serve"
-	}
-	once := func(pieces string) *Script { return New(read(pieces)) }
-	again := func(pieces string) *Script {
-		s := once(pieces)
-		s.Repeats = true
-		return s
-	}
-	return Engine{
-		Acquire:    again(queues + " request acquire"),
-		AcquireAll: again(queues + " request acquire_all"),
-		Refresh:    again(queues + " refresh"),
-		Release:    once(queues + " finish release"),
-		Downgrade:  once(queues + " downgrade"),
-		Complete:   once(queues + " finish complete"),
-		Break:      again(queues + " finish break"),
-		Breaks:     again("clock breaks"),
-		Extend:     again(leases + " extend"),
-
-		Recall:      again("recall"),
-		Inspect:     again("inspect"),
-		InspectRest: again("inspect_rest"),
-
-		ExtendAlone:  once("value extend_alone"),
-		ReleaseAlone: once("value release_alone"),
-
-		Deposit: once("vault vault_deposit"),
-		Redeem:  once("vault vault_redeem"),
-		Peek:    again("vault vault_peek"),
-		Revoke:  once("vault vault_revoke"),
-	}
+// locals returns the beginning of a script.
+func (l Layout) locals() string {
+	text := places(l.Keys) + places(l.EachKeys) + places(l.Args) + places(l.EachArgs)
+	return text + fmt.Sprintf("local HEAD_KEYS, EACH_KEYS = %d, %d\nlocal HEAD_ARGS, EACH_ARGS = %d, %d\n",
+		len(l.Keys), len(l.EachKeys), len(l.Args), len(l.EachArgs))
 }
 
-// Member are the scripts of a member of a quorum.
-type Member struct{ Propose, Renew, Withdraw, Admit *Script }
-
-// ForMember returns the scripts of a member.
-func ForMember() Member {
-	load := func(pieces string) *Script { return New(read(pieces)) }
-	return Member{
-		Propose:  load(member + " member_propose"),
-		Renew:    load(member + " member_renew"),
-		Withdraw: load(member + " member_withdraw"),
-		Admit:    load(member + " member_admit"),
+func places[Name ~string](names []Name) string {
+	var text strings.Builder
+	for i, name := range names {
+		fmt.Fprintf(&text, "local %s = %d\n", strings.ToUpper(string(name)), i+1)
 	}
+	return text.String()
 }
+
+// Arg returns the index of an argument that is there once.
+func (l Layout) Arg(name string) int { return slices.Index(l.Args, name) }
 
 // read returns the text of pieces, one behind the other.
 func read(pieces string) string {

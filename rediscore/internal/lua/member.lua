@@ -18,9 +18,9 @@ local function counter(fence)
   return tonumber(last)
 end
 
--- known returns the lock, or nil, and its counter; or as a third value the reply
--- that says why one of them cannot be read.
-local function known(key, fence)
+-- readName returns the lock, or nil, and its counter; or as a third value the
+-- reply that says why one of them cannot be read.
+local function readName(key, fence)
   local lock = read(key)
   if lock and lock.err then
     return nil, nil, redis.error_reply(lock.err)
@@ -65,9 +65,9 @@ local function quarantined(marker, length)
   return math.max(ends - now, 0)
 end
 
--- record makes id's lease the one with token, for ttl ms or for what is left of
--- the lease own that it replaces, if that is more.
-local function record(key, fence, last, own, id, token, ttl, holder, memory)
+-- putLease makes id's lease the one with token, for ttl ms or for what is left
+-- of the lease own that it replaces, if that is more.
+local function putLease(key, fence, last, own, id, token, ttl, holder, memory)
   local ms = math.max(tonumber(ttl), own and own.left or 0)
   raise(fence, last, token, memory)
   local reply = write(key, id, num(token), num(ms), holder)

@@ -1,11 +1,10 @@
 -- member_propose.lua: asks one member of a quorum to accept a token.
 --
--- KEYS   1 the lock   2 its last token   3 the lease ID's tombstone
---        4 the queue   5 the marker
--- ARGV   1 lease ID   2 TTL in ms   3 token   4 the greatest token that it
---        replaces   5 greatest lead over the clock in us   6 greatest lag in us
---        7 length of a quarantine in ms   8 memory of the last token in ms
---        9 holder as JSON
+-- KEYS   LOCK, FENCE, CANCELLED, the lease ID's tombstone, QUEUE, MARKER
+-- ARGV   ID of the lease; TTL in ms; TOKEN; REPLACES the greatest token that it
+--        replaces; LEAD and LAG, the greatest over and behind the clock in us
+--        QUARANTINE its length in ms; TOKEN_MEMORY of the last token in ms;
+--        HOLDER as JSON
 -- Reply  {vote, last token, clock in us, token, ms, holder, lease ID}
 --        vote   0 refused   1 accepted   2 held   3 the lease ID has a lease
 --               with another token   4 cancelled   5 in quarantine
@@ -17,9 +16,9 @@
 --        this limit
 -- Only 1 and 3 change the lease, and only 1 the last token.
 
-local id, ttl, token = ARGV[1], ARGV[2], tonumber(ARGV[3])
+local id, ttl, token = ARGV[ID], ARGV[TTL], tonumber(ARGV[TOKEN])
 
-local lock, last, refusal = known(KEYS[1], KEYS[2])
+local lock, last, refusal = readName(KEYS[LOCK], KEYS[FENCE])
 if refusal then
   return refusal
 end
@@ -29,44 +28,44 @@ local function vote(v, of, ms, holder, rival)
 end
 
 -- INVARIANT I5: a request overtaken by its own cancel grants nothing.
-if redis.call('EXISTS', KEYS[3]) == 1 then
+if redis.call('EXISTS', KEYS[CANCELLED]) == 1 then
   return vote(4)
 end
 
 local own = lock and lock.id == id and lock
 if own then
   local has = tonumber(own.token)
-  if has == token or has > tonumber(ARGV[4]) then
-    local err = lengthen(KEYS[1], own, ttl) -- INVARIANT I6
+  if has == token or has > tonumber(ARGV[REPLACES]) then
+    local err = lengthenExclusive(KEYS[LOCK], own, ttl) -- INVARIANT I6
     if err then
       return redis.error_reply(err)
     end
     return vote(has == token and 1 or 3, has)
   end
-  clamp(KEYS[1], own)
+  clamp(KEYS[LOCK], own)
 elseif lock then
   if (lock.limit or 0) > 0 then
     return { -4, lock.limit }
   end
-  clamp(KEYS[1], lock)
+  clamp(KEYS[LOCK], lock)
   local rival = lock.id and string.gsub(lock.id, '^%-', '') or lock.group
   return vote(2, 0, lock.left, lock.holder, rival)
-elseif redis.call('EXISTS', KEYS[4]) == 1 then
+elseif redis.call('EXISTS', KEYS[QUEUE]) == 1 then
   -- Those who wait for it without a quorum come first. The key ends soon after
   -- the last of them.
-  return vote(2, 0, redis.call('PTTL', KEYS[4]))
+  return vote(2, 0, redis.call('PTTL', KEYS[QUEUE]))
 end
 
-local remaining = quarantined(KEYS[5], ARGV[7])
+local remaining = quarantined(KEYS[MARKER], ARGV[QUARANTINE])
 if remaining > 0 then
   return vote(5, 0, remaining)
 end
 
 -- INVARIANT I2: above every token that was accepted or withdrawn.
-if token <= last or token < micros() - tonumber(ARGV[6]) or token > micros() + tonumber(ARGV[5]) then
+if token <= last or token < micros() - tonumber(ARGV[LAG]) or token > micros() + tonumber(ARGV[LEAD]) then
   return vote(0)
 end
-local err = record(KEYS[1], KEYS[2], last, own, id, token, ttl, ARGV[9], ARGV[8])
+local err = putLease(KEYS[LOCK], KEYS[FENCE], last, own, id, token, ttl, ARGV[HOLDER], ARGV[TOKEN_MEMORY])
 if err then
   return redis.error_reply(err)
 end

@@ -1,10 +1,10 @@
 -- queue.lua: the places of those who wait. It is put behind state.lua, in front
 -- of serve.lua.
 --
--- KEYS   for each name seven, in this order: the lock, its last token, holders,
---        queue, waiters, detail, record
--- ARGV   1 memory of the last token in ms   2 what the channels of inboxes
---        begin with
+-- KEYS   for each name: LOCK, FENCE, its last token, HOLDERS, QUEUE, WAITERS,
+--        DETAIL, RECORD
+-- ARGV   TOKEN_MEMORY of the last token in ms; INBOXES what the channels of
+--        inboxes begin with
 --
 -- Two more companions than in state.lua are a name's own:
 --     queue    sorted set: lease ID -> number of the place, ascending
@@ -16,11 +16,11 @@
 -- A message to an inbox is <lease ID> <token>: the lease was handed the lock;
 -- with token 0 it is time to look, with 0 <ms> when so many are over.
 
--- open returns the state of the name whose keys begin at KEYS[first].
-local function open(first)
+-- open returns the state of the name whose keys are behind KEYS[at].
+local function open(at)
   local s = {
-    key = KEYS[first], fence = KEYS[first + 1], holders = KEYS[first + 2], queue = KEYS[first + 3],
-    waiters = KEYS[first + 4], detail = KEYS[first + 5], record = KEYS[first + 6],
+    key = KEYS[at + LOCK], fence = KEYS[at + FENCE], holders = KEYS[at + HOLDERS], queue = KEYS[at + QUEUE],
+    waiters = KEYS[at + WAITERS], detail = KEYS[at + DETAIL], record = KEYS[at + RECORD],
     mine = false, used = 0, places = 0,
   }
   s.lock = read(s.key)
@@ -32,11 +32,11 @@ end
 -- tell sends a message to who waits. It only speeds waiting up: without the
 -- right to publish, all else still counts.
 local function tell(inbox, id, token)
-  redis.pcall('PUBLISH', ARGV[2] .. inbox, id .. ' ' .. token)
+  redis.pcall('PUBLISH', ARGV[INBOXES] .. inbox, id .. ' ' .. token)
 end
 
--- known returns what a record says of the place that ends at ends, or nil.
-local function known(id, ends, record)
+-- readPlace returns what a record says of the place that ends at ends, or nil.
+local function readPlace(id, ends, record)
   local ttl, mode, limit, permits, min, once, since, inbox, holder =
     string.match(ends and record or '', '^(%d+) (%d) (%d+) (%d+) (%d+) (%d) (%d+) (%x*) (.*)$')
   return ttl and {
@@ -48,7 +48,7 @@ end
 -- place returns what is known of a place, or nil.
 local function place(s, id)
   local ends = s.places > 0 and redis.call('ZSCORE', s.waiters, id)
-  return ends and known(id, ends, redis.call('HGET', s.detail, 'w' .. id))
+  return ends and readPlace(id, ends, redis.call('HGET', s.detail, 'w' .. id))
 end
 
 -- places returns what is known of each of ids; false for none.
@@ -57,7 +57,7 @@ local function places(s, ids)
   if #ids > 0 then
     local ends, records = redis.call('ZMSCORE', s.waiters, unpack(ids)), redis.call('HMGET', s.detail, unpack(fields('w', ids)))
     for i, id in ipairs(ids) do
-      all[i] = known(id, ends[i], records[i]) or false
+      all[i] = readPlace(id, ends[i], records[i]) or false
     end
   end
   return all
@@ -67,31 +67,32 @@ end
 -- ends.
 local function keepPlaces(s, ends)
   if ends > (s.saved or 0) then
-    keep(ends, s.queue, s.waiters, s.detail)
+    outlast(ends, s.queue, s.waiters, s.detail)
     redis.call('HSET', s.detail, 'seen', num(millis()))
     s.saved = ends
   end
 end
 
--- note writes the record of a place.
-local function note(s, p)
+-- writePlace writes the record of a place.
+local function writePlace(s, p)
   redis.call('HSET', s.detail, 'w' .. p.id, table.concat({
     num(p.ttl), p.mode, num(p.limit), num(p.permits), p.min, p.once, p.since, p.inbox, p.holder }, ' '))
 end
 
--- join gives a place at the end of the queue. INVARIANT I7: numbers only grow.
-local function join(s, p)
+-- givePlace gives a place at the end of the queue. INVARIANT I7: numbers only
+-- grow.
+local function givePlace(s, p)
   local last = redis.call('ZRANGE', s.queue, -1, -1, 'WITHSCORES')[2]
   redis.call('ZADD', s.queue, num(tonumber(last or 0) + 1), p.id)
   s.places = s.places + 1
   redis.call('ZADD', s.waiters, num(p.ends), p.id)
-  note(s, p)
+  writePlace(s, p)
   keepPlaces(s, p.ends) -- now that they are there
 end
 
--- renew makes a place last at least ttl ms from now, and sends its messages to
--- the inbox of who asked for it last.
-local function renew(s, p, ttl, inbox)
+-- refreshPlace makes a place last at least ttl ms from now, and sends its
+-- messages to the inbox of who asked for it last.
+local function refreshPlace(s, p, ttl, inbox)
   local ends = millis() + ttl
   if ends > p.ends then
     p.ends = ends
@@ -102,12 +103,12 @@ local function renew(s, p, ttl, inbox)
   end
   if p.ttl ~= ttl or p.inbox ~= inbox then
     p.ttl, p.inbox = ttl, inbox
-    note(s, p)
+    writePlace(s, p)
   end
 end
 
--- quit gives places up, those that there are.
-local function quit(s, ids)
+-- giveUpPlaces gives places up, those that there are.
+local function giveUpPlaces(s, ids)
   local n = s.places > 0 and #ids > 0 and redis.call('ZREM', s.queue, unpack(ids)) or 0
   if n > 0 then
     redis.call('ZREM', s.waiters, unpack(ids))
@@ -116,16 +117,16 @@ local function quit(s, ids)
   end
 end
 
--- tidy makes the state that of this instant: it ends what has lasted its time,
+-- purge makes the state that of this instant: it ends what has lasted its time,
 -- and what lost a part because somebody deleted a key. If s.more is set, it is
 -- not done yet.
-local function tidy(s)
+local function purge(s)
   if not s.busy then
     return
   end
-  local spoilt = look(s)
+  local spoilt = readGroup(s)
   if spoilt then
-    forget(s)
+    endGroup(s)
   end
   s.places = redis.call('ZCARD', s.queue)
   if s.places ~= redis.call('ZCARD', s.waiters) then
@@ -145,16 +146,16 @@ local function tidy(s)
     for _, record in ipairs(redis.call('HMGET', s.detail, unpack(fields('h', over)))) do
       permits = permits + tonumber(string.match(record or '', '^%d+ %d+ (%d+) ') or 0)
     end
-    leave(s, over, permits)
+    endShared(s, over, permits)
   end
-  quit(s, s.places > 0 and take(s, redis.call('ZRANGEBYSCORE', s.waiters, '-inf', num(millis()), 'LIMIT', 0, room)) or {})
+  giveUpPlaces(s, s.places > 0 and take(s, redis.call('ZRANGEBYSCORE', s.waiters, '-inf', num(millis()), 'LIMIT', 0, room)) or {})
   if s.mine and s.lock.left < 0 then
     seal(s) -- somebody took the expiry away
   end
 end
 
--- done deletes what is left of the companions when they hold nothing.
-local function done(s)
+-- sweep deletes what is left of the companions when they hold nothing.
+local function sweep(s)
   if s.busy and not s.mine and s.places == 0 then
     redis.call('UNLINK', s.holders, s.queue, s.waiters, s.detail)
     s.busy = false

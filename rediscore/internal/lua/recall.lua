@@ -1,7 +1,7 @@
 -- recall.lua: reads the record of a name.
 --
--- KEYS   1 the record
+-- KEYS   RECORD
 -- Reply  {ms left, data}   nil if there is none
 
-local record = redis.call('GET', KEYS[1])
-return record and { redis.call('PTTL', KEYS[1]), string.sub(record, 33) }
+local record = redis.call('GET', KEYS[RECORD])
+return record and { redis.call('PTTL', KEYS[RECORD]), string.sub(record, 33) }

@@ -1,7 +1,7 @@
--- refresh.lua: renews many places, and reports what has become of them.
+-- refresh.lua: refreshes many places, and reports what has become of them.
 --
--- KEYS   for each place seven, as in queue.lua
--- ARGV   1, 2 as in queue.lua   for each place: lease ID, WaiterTTL in ms
+-- KEYS   for each place, as in queue.lua
+-- ARGV   as in queue.lua; for each place: ID of the lease, WAITER_TTL in ms
 -- Reply  for each place: {1, token} it was handed the lock
 --        {0, ms left, holder, place}, {-3}  as in acquire.lua
 --        {-5} neither place nor lease, {MORE} there is more to do first: send
@@ -11,14 +11,14 @@
 local NAME = 4
 
 local states = {} -- by key: many places may be of one name
-local function state(first)
-  local s = states[KEYS[first]]
+local function state(at)
+  local s = states[KEYS[at + LOCK]]
   if not s then
     if room < NAME then
       return { more = true }
     end
     room = room - NAME
-    s = open(first)
+    s = open(at)
     if not (s.lock and s.lock.err) then
       settle(s)
     end
@@ -27,8 +27,8 @@ local function state(first)
   return s
 end
 
-local function refresh(first, id, ttl)
-  local s = state(first)
+local function refresh(at, id, ttl)
+  local s = state(at)
   if s.lock and s.lock.err then
     return s.lock.err
   end
@@ -47,15 +47,16 @@ local function refresh(first, id, ttl)
   if s.failed then
     return s.failed.err or s.failed
   end
-  renew(s, p, ttl, p.inbox)
-  s.way = s.way or way(s, 0)
+  refreshPlace(s, p, ttl, p.inbox)
+  s.way = s.way or blocker(s, 0)
   return { s.way[1], s.way[2], s.way[3], rank(s, id) }
 end
 
 local replies = {}
-for i = 1, #KEYS / 7 do
+for i = 0, #KEYS / EACH_KEYS - 1 do
   -- One that fails must not spoil the others.
-  local ok, reply = pcall(refresh, 7 * i - 6, ARGV[2 * i + 1], tonumber(ARGV[2 * i + 2]))
-  replies[i] = ok and reply or type(reply) == 'table' and reply.err or tostring(reply)
+  local a = HEAD_ARGS + EACH_ARGS * i
+  local ok, reply = pcall(refresh, EACH_KEYS * i, ARGV[a + ID], tonumber(ARGV[a + WAITER_TTL]))
+  replies[i + 1] = ok and reply or type(reply) == 'table' and reply.err or tostring(reply)
 end
 return replies

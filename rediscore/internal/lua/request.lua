@@ -1,15 +1,15 @@
 -- request.lua: what acquire.lua and acquire_all.lua have in common. It is put
 -- behind serve.lua.
 --
--- ARGV   3 greatest lead of MinToken in us; for each request seven: lease ID,
---        mode, limit, permits, TTL in ms, MinToken, holder as JSON
+-- ARGV   LEAD the greatest of MinToken in us; for each request: ID of the lease,
+--        MODE, LIMIT, PERMITS, TTL in ms, MIN_TOKEN, HOLDER as JSON
 
--- request reads the request whose arguments begin at ARGV[first].
-local function request(first)
+-- request reads the request whose arguments are behind ARGV[at].
+local function request(at)
   return {
-    id = ARGV[first], mode = tonumber(ARGV[first + 1]), limit = tonumber(ARGV[first + 2]),
-    permits = tonumber(ARGV[first + 3]), ttl = tonumber(ARGV[first + 4]), min = ARGV[first + 5],
-    holder = ARGV[first + 6],
+    id = ARGV[at + ID], mode = tonumber(ARGV[at + MODE]), limit = tonumber(ARGV[at + LIMIT]),
+    permits = tonumber(ARGV[at + PERMITS]), ttl = tonumber(ARGV[at + TTL]), min = ARGV[at + MIN_TOKEN],
+    holder = ARGV[at + HOLDER],
   }
 end
 
@@ -20,7 +20,7 @@ local function repeated(s, r)
   if not h then
     return nil
   end
-  local err = prolong(s, r.id, h, r.ttl)
+  local err = lengthen(s, r.id, h, r.ttl)
   if err then
     return redis.error_reply(err)
   end
@@ -28,7 +28,7 @@ local function repeated(s, r)
 end
 
 local function tooFar(r)
-  return tonumber(r.min) > micros() + tonumber(ARGV[3])
+  return tonumber(r.min) > micros() + tonumber(ARGV[LEAD])
 end
 
 -- refused returns the reply if the request cannot be granted, and otherwise
@@ -48,12 +48,12 @@ local function refused(s, r)
   end
   -- INVARIANT I7: nobody overtakes those who have a place.
   if s.places > 0 or not fits(s, r) then
-    return way(s, 0)
+    return blocker(s, 0)
   end
   if tooFar(r) then
     return { -2 }
   end
   local failed
-  r.token, failed = draw(s, r.min)
+  r.token, failed = drawToken(s, r.min)
   return failed
 end

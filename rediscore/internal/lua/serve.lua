@@ -12,9 +12,9 @@ local function fits(s, r)
   return s.mine and r.mode ~= EXCLUSIVE and r.limit == s.lock.limit and s.used + r.permits <= r.limit
 end
 
--- draw returns the next token as a decimal string, or nil and the reply that
--- says why there is none.
-local function draw(s, min)
+-- drawToken returns the next token as a decimal string, or nil and the reply
+-- that says why there is none.
+local function drawToken(s, min)
   local last = s.last or redis.pcall('GET', s.fence) or '0'
   if type(last) == 'table' then
     return nil, redis.error_reply(last.err)
@@ -31,14 +31,14 @@ local function draw(s, min)
   return num(token)
 end
 
--- remember writes the last token. INVARIANT I11: its end counts from the token,
--- so that the memory does not shrink while the token leads the clock.
-local function remember(s, token)
-  redis.call('SET', s.fence, token, 'PXAT', num(math.floor(tonumber(token) / 1000) + tonumber(ARGV[1])))
+-- rememberToken writes the last token. INVARIANT I11: its end counts from the
+-- token, so that the memory does not shrink while the token leads the clock.
+local function rememberToken(s, token)
+  redis.call('SET', s.fence, token, 'PXAT', num(math.floor(tonumber(token) / 1000) + tonumber(ARGV[TOKEN_MEMORY])))
 end
 
--- own records an exclusive lease that ends at ends, or ttl ms from now.
-local function own(s, r, token, ttl, ends)
+-- putExclusive records an exclusive lease that ends at ends, or ttl ms from now.
+local function putExclusive(s, r, token, ttl, ends)
   local value = r.id .. ' ' .. token .. ' ' .. num(ttl) .. ' ' .. r.holder
   if ends then
     redis.call('SET', s.key, value, 'PXAT', num(ends))
@@ -47,15 +47,15 @@ local function own(s, r, token, ttl, ends)
   end
 end
 
--- admit counts a lease that is granted to r, before it is recorded.
-local function admit(s, r, token, ttl, ends)
+-- countIn counts a lease that is granted to r, before it is recorded.
+local function countIn(s, r, token, ttl, ends)
   s.last = token
   if r.mode == EXCLUSIVE then
     s.lock = { left = ends - millis(), id = r.id, token = token, ttl = ttl, holder = r.holder, limit = 0 }
     return
   end
   if not s.lock then
-    found(s, r.id, r.limit)
+    beginGroup(s, r.id, r.limit)
   end
   s.busy, s.used = true, s.used + r.permits
 end
@@ -63,24 +63,24 @@ end
 -- grant records a lease that ends ttl ms from now.
 local function grant(s, r, token, ttl)
   local free, ends = not s.lock, millis() + ttl
-  remember(s, token)
-  admit(s, r, token, ttl, ends)
+  rememberToken(s, token)
+  countIn(s, r, token, ttl, ends)
   if r.mode == EXCLUSIVE then
-    own(s, r, token, ttl)
+    putExclusive(s, r, token, ttl)
     return
   end
   if free then
     writeGroup(s, num(ends))
   end
-  enter(s, { { member = r.id, ends = ends, ttl = ttl, token = token, permits = r.permits, holder = r.holder } })
+  putShared(s, { { member = r.id, ends = ends, ttl = ttl, token = token, permits = r.permits, holder = r.holder } })
 end
 
 -- To grant the lock to one who waits is as much work as to end so many leases.
 local GRANT = 2
 
--- nextInLine returns those of the queue who are to leave it now, as far as there is
--- room: gone are their lease IDs, heirs those of them who are granted the lock,
--- with their tokens, and news whom to tell which token.
+-- nextInLine returns those of the queue who are to leave it now, as far as
+-- there is room: gone are their lease IDs, heirs those of them who are granted
+-- the lock, with their tokens, and news whom to tell which token.
 local function nextInLine(s)
   local gone, heirs, news = {}, {}, {}
   local look, recorded = 1
@@ -95,11 +95,11 @@ local function nextInLine(s)
         if not fits(s, p) then
           return gone, heirs, news
         end
-        token, s.failed = draw(s, p.min)
+        token, s.failed = drawToken(s, p.min)
         if not token then
           return gone, heirs, news
         end
-        admit(s, p, token, p.ttl, p.ends)
+        countIn(s, p, token, p.ttl, p.ends)
         p.member, p.token = p.id, token
         heirs[#heirs + 1] = p
       end
@@ -124,16 +124,16 @@ local function serve(s)
   end
   local free = not s.lock
   local gone, heirs, news = nextInLine(s)
-  quit(s, gone) -- first, because it needs no memory; see keep
+  giveUpPlaces(s, gone) -- first, because it needs no memory; see outlast
   if #heirs > 0 then
-    remember(s, s.last)
+    rememberToken(s, s.last)
     if heirs[1].mode == EXCLUSIVE then
-      own(s, heirs[1], heirs[1].token, heirs[1].ttl, heirs[1].ends)
+      putExclusive(s, heirs[1], heirs[1].token, heirs[1].ttl, heirs[1].ends)
     else
       if free then
         writeGroup(s, num(heirs[1].ends))
       end
-      enter(s, heirs)
+      putShared(s, heirs)
     end
   end
   for _, n in ipairs(news) do
@@ -141,18 +141,19 @@ local function serve(s)
   end
 end
 
--- settle is tidy, and hands the lock over if that made room. It reports whether
--- that is done; if not, the script must do nothing else, and reply MORE.
+-- settle is purge, and hands the lock over if that made room. It reports
+-- whether that is done; if not, the script must do nothing else, and reply
+-- MORE.
 local MORE = -6
 local function settle(s)
-  tidy(s)
+  purge(s)
   if not s.more then
     serve(s)
   end
   if s.more then
     return false
   end
-  done(s)
+  sweep(s)
   return true
 end
 
@@ -165,20 +166,20 @@ local function lease(s, id)
   return s.mine and holding(s, id) or nil
 end
 
--- prolong makes a lease last at least ttl ms, and returns an error's text if
+-- lengthen makes a lease last at least ttl ms, and returns an error's text if
 -- the server refuses.
-local function prolong(s, id, h, ttl)
+local function lengthen(s, id, h, ttl)
   if h == s.lock then
-    return lengthen(s.key, h, num(ttl))
+    return lengthenExclusive(s.key, h, num(ttl))
   end
-  stretch(s, id, h, ttl)
+  lengthenShared(s, id, h, ttl)
   seal(s)
   return false
 end
 
--- way returns the reply to a request that was not granted: {0, ms left of the
--- lease in the way, its holder, place}.
-local function way(s, rank)
+-- blocker returns the reply to a request that was not granted: {0, ms left of
+-- the lease in the way, its holder, place}.
+local function blocker(s, rank)
   if s.mine then
     local first = redis.call('ZRANGE', s.holders, 0, 0)[1]
     local h = holding(s, first)

@@ -40,10 +40,11 @@ end
 -- themselves (INVARIANT I11) and are seldom found in part.
 local SLACK = 5000
 
--- keep makes companions last as long as something that ends at ends. It always
--- writes: after the first write a full server refuses the script nothing more,
--- so that with keep in front leases and places can be renewed there.
-local function keep(ends, ...)
+-- outlast makes companions last as long as something that ends at ends. It
+-- always writes: after the first write a full server refuses the script
+-- nothing more, so that with keep in front leases and places can be renewed
+-- there.
+local function outlast(ends, ...)
   for _, key in ipairs({ ... }) do
     redis.call('PEXPIRE', key, num(math.max(redis.call('PTTL', key), ends - millis() + SLACK)))
   end
@@ -89,8 +90,8 @@ local function describe(h)
   return num(h.ttl) .. ' ' .. h.token .. ' ' .. num(h.permits) .. ' ' .. h.holder
 end
 
--- enter records leases, each with the name of its member, in holders.
-local function enter(s, leases)
+-- putShared records leases, each with the name of its member, in holders.
+local function putShared(s, leases)
   local ends, records, last = {}, { 'group', s.lock.group, 'used', num(s.used), 'seen', num(millis()) }, 0
   for _, h in ipairs(leases) do
     ends[#ends + 1], ends[#ends + 2] = num(h.ends), h.member
@@ -99,17 +100,18 @@ local function enter(s, leases)
   end
   redis.call('ZADD', s.holders, unpack(ends))
   redis.call('HSET', s.detail, unpack(records))
-  keep(last, s.holders, s.detail)
+  outlast(last, s.holders, s.detail)
   seal(s)
 end
 
--- found makes the name that of a group, before its first lease is recorded.
-local function found(s, group, limit)
+-- beginGroup makes the name that of a group, before its first lease is
+-- recorded.
+local function beginGroup(s, group, limit)
   s.lock, s.mine, s.used = { group = group, limit = limit }, true, 0
 end
 
--- forget ends the group: its leases, and its key if that still is its own.
-local function forget(s)
+-- endGroup ends the group: its leases, and its key if that still is its own.
+local function endGroup(s)
   redis.call('UNLINK', s.holders)
   redis.call('HDEL', s.detail, 'group', 'used')
   if s.mine then
@@ -119,12 +121,12 @@ local function forget(s)
   s.used = 0
 end
 
--- leave ends leases that have so many permits together.
-local function leave(s, members, permits)
+-- endShared ends leases that have so many permits together.
+local function endShared(s, members, permits)
   redis.call('ZREM', s.holders, unpack(members))
   redis.call('HDEL', s.detail, unpack(fields('h', members)))
   if redis.call('EXISTS', s.holders) == 0 then
-    forget(s)
+    endGroup(s)
     return
   end
   s.used = s.used - permits
@@ -132,14 +134,15 @@ local function leave(s, members, permits)
   seal(s)
 end
 
--- stretch makes a lease last at least ttl ms. Who calls it must seal the key.
-local function stretch(s, member, h, ttl)
+-- lengthenShared makes a lease last at least ttl ms. Who calls it must seal
+-- the key.
+local function lengthenShared(s, member, h, ttl)
   local ends = millis() + ttl
   if ends <= h.ends then
     return
   end
   if ends > (s.kept or 0) then
-    keep(ends, s.holders, s.detail)
+    outlast(ends, s.holders, s.detail)
     redis.call('HSET', s.detail, 'seen', num(millis()))
     s.kept = ends
   end
@@ -151,9 +154,9 @@ local function stretch(s, member, h, ttl)
   h.ends = ends
 end
 
--- look reads which group the detail knows, and tells whether its leases are
--- live. It returns whether there is a group that is over.
-local function look(s)
+-- readGroup reads which group the detail knows, and tells whether its leases
+-- are live. It returns whether there is a group that is over.
+local function readGroup(s)
   local known = redis.call('HMGET', s.detail, 'group', 'used', 'seen', 'mend', 'ours', 'alien', 'gap')
   local any = redis.call('EXISTS', s.holders) == 1
   s.used, s.seen, s.mend = tonumber(known[2] or 0), tonumber(known[3] or 0), known[4]
@@ -199,7 +202,7 @@ local function mend(s)
   if back then
     cursor, clock = clock > 0 and cursor or nil, math.max(clock, millis())
   end
-  redis.call('HDEL', s.detail, 'mend') -- needs no memory; see keep
+  redis.call('HDEL', s.detail, 'mend') -- needs no memory; see outlast
   local page = redis.call('HSCAN', s.detail, cursor or '0', 'COUNT', ROOM)
   local members, places = { {}, {} }, { {}, {} }
   for i = 1, #page[2], 2 do

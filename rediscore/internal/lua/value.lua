@@ -52,10 +52,11 @@ local function clamp(key, lock)
   end
 end
 
--- lengthen makes an exclusive lease last at least ttl milliseconds, a decimal
--- string. It returns an error's text if the server refuses. It moves the expiry
--- first: a server whose memory is full allows that, and then the rest too.
-local function lengthen(key, lock, ttl)
+-- lengthenExclusive makes an exclusive lease last at least ttl milliseconds, a
+-- decimal string. It returns an error's text if the server refuses. It moves
+-- the expiry first: a server whose memory is full allows that, and then the
+-- rest too.
+local function lengthenExclusive(key, lock, ttl)
   clamp(key, lock)
   local reply = {}
   if lock.left < tonumber(ttl) then

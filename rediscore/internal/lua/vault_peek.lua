@@ -1,10 +1,10 @@
 -- vault_peek.lua: reads a token.
 --
--- KEYS   1, 2 as in vault.lua
+-- KEYS   as in vault.lua
 -- Reply  {1, ms left, payload} if it is fresh, else {state}
 
-local state, _, _, payload = look()
+local state, _, _, payload = readToken()
 if state == 1 then
-  return { 1, redis.call('PTTL', KEYS[2]), payload }
+  return { 1, redis.call('PTTL', KEYS[PAYLOAD]), payload }
 end
 return { state }

@@ -1,11 +1,11 @@
 -- vault_revoke.lua: makes a fresh token revoked.
 --
--- KEYS   1, 2 as in vault.lua
+-- KEYS   as in vault.lua
 -- Reply  the state before
 
-local state, by = look()
+local state, by = readToken()
 if state == 1 then
-  redis.call('DEL', KEYS[2])
-  settle('revoked ' .. by)
+  redis.call('DEL', KEYS[PAYLOAD])
+  become('revoked ' .. by)
 end
 return state
