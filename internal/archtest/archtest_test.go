@@ -81,28 +81,34 @@ var mayImport = map[string][]string{
 	"cmd/holdfast/internal/supervise":  {},
 }
 
-// mustNotNeed lists what packages must not need, not even through others: a
-// program that takes a lock in Redis pays for neither an HTTP server nor SQL,
-// and what everybody shares stands on the driver alone. Dots at the end of a
-// name stand for whatever follows, as for the go command.
-var mustNotNeed = map[string][]string{
-	"driver...":       {root, "net/http", "database/sql"},
-	"fence":           {root, "net/http", "database/sql"},
-	"fence/httpfence": {"database/sql"},
-	"fence/sqlfence":  {root, "net/http"},
-	"memlock":         {root, "net/http", "database/sql"},
-	"quorumlock":      {root, "net/http", "database/sql"},
-	"redis...":        {root, "net/http", "database/sql"},
-	"sqlitelock":      {root, "net/http"},
-	"wire":            {root, "net/http", "database/sql"},
-	"wire/codes":      {"net/http", "database/sql"},
+// A room is who may use something that not everybody shall pay for.
+type room struct {
+	importers []string // those that import it
+	users     []string // those that need it through others only
+}
+
+// rooms lists what a program does not get unless it asks for it: a program that
+// takes a lock in Redis pays for neither an HTTP server nor SQL, and what
+// engines and guards share stands on the driver alone. A name that ends in
+// "..." stands for all packages that begin with it.
+var rooms = map[string]room{
+	"net/http": {
+		importers: []string{"fence/httpfence", "oncehttp", "wire/problem", "systest..."},
+	},
+	"database/sql": {
+		importers: []string{"fence/sqlfence", "sqlitelock", "examples...", "systest..."},
+		users:     []string{"cmd/holdfast..."},
+	},
+	root: {
+		importers: []string{"fence/httpfence", "oncehttp", "onetime", "wire/codes", "cmd/holdfast...", "examples...", "systest...", "internal/onetimetest"},
+	},
 }
 
 // A pkg is what go list says of a package.
 type pkg struct {
 	ImportPath, Doc                    string
 	Imports, TestImports, XTestImports []string
-	Deps                               []string // with those of all that it imports
+	Deps                               []string // of Imports, and of all that those import
 	Module                             struct{ Path string }
 }
 
@@ -118,30 +124,43 @@ func TestImports(t *testing.T) {
 				t.Errorf("%s imports %s", name, relative(imp))
 			}
 		}
+		for _, unused := range allowed {
+			if !slices.ContainsFunc(p.Imports, func(imp string) bool { return ours(imp) && relative(imp) == unused }) {
+				t.Errorf("%s does not import %s: take it out of mayImport", name, unused)
+			}
+		}
 	}
 }
 
 func TestPackagesNeedNoMore(t *testing.T) {
 	pkgs := list(t)
-	for name, banned := range mustNotNeed {
-		prefix, family := strings.CutSuffix(name, "...")
-		found := false
+	for what, room := range rooms {
 		for _, p := range pkgs {
-			path := relative(p.ImportPath)
-			if path != name && (!family || !strings.HasPrefix(path, prefix)) {
-				continue
-			}
-			found = true
-			for _, b := range banned {
-				if slices.Contains(p.Deps, b) {
-					t.Errorf("%s needs %s: go list -deps ./%[1]s names it", path, b)
-				}
+			name := relative(p.ImportPath)
+			importer := covers(room.importers, name)
+			switch {
+			case slices.Contains(p.Imports, what) && !importer:
+				t.Errorf("%s imports %s", name, what)
+			case slices.Contains(p.Deps, what) && !importer && !covers(room.users, name):
+				t.Errorf("%s needs %s: go list -deps ./%[1]s names it", name, what)
 			}
 		}
-		if !found {
-			t.Errorf("there is no package %s", name)
+		for _, name := range slices.Concat(room.importers, room.users) {
+			if !slices.ContainsFunc(pkgs, func(p pkg) bool {
+				return covers([]string{name}, relative(p.ImportPath)) && slices.Contains(p.Deps, what)
+			}) {
+				t.Errorf("%s does not need %s: take it out of rooms", name, what)
+			}
 		}
 	}
+}
+
+// covers reports whether one of names is that of a package.
+func covers(names []string, path string) bool {
+	return slices.ContainsFunc(names, func(name string) bool {
+		prefix, family := strings.CutSuffix(name, "...")
+		return path == name || family && strings.HasPrefix(path, prefix)
+	})
 }
 
 // Whoever imports the library gets the root module.
