@@ -7,26 +7,30 @@ import (
 	"github.com/holdfast-locks/holdfast/driver"
 )
 
-// Forwarded returns h with its engines behind driver.Forward, without the given
-// capabilities.
+// A wrapper is what those who wrap engines write.
+type wrapper struct{ driver.Forward }
+
+// Forwarded returns h with its engines behind wrappers that embed driver.Forward,
+// without the given capabilities.
 func (h Harness) Forwarded(without driver.Capabilities) Harness {
 	open, join := h.Open, h.Join
 	h.Open = func(tb testing.TB) driver.Engine {
-		return driver.Forward{Engine: open(tb), Without: without}
+		return wrapper{driver.Forward{Engine: open(tb), Without: without}}
 	}
 	if join != nil {
 		h.Join = func(tb testing.TB, e driver.Engine) driver.Engine {
-			return driver.Forward{Engine: join(tb, e.(driver.Forward).Engine), Without: without}
+			return wrapper{driver.Forward{Engine: join(tb, e.(wrapper).Engine), Without: without}}
 		}
 	}
 	return h
 }
 
-// RunForwarded checks what wrappers make of the engine of h. It runs the suite
-// through a driver.Forward, and once for each flag of the engine's capabilities
-// through one that switches that flag off. In real time it checks with a flag
-// off only what is required without that flag, which takes no time, and leaves
-// the run with all flags to whoever wants it: Run with Harness.Forwarded.
+// RunForwarded checks what wrappers make of the engine of h. In virtual time it
+// runs the suite through a wrapper that embeds driver.Forward, and once for each
+// flag of the engine through one that switches that flag off.
+//
+// In real time it checks only what is required of an engine without the flag,
+// which takes no time. The run with all flags is Run with Harness.Forwarded.
 func RunForwarded(t *testing.T, h Harness) {
 	var with map[string]bool
 	var capable driver.Capabilities

@@ -76,6 +76,15 @@ func (s *store) describe(name string, n *entry, now time.Time) driver.Lock {
 	return lock
 }
 
+// Diagnose has no findings: nothing is wrong with the model's store.
+func (e *engine) Diagnose(ctx context.Context, _ driver.DiagnoseRequest) (driver.Diagnosis, error) {
+	if _, err := e.enterFor(ctx, e.caps.Diagnose, "Diagnose"); err != nil {
+		return driver.Diagnosis{}, err
+	}
+	defer e.mu.Unlock()
+	return driver.Diagnosis{}, nil
+}
+
 func (e *engine) List(ctx context.Context, prefix string) iter.Seq2[driver.Lock, error] {
 	return func(yield func(driver.Lock, error) bool) {
 		locks, err := e.list(ctx, prefix)

@@ -22,7 +22,7 @@ import (
 
 var everything = driver.Capabilities{
 	Shared: true, Semaphore: true, Queue: true, Break: true, Losses: true,
-	AcquireAll: true, Records: true, OneTime: true, List: true,
+	AcquireAll: true, Records: true, OneTime: true, List: true, Diagnose: true,
 }
 
 // bare are the capabilities of an engine that has no modes and no queue.

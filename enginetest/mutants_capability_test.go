@@ -7,6 +7,7 @@ var capabilityMutants = []mutant{
 	{fault: "Complete asks the store first", plain: true, want: []string{"RefusesMethodsIfUnsupported"}},
 	{fault: "Complete needs no flag", plain: true, want: []string{"RefusesMethodsIfUnsupported"}},
 	{fault: "Deposit needs no flag", plain: true, want: []string{"RefusesMethodsIfUnsupported"}},
+	{fault: "Diagnose needs no flag", plain: true, want: []string{"RefusesMethodsIfUnsupported"}},
 	{fault: "Downgrade needs no flag", plain: true, want: []string{"RefusesMethodsIfUnsupported"}},
 	{fault: "Forget needs no flag", plain: true, want: []string{"RefusesMethodsIfUnsupported"}},
 	{fault: "List needs no flag", plain: true, want: []string{"RefusesMethodsIfUnsupported"}},

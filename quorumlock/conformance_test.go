@@ -54,18 +54,26 @@ func open(tb testing.TB, members []driver.Member, opts *quorumlock.Options) open
 // default allows.
 var everLasting = &quorumlock.Options{MaxTTL: 30 * 24 * time.Hour}
 
+// harness returns the suite's way to engines on members.
+func harness(members func(testing.TB) []driver.Member) enginetest.Harness {
+	return enginetest.Harness{
+		Open: func(tb testing.TB) driver.Engine { return open(tb, members(tb), everLasting) },
+		Join: func(tb testing.TB, e driver.Engine) driver.Engine {
+			return open(tb, e.(opened).members, everLasting)
+		},
+		Unit:   time.Second,
+		Bubble: synctest.Test,
+	}
+}
+
+// TestConformanceBehindForward runs the suite on what wrappers make of a quorum.
+func TestConformanceBehindForward(t *testing.T) {
+	enginetest.RunForwarded(t, harness(func(tb testing.TB) []driver.Member { return members(stores(tb, 3)) }))
+}
+
 func TestConformance(t *testing.T) {
 	conform := func(name string, members func(testing.TB) []driver.Member) {
-		t.Run(name, func(t *testing.T) {
-			enginetest.Run(t, enginetest.Harness{
-				Open: func(tb testing.TB) driver.Engine { return open(tb, members(tb), everLasting) },
-				Join: func(tb testing.TB, e driver.Engine) driver.Engine {
-					return open(tb, e.(opened).members, everLasting)
-				},
-				Unit:   time.Second,
-				Bubble: synctest.Test,
-			})
-		})
+		t.Run(name, func(t *testing.T) { enginetest.Run(t, harness(members)) })
 	}
 	for _, n := range []int{3, 5} {
 		conform(fmt.Sprintf("%d members", n), func(tb testing.TB) []driver.Member { return members(stores(tb, n)) })

@@ -9,10 +9,15 @@ import (
 	"github.com/holdfast-locks/holdfast/enginetest"
 )
 
-func TestConformance(t *testing.T) {
-	enginetest.Run(t, enginetest.Harness{
-		Open: func(tb testing.TB) driver.Engine { return open(tb, filepath.Join(tb.TempDir(), "locks.db")) },
-		Join: func(tb testing.TB, e driver.Engine) driver.Engine { return open(tb, e.(*Engine).path) },
-		Unit: 300 * time.Millisecond,
-	})
+// harness is the suite's way to engines on files of their own.
+var harness = enginetest.Harness{
+	Open: func(tb testing.TB) driver.Engine { return open(tb, filepath.Join(tb.TempDir(), "locks.db")) },
+	Join: func(tb testing.TB, e driver.Engine) driver.Engine { return open(tb, e.(*Engine).path) },
+	Unit: 300 * time.Millisecond,
 }
+
+func TestConformance(t *testing.T) { enginetest.Run(t, harness) }
+
+// TestConformanceWithoutFlags runs what concerns the flags of the engine, with
+// each of them switched off in front of it.
+func TestConformanceWithoutFlags(t *testing.T) { enginetest.RunForwarded(t, harness) }

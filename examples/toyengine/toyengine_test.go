@@ -18,17 +18,21 @@ type store struct {
 	*toyengine.Store
 }
 
-func TestConformance(t *testing.T) {
-	enginetest.Run(t, enginetest.Harness{
-		Open: func(testing.TB) driver.Engine {
-			s := toyengine.New()
-			return store{s.Open(), s}
-		},
-		Join:   func(_ testing.TB, e driver.Engine) driver.Engine { return e.(store).Open() },
-		Unit:   time.Second,
-		Bubble: synctest.Test,
-	})
+// harness is the suite's way to the engines of a store.
+var harness = enginetest.Harness{
+	Open: func(testing.TB) driver.Engine {
+		s := toyengine.New()
+		return store{s.Open(), s}
+	},
+	Join:   func(_ testing.TB, e driver.Engine) driver.Engine { return e.(store).Open() },
+	Unit:   time.Second,
+	Bubble: synctest.Test,
 }
+
+func TestConformance(t *testing.T) { enginetest.Run(t, harness) }
+
+// TestConformanceBehindForward runs the suite on what wrappers make of the engine.
+func TestConformanceBehindForward(t *testing.T) { enginetest.RunForwarded(t, harness) }
 
 // TestSize: docs/engines.md says that an engine is small.
 func TestSize(t *testing.T) {

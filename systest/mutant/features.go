@@ -68,6 +68,13 @@ func featureMutants() []Mutant {
 			FoundBy: []Finder{forwarded("Records", "RefusesOnceIfUnsupported")},
 		},
 		{
+			Name: "once-starts-without-records", Invariant: "I12", File: "once_status.go",
+			Breaks:  "Once starts the work on an engine that has the methods to keep its result, and says that it cannot.",
+			Old:     "	if c.features.Recorder == nil {",
+			New:     "	if r, ok := c.engine.(driver.Recorder); ok {\n		return r, nil\n	}\n	if c.features.Recorder == nil {",
+			FoundBy: []Finder{{".", "TestOnceNeedsRecords"}},
+		},
+		{
 			Name: "quorum-tells-with-some", Invariant: "I12", File: "quorumlock/engine.go",
 			Breaks:  "A quorum says that it tells of losses even if a member cannot.",
 			Old:     "e.capable.Losses = e.capable.Losses && f.Losses",
