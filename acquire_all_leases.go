@@ -61,10 +61,11 @@ func (ls *Leases) Deadline() time.Time {
 // Remaining returns how long all leases may be trusted from now on without
 // another renewal; 0 if one of them is over.
 func (ls *Leases) Remaining() time.Duration {
-	if !ls.Valid() {
-		return 0
+	left := ls.all[0].Remaining()
+	for _, l := range ls.all[1:] {
+		left = min(left, l.Remaining())
 	}
-	return max(0, time.Until(ls.Deadline()))
+	return left
 }
 
 // Valid reports whether all leases may be trusted at this instant; see

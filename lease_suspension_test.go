@@ -146,3 +146,22 @@ func TestHoldsCountSuspension(t *testing.T) {
 		}
 	})
 }
+
+// INVARIANT I8: several leases know of a suspension as soon as one does, which
+// is before the keep-alive has looked.
+func TestRemainingOfSeveralAfterSuspension(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newClient(t, newFaulty(), nil)
+		m := newLaptop(c)
+		ls, err := c.AcquireAll(t.Context(), []string{"a", "b"}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = ls.Release(t.Context()) }() // what it returns is tested elsewhere
+		before := ls.Remaining()
+		m.sleep(10 * time.Second)
+		if left, want := ls.Remaining(), before-10*time.Second; left != want {
+			t.Errorf("trusted for %s, want %s", left, want)
+		}
+	})
+}

@@ -47,6 +47,13 @@ func lossMutants() []Mutant {
 			FoundBy: []Finder{{".", "TestShortSuspension"}},
 		},
 		{
+			Name: "several-sleep-with-the-machine", Invariant: "I8", File: "acquire_all_leases.go",
+			Breaks:  "What several leases have left does not count the time for which the machine was suspended.",
+			Old:     "left = min(left, l.Remaining())",
+			New:     "left = max(left, time.Until(l.Deadline()))",
+			FoundBy: []Finder{{".", "TestRemainingOfSeveralAfterSuspension"}},
+		},
+		{
 			Name: "answer-ignores-suspension", Invariant: "I3", File: "lease_term.go",
 			Breaks:  "A renewal that was under way while the machine was suspended is trusted for its whole TTL from then on.",
 			Old:     "if end = end.asOf(now); end.mono.After(t.deadline.mono) {",
