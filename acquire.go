@@ -198,11 +198,8 @@ func (a *acquisition) attempts(asked, ctx context.Context, wait bool) (*Lease, e
 	}
 }
 
-// longest returns for how long the store may keep what is granted.
-func (a *acquisition) longest() time.Duration { return max(a.req.TTL, a.req.WaiterTTL) }
-
 // newTerm returns the term of the lease that is asked for, to be begun.
-func (a *acquisition) newTerm() term { return newTerm(&a.opts, a.longest()) }
+func (a *acquisition) newTerm() term { return newTerm(&a.opts, max(a.req.TTL, a.req.WaiterTTL)) }
 
 // failed notes a request without an answer and classifies its error.
 func (a *acquisition) failed(sent time.Time, ctx context.Context, err error) error {

@@ -13,8 +13,7 @@ import (
 // that is still under way meets a tombstone. INVARIANT I5.
 func (a *acquisition) cancelRequest() {
 	req := driver.ReleaseRequest{Name: a.req.Name, LeaseID: a.req.LeaseID, Cancel: true}
-	until := time.Now().Add(max(a.longest(), driver.TombstoneTTL))
-	a.client.releaseInBackground(func() driver.ReleaseRequest { return req }, until)
+	a.client.releaseInBackground(func() driver.ReleaseRequest { return req }, a.newTerm().repeatUntil(time.Now(), true))
 }
 
 // releaseInBackground is repeatRelease on a goroutine of its own, which must not
@@ -37,14 +36,4 @@ func (c *Client) repeatRelease(background context.Context, request func() driver
 	if f != nil && !f.Lost() {
 		c.opts.Observer(Event{Kind: CleanupFailed, Name: req.Name, LeaseID: req.LeaseID, Err: f.Effective()})
 	}
-}
-
-// releaseOnce sends one release request.
-func (c *Client) releaseOnce(ctx context.Context, req driver.ReleaseRequest) error {
-	ctx, cancel := c.requestContext(ctx)
-	defer cancel()
-	if err := c.engine.Release(ctx, req); err != nil {
-		return ask.Effective(ctx, err)
-	}
-	return nil
 }

@@ -37,8 +37,7 @@ type Lease struct {
 	lost     error // why, if it was lost
 	mode     Mode
 	term     term
-	inflight int           // requests under way that would lengthen the lease
-	landed   chan struct{} // closed when inflight is 0 after Release has begun
+	landed   chan struct{} // closed when no renewal is under way after Release has begun
 	released chan struct{} // closed when Release is done
 	result   error         // of Release; valid when released is closed
 }

@@ -66,7 +66,6 @@ func (l *Lease) beginLocked(x extension, now instant) bool {
 	if l.state != stateHeld || l.term.over(now) {
 		return false
 	}
-	l.inflight++
 	l.term = l.term.asked(x, now)
 	return true
 }
@@ -114,10 +113,8 @@ func (c *Client) sendRenewals(ctx context.Context, sent instant, batch []renewal
 func (r renewal) done(sent instant, err error) (report, error) {
 	l, now := r.lease, r.lease.client.now()
 	l.mu.Lock()
+	l.term = l.term.landed(r.extension, driver.Definite(err), now)
 	l.landLocked()
-	if !driver.Definite(err) {
-		l.term = l.term.unheard(r.extension, now)
-	}
 	live := l.state == stateHeld && !l.term.over(now)
 	switch {
 	case live && err == nil:

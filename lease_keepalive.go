@@ -117,9 +117,7 @@ func (k *leaseKeeper) due(now instant) (expired []*Lease, renewals []renewal) {
 func (k *leaseKeeper) renew(ctx context.Context, batch []renewal) {
 	last := time.Time{}
 	for _, r := range batch {
-		if d := r.lease.Deadline(); d.After(last) {
-			last = d
-		}
+		last = later(last, r.lease.Deadline())
 	}
 	ctx, cancel := ask.LimitUntil(ctx, last)
 	defer cancel()

@@ -55,19 +55,17 @@ func (l *Lease) beginRelease() bool {
 		return false
 	}
 	l.state = stateReleasing
-	if l.inflight == 0 {
-		close(l.landed)
-	}
+	l.landLocked()
 	l.mu.Unlock()
 	l.client.leases.remove(l)
 	l.end(context.Canceled)
 	return true
 }
 
-// landLocked notes that a request to lengthen the lease is under way no more.
+// landLocked lets Release go on as soon as no renewal is under way: none begins
+// after it.
 func (l *Lease) landLocked() {
-	l.inflight--
-	if l.inflight == 0 && l.state == stateReleasing {
+	if l.state == stateReleasing && l.term.underway == 0 {
 		close(l.landed)
 	}
 }
@@ -81,36 +79,30 @@ func (l *Lease) landLocked() {
 func (l *Lease) release(ctx context.Context) error {
 	if lost := l.lostBefore(); lost != nil {
 		l.client.spawn(func(background context.Context) {
-			l.awaitRenewals(background)
-			l.client.repeatRelease(background, l.releaseRequest, l.releaseUntil())
+			ctx, cancel := l.client.requestContext(background)
+			l.awaitRenewals(ctx)
+			cancel()
+			l.client.repeatRelease(background, l.releaseRequest, l.repeatUntil())
 		})
 		return lost
 	}
-	end := earlier(time.Now().Add(l.client.opts.RequestTimeout), l.expiresBy())
-	ctx, cancel := ask.LimitUntil(ctx, end)
+	ctx, cancel := ask.LimitUntil(ctx, l.present().awaitUntil(time.Now(), l.client.opts.RequestTimeout))
 	defer cancel()
 	l.awaitRenewals(ctx)
-	err := l.client.releaseOnce(ctx, l.releaseRequest())
-	if err != nil && !driver.Permanent(err) {
-		l.client.releaseInBackground(l.releaseRequest, l.releaseUntil())
+	err := l.client.engine.Release(ctx, l.releaseRequest())
+	if err != nil {
+		if err = ask.Effective(ctx, err); !driver.Permanent(err) {
+			l.client.releaseInBackground(l.releaseRequest, l.repeatUntil())
+		}
 	}
 	l.observeRelease(err)
 	return err
 }
 
-// awaitRenewals waits until no renewal is under way, for the request timeout at
-// most.
+// awaitRenewals waits until no renewal is under way, or until ctx ends.
 func (l *Lease) awaitRenewals(ctx context.Context) {
 	select {
 	case <-l.landed:
-		return
-	default:
-	}
-	timer := time.NewTimer(l.client.opts.RequestTimeout)
-	defer timer.Stop()
-	select {
-	case <-l.landed:
-	case <-timer.C:
 	case <-ctx.Done():
 	}
 }
@@ -121,28 +113,7 @@ func (l *Lease) releaseRequest() driver.ReleaseRequest {
 	return driver.ReleaseRequest{Name: l.name, LeaseID: l.id, KeepFor: l.present().keepFor(l.client.now()), Cancel: l.cancel}
 }
 
-// expiresBy returns by when the store ends the lease by itself, whichever of our
-// requests it has carried out.
-func (l *Lease) expiresBy() time.Time {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.term.expiresBy(time.Now(), l.inflight > 0)
-}
-
-// releaseUntil returns until when the release is repeated: until the expiry, but
-// for a moment at least, because the store counts for itself, and as long as an
-// old acquire may have to meet a tombstone.
-func (l *Lease) releaseUntil() time.Time {
-	least := releaseLeast
-	if l.cancel {
-		least = driver.TombstoneTTL
-	}
-	return later(l.expiresBy(), time.Now().Add(least))
-}
-
-// releaseLeast is how long the background tries to release a lease that should
-// have expired.
-const releaseLeast = time.Second
+func (l *Lease) repeatUntil() time.Time { return l.present().repeatUntil(time.Now(), l.cancel) }
 
 func (l *Lease) observeRelease(err error) {
 	e := Event{Kind: Released, Name: l.name, LeaseID: l.id, Token: l.token, Took: time.Since(l.present().began.mono), Err: err}

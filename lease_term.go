@@ -1,12 +1,17 @@
 package holdfast
 
-import "time"
+import (
+	"time"
+
+	"github.com/holdfast-locks/holdfast/driver"
+)
 
 // A term is the arithmetic of one lease: until when its holder trusts it, when
 // its renewals are due, and how long the store may keep it. It is a value that
 // reads no clock, takes no lock and sends nothing: whoever has the clocks passes
 // the present instant, and gets an answer, or the term as it is after what has
-// happened. No other file adds or compares the deadlines of leases.
+// happened. No other file adds to the deadlines of leases or compares them, but for
+// picking the first or the last of several.
 //
 // Two rules are behind all of it. INVARIANT I3: a deadline counts from before
 // the request that earned it was sent, and no doubt moves it later. INVARIANT
@@ -29,8 +34,9 @@ type term struct {
 	capped      bool // the deadline is as late as maxHold allows
 	stalled     bool // a renewal was due but Progress was overdue
 
-	longest time.Duration // what the greatest of all requests asked the store for
-	expiry  time.Time     // when the store ends it at the latest, but for requests under way
+	longest  time.Duration // what the greatest of all requests asked the store for
+	underway int           // requests without an answer that would lengthen the lease
+	expiry   time.Time     // when the store ends it at the latest, but for those
 }
 
 // The part of a TTL that a holder does not use. Its clock and the store's may
@@ -74,12 +80,12 @@ func ttlFor(d time.Duration) time.Duration {
 	return ceilMS((d + driftFloor) * driftDivisor / (driftDivisor - 1))
 }
 
-// newTerm returns the term of a lease that is not granted yet. longest is what
-// the greatest of its requests asked for, for a lease or for a place.
+// newTerm returns the term of a lease that is asked for and not granted yet. longest
+// is what the greatest of its requests asked for, for a lease or for a place.
 func newTerm(o *AcquireOptions, longest time.Duration) term {
 	return term{
 		ttl: o.TTL, lockDelay: o.LockDelay, minHold: o.MinHold, maxHold: o.MaxHold,
-		patience: o.Progress, keepAlive: o.KeepAlive == KeepAliveOn, longest: longest,
+		patience: o.Progress, keepAlive: o.KeepAlive == KeepAliveOn, longest: longest, underway: 1,
 	}
 }
 
@@ -125,7 +131,7 @@ func placeOver(queued, now instant, waiterTTL time.Duration) bool {
 func (t term) begun(now instant, pace time.Duration) term {
 	t.deadline = t.deadline.asOf(now)
 	t.heard, t.progress = t.began.mono, t.began.mono
-	t.expiry = now.mono.Add(t.longest) // it was granted before now
+	t.expiry, t.underway = now.mono.Add(t.longest), 0 // it was granted before now
 	t.capped = t.maxHold == t.ttl && !t.provisional
 	t.renewAt = t.nextRenewal(pace)
 	if t.provisional {
@@ -235,12 +241,18 @@ func (t term) renewing(now instant) (term, extension, bool) {
 // keep the lease for that long.
 func (t term) asked(x extension, now instant) term {
 	t.longest = max(t.longest, x.stored)
-	return t.unheard(x, now)
+	t.expiry = later(t.expiry, now.mono.Add(x.stored))
+	t.underway++
+	return t
 }
 
-// unheard notes that the store may have carried an extension out as late as now.
-func (t term) unheard(x extension, now instant) term {
-	t.expiry = later(t.expiry, now.mono.Add(x.stored))
+// landed notes that an extension is under way no more. Unless it was refused, the
+// store may have carried it out as late as now.
+func (t term) landed(x extension, refused bool, now instant) term {
+	if !refused {
+		t.expiry = later(t.expiry, now.mono.Add(x.stored))
+	}
+	t.underway--
 	return t
 }
 
@@ -313,12 +325,33 @@ func (t term) lengthenedBy(d time.Duration, now time.Time) time.Duration {
 
 // expiresBy returns by when the store ends the lease by itself, whichever of our
 // requests it has carried out: one that is under way may reach it now.
-func (t term) expiresBy(now time.Time, underway bool) time.Time {
-	if underway {
+func (t term) expiresBy(now time.Time) time.Time {
+	if t.underway > 0 {
 		return now.Add(t.longest)
 	}
 	return t.expiry
 }
+
+// awaitUntil returns until when the answer to a release is waited for: for
+// timeout, but not beyond the expiry, when the lock is free without it.
+func (t term) awaitUntil(now time.Time, timeout time.Duration) time.Time {
+	return earlier(now.Add(timeout), t.expiresBy(now))
+}
+
+// repeatUntil returns until when a release is repeated: until the expiry, but for
+// a moment at least, because the store counts for itself. One that has to leave a
+// tombstone is repeated for as long as an old acquire may still arrive.
+func (t term) repeatUntil(now time.Time, tombstone bool) time.Time {
+	least := releaseLeast
+	if tombstone {
+		least = driver.TombstoneTTL // INVARIANT I5
+	}
+	return later(t.expiresBy(now), now.Add(least))
+}
+
+// releaseLeast is how long the background tries to release a lease that should
+// have expired.
+const releaseLeast = time.Second
 
 // keepFor returns what is left of MinHold, for which a release keeps the name
 // closed.

@@ -33,7 +33,6 @@ func suspended(d, asleep time.Duration) instant {
 
 // show writes down all that a term says about itself.
 func show(t term) string {
-	since := func(at time.Time) time.Duration { return at.Sub(zero.mono) }
 	s := fmt.Sprintf("until %s, look at %s, stored until %s", since(t.deadline.mono), since(t.attention()), since(t.expiry))
 	for _, flag := range []struct {
 		set  bool
@@ -78,7 +77,7 @@ func extended(t term, ttl time.Duration, sent, answered instant) term {
 	if !ok {
 		panic("there is nothing to ask for")
 	}
-	return t.asked(x, sent).renewed(x, sent, answered, pace)
+	return t.asked(x, sent).landed(x, false, answered).renewed(x, sent, answered, pace)
 }
 
 // begun says what a grant or a hand-over becomes.
@@ -162,30 +161,30 @@ func TestTerm(t *testing.T) {
 			"until 4.948s, look at 1.1s, stored until 31s, provisional"},
 
 		// An answer to an extension.
-		"a renewal counts from before it was sent": {
+		"a renewal counts from before it was sent, and the expiry from its answer": {
 			show(extended(held(opts{}), 30*sec, at(5*sec), at(7*sec))),
-			"until 34.698s, look at 10s, stored until 35s"},
-		"an answer that was overtaken by a later one changes nothing": {
+			"until 34.698s, look at 10s, stored until 37s"},
+		"an answer that was overtaken by a later one moves no deadline; it may come from a store that was as slow": {
 			show(extended(extended(held(opts{}), 30*sec, at(5*sec), at(7*sec)), 30*sec, at(4*sec), at(8*sec))),
-			"until 34.698s, look at 10s, stored until 35s"},
+			"until 34.698s, look at 10s, stored until 38s"},
 		"a shorter extension never shortens": {
 			show(extended(held(opts{}), 10*sec, at(5*sec), at(5*sec))),
 			"until 29.698s, look at 9.698s, stored until 30s"},
 		"the machine slept while the answer was under way": {
 			show(extended(held(opts{}), 30*sec, at(5*sec), suspended(7*sec, 10*sec))),
-			"until 24.698s, look at 4.698s, stored until 35s"},
+			"until 24.698s, look at 4.698s, stored until 37s"},
 		"the machine slept before the request: the old deadline moves, the new one counts": {
 			show(extended(held(opts{}), 10*sec, suspended(5*sec, 15*sec), suspended(5*sec, 15*sec))),
 			"until 14.898s, look at -5.102s, stored until 30s"},
 		"a confirmation brings the whole TTL": {
 			show(extended(placed(opts{}), 30*sec, at(1100*ms), at(1200*ms))),
-			"until 30.798s, look at 6.1s, stored until 31.1s"},
+			"until 30.798s, look at 6.1s, stored until 31.2s"},
 		"a shorter extension confirms nothing": {
 			show(extended(placed(opts{}), 10*sec, at(1100*ms), at(1200*ms))),
 			"until 10.998s, look at 6.1s, stored until 31s, provisional"},
 		"all that MaxHold leaves is as good as the whole TTL": {
 			show(extended(placed(opts{MaxHold: 30 * sec}), 30*sec, at(1100*ms), at(1200*ms))),
-			"until 30.699s, look at 30.699s, stored until 31s, capped"},
+			"until 30.699s, look at 30.699s, stored until 31.1s, capped"},
 		"MaxHold cuts the last renewal short": {
 			show(extended(held(opts{MaxHold: 40 * sec}), 30*sec, at(20*sec), at(20*sec))),
 			"until 39.798s, look at 39.798s, stored until 40s, capped"},
@@ -207,6 +206,9 @@ func TestTerm(t *testing.T) {
 		"while no answer comes, another renewal follows after a sixth of the TTL": {
 			func() string { t, _, _ := held(opts{}).renewing(at(9 * sec)); return show(t) }(),
 			"until 29.698s, look at 14s, stored until 30s"},
+		"no other renewal is to come before the deadline, so that is the next event": {
+			func() string { t, _, _ := held(opts{}).renewing(at(28 * sec)); return show(t) }(),
+			"until 29.698s, look at 29.698s, stored until 30s"},
 		"a confirmation is repeated by the time that the place leaves": {
 			func() string { t, _, _ := placed(opts{}).renewing(at(2 * sec)); return show(t) }(),
 			"until 4.948s, look at 2.833333333s, stored until 31s, provisional"},
@@ -272,10 +274,13 @@ func TestTerm(t *testing.T) {
 			show(held(opts{LockDelay: 10 * sec}).asked(extension{60 * sec, 70 * sec, false}, at(sec))),
 			"until 29.698s, look at 5s, stored until 1m11s"},
 		"a request without an answer may have been carried out as late as now": {
-			show(held(opts{}).unheard(extension{30 * sec, 30 * sec, false}, at(20*sec))),
+			show(held(opts{}).landed(x(30*sec), false, at(20*sec))),
 			"until 29.698s, look at 5s, stored until 50s"},
+		"a request that was refused has done nothing": {
+			show(held(opts{}).landed(x(30*sec), true, at(20*sec))),
+			"until 29.698s, look at 5s, stored until 30s"},
 		"a short request does not make the store forget a long one": {
-			show(held(opts{}).asked(extension{10 * sec, 10 * sec, false}, at(sec))),
+			show(held(opts{}).asked(x(10*sec), at(sec))),
 			"until 29.698s, look at 5s, stored until 30s"},
 	} {
 		if c.got != c.want {
@@ -304,36 +309,44 @@ func TestTermAnswers(t *testing.T) {
 		"why: no progress":                                  {stalled.cause(), errStalled},
 		"why: nobody could have renewed it, progress or no": {both.cause(), errMaxHold},
 
-		"a renewal is not due a moment early":                                             {held(opts{}).due(at(5*sec-1), false, pace), false},
-		"a renewal is due":                                                                {held(opts{}).due(at(5*sec), false, pace), true},
-		"a renewal joins others by a tenth of the pace":                                   {held(opts{}).due(at(4500*ms), true, pace), true},
-		"and by no more":                                                                  {held(opts{}).due(at(4500*ms-1), true, pace), false},
-		"a short lease joins others by a tenth of its TTL":                                {held(opts{TTL: 300 * ms}).due(at(65*ms), true, pace), true},
-		"and no sooner":                                                                   {held(opts{TTL: 300 * ms}).due(at(65*ms-1), true, pace), false},
-		"the caller extends":                                                              {held(opts{KeepAlive: KeepAliveOff}).due(at(20*sec), false, pace), false},
-		"the caller extends what is confirmed":                                            {extended(placed(opts{KeepAlive: KeepAliveOff}), 30*sec, at(sec), at(sec)).renews(), false},
-		"no renewal helps against MaxHold":                                                {capped.due(at(20*sec), false, pace), false},
-		"a stalled worker is not renewed":                                                 {stalled.due(at(20*sec), false, pace), false},
-		"a moment before the patience is over, a renewal goes out":                        {ok(held(opts{Progress: sec}).renewing(at(sec - 1))), true},
-		"progress that nobody waited for wakes nobody":                                    {resumed(held(opts{}).progressed(at(sec).mono)), false},
-		"progress after a stall wakes the keep-alive":                                     {resumed(stalled.progressed(at(2 * sec).mono)), true},
-		"without MaxHold an extension is as it was wanted":                                {asks(held(opts{LockDelay: sec}).bounded(time.Minute, at(sec))), "1m0s 1m1s false true"},
-		"MaxHold leaves enough":                                                           {asks(held(opts{MaxHold: time.Hour}).bounded(time.Minute, at(sec))), "1m0s 1m0s false true"},
-		"MaxHold leaves just that: no later one can ask for more":                         {asks(held(opts{MaxHold: time.Hour}).bounded(time.Minute, at(59*time.Minute))), "1m0s 1m0s true true"},
-		"MaxHold leaves less, in whole milliseconds, never more":                          {asks(held(opts{MaxHold: time.Hour, LockDelay: sec}).bounded(2*time.Minute, at(59*time.Minute+1))), "59.999s 1m0.999s true true"},
-		"MaxHold leaves the least TTL":                                                    {asks(held(opts{MaxHold: time.Hour}).bounded(time.Minute, at(time.Hour-MinTTL))), "10ms 10ms true true"},
-		"MaxHold leaves too little for a request":                                         {asks(held(opts{MaxHold: time.Hour}).bounded(time.Minute, at(time.Hour-MinTTL+1))), "9ms 9ms true false"},
-		"a release keeps the name closed for what MinHold leaves":                         {held(opts{MinHold: 10 * sec}).keepFor(at(4 * sec)), 6 * sec},
-		"in whole milliseconds, never less":                                               {held(opts{MinHold: 10 * sec}).keepFor(at(10*sec - 1)), ms},
-		"nothing is left of MinHold":                                                      {held(opts{MinHold: 10 * sec}).keepFor(at(10 * sec)), time.Duration(0)},
-		"a suspension counts for MinHold too":                                             {held(opts{MinHold: 10 * sec}).keepFor(suspended(sec, 4*sec)), 5 * sec},
-		"MinHold of a hand-over counts from when we heard of it":                          {placed(opts{MinHold: 10 * sec}).keepFor(at(2 * sec)), 9 * sec},
-		"with nothing under way the store's end is known":                                 {held(opts{}).expiresBy(at(9*sec).mono, false).Sub(zero.mono), 30 * sec},
-		"what is under way may reach the store now":                                       {held(opts{}).expiresBy(at(9*sec).mono, true).Sub(zero.mono), 39 * sec},
-		"what is under way may be the longest that was ever sent":                         {held(opts{}).asked(extension{stored: time.Minute}, at(sec)).expiresBy(at(9*sec).mono, true).Sub(zero.mono), 69 * sec},
-		"a short request under way may be followed by a long one that was sent before it": {held(opts{}).asked(extension{stored: sec}, at(sec)).expiresBy(at(9*sec).mono, true).Sub(zero.mono), 39 * sec},
-		"to push the deadline out, the TTL counts what is left too":                       {held(opts{}).lengthenedBy(10*sec, at(sec).mono), ttlFor(38698 * ms)},
-		"no request asks for less than the least TTL":                                     {held(opts{TTL: MinTTL}).lengthenedBy(1, at(7*ms).mono), MinTTL},
+		"a renewal is not due a moment early":                             {held(opts{}).due(at(5*sec-1), false, pace), false},
+		"a renewal is due":                                                {held(opts{}).due(at(5*sec), false, pace), true},
+		"a renewal joins others by a tenth of the pace":                   {held(opts{}).due(at(4500*ms), true, pace), true},
+		"and by no more":                                                  {held(opts{}).due(at(4500*ms-1), true, pace), false},
+		"a short lease joins others by a tenth of its TTL":                {held(opts{TTL: 300 * ms}).due(at(65*ms), true, pace), true},
+		"and no sooner":                                                   {held(opts{TTL: 300 * ms}).due(at(65*ms-1), true, pace), false},
+		"the caller extends":                                              {held(opts{KeepAlive: KeepAliveOff}).due(at(20*sec), false, pace), false},
+		"the caller extends what is confirmed":                            {extended(placed(opts{KeepAlive: KeepAliveOff}), 30*sec, at(sec), at(sec)).renews(), false},
+		"no renewal helps against MaxHold":                                {capped.due(at(20*sec), false, pace), false},
+		"a stalled worker is not renewed":                                 {stalled.due(at(20*sec), false, pace), false},
+		"a moment before the patience is over, a renewal goes out":        {ok(held(opts{Progress: sec}).renewing(at(sec - 1))), true},
+		"progress that nobody waited for wakes nobody":                    {resumed(held(opts{}).progressed(at(sec).mono)), false},
+		"progress after a stall wakes the keep-alive":                     {resumed(stalled.progressed(at(2 * sec).mono)), true},
+		"without MaxHold an extension is as it was wanted":                {asks(held(opts{LockDelay: sec}).bounded(time.Minute, at(sec))), "1m0s 1m1s false true"},
+		"MaxHold leaves enough":                                           {asks(held(opts{MaxHold: time.Hour}).bounded(time.Minute, at(sec))), "1m0s 1m0s false true"},
+		"MaxHold leaves just that: no later one can ask for more":         {asks(held(opts{MaxHold: time.Hour}).bounded(time.Minute, at(59*time.Minute))), "1m0s 1m0s true true"},
+		"MaxHold leaves less, in whole milliseconds, never more":          {asks(held(opts{MaxHold: time.Hour, LockDelay: sec}).bounded(2*time.Minute, at(59*time.Minute+1))), "59.999s 1m0.999s true true"},
+		"MaxHold leaves the least TTL":                                    {asks(held(opts{MaxHold: time.Hour}).bounded(time.Minute, at(time.Hour-MinTTL))), "10ms 10ms true true"},
+		"MaxHold leaves too little for a request":                         {asks(held(opts{MaxHold: time.Hour}).bounded(time.Minute, at(time.Hour-MinTTL+1))), "9ms 9ms true false"},
+		"a release keeps the name closed for what MinHold leaves":         {held(opts{MinHold: 10 * sec}).keepFor(at(4 * sec)), 6 * sec},
+		"in whole milliseconds, never less":                               {held(opts{MinHold: 10 * sec}).keepFor(at(10*sec - 1)), ms},
+		"nothing is left of MinHold":                                      {held(opts{MinHold: 10 * sec}).keepFor(at(10 * sec)), time.Duration(0)},
+		"a suspension counts for MinHold too":                             {held(opts{MinHold: 10 * sec}).keepFor(suspended(sec, 4*sec)), 5 * sec},
+		"MinHold of a hand-over counts from when we heard of it":          {placed(opts{MinHold: 10 * sec}).keepFor(at(2 * sec)), 9 * sec},
+		"with nothing under way the store's end is known":                 {since(held(opts{}).expiresBy(at(9 * sec).mono)), 30 * sec},
+		"what is under way may reach the store now":                       {since(held(opts{}).asked(x(sec), at(sec)).expiresBy(at(9 * sec).mono)), 39 * sec},
+		"what is under way may be the longest that was ever sent":         {since(held(opts{}).asked(x(time.Minute), at(sec)).expiresBy(at(9 * sec).mono)), 69 * sec},
+		"one of two requests is still under way":                          {since(held(opts{}).asked(x(sec), at(sec)).asked(x(sec), at(sec)).landed(x(sec), true, at(sec)).expiresBy(at(9 * sec).mono)), 39 * sec},
+		"a request that has landed is under way no more":                  {since(held(opts{}).asked(x(sec), at(sec)).landed(x(sec), true, at(sec)).expiresBy(at(9 * sec).mono)), 30 * sec},
+		"an acquire that is not granted yet may be carried out now":       {since(blank(opts{LockDelay: sec}).expiresBy(at(9 * sec).mono)), 40 * sec},
+		"a release is waited for as long as a request may take":           {since(held(opts{}).awaitUntil(at(9*sec).mono, 5*sec)), 14 * sec},
+		"and not beyond the expiry, when the lock is free without it":     {since(held(opts{}).awaitUntil(at(29*sec).mono, 5*sec)), 30 * sec},
+		"a release is repeated until the expiry":                          {since(held(opts{}).repeatUntil(at(9*sec).mono, false)), 30 * sec},
+		"and for a moment after it: the store counts for itself":          {since(held(opts{}).repeatUntil(at(31*sec).mono, false)), 32 * sec},
+		"an acquire under way must meet a tombstone, so long as it lasts": {since(held(opts{}).repeatUntil(at(9*sec).mono, true)), 69 * sec},
+		"but a lease that lasts longer must be released":                  {since(held(opts{TTL: time.Hour}).repeatUntil(at(9*sec).mono, true)), time.Hour},
+		"to push the deadline out, the TTL counts what is left too":       {held(opts{}).lengthenedBy(10*sec, at(sec).mono), ttlFor(38698 * ms)},
+		"no request asks for less than the least TTL":                     {held(opts{TTL: MinTTL}).lengthenedBy(1, at(7*ms).mono), MinTTL},
 	} {
 		if err, isErr := c.got.(error); isErr && errors.Is(err, c.want.(error)) {
 			continue
@@ -343,6 +356,11 @@ func TestTermAnswers(t *testing.T) {
 		}
 	}
 }
+
+// x is an extension to ttl, with no lock delay.
+func x(ttl time.Duration) extension { return extension{ttl: ttl, stored: ttl} }
+
+func since(at time.Time) time.Duration { return at.Sub(zero.mono) }
 
 func ok(_ term, _ extension, ok bool) bool { return ok }
 
@@ -425,7 +443,7 @@ func checkAgainstStores(t *testing.T) {
 			}
 			r := underway[i]
 			underway = append(underway[:i:i], underway[i+1:]...)
-			l = l.unheard(r.extension, now)
+			l = l.landed(r.extension, false, now)
 			if at := now.mono.Add(r.stored); at.After(latest) {
 				latest = at
 			}
@@ -444,7 +462,7 @@ func checkAgainstStores(t *testing.T) {
 		if stored := earliest.boot - now.boot; left > stored {
 			t.Errorf("trusted for %s, kept for %s: %s", left, stored, strings.Join(story, "; "))
 		}
-		if by := l.expiresBy(now.mono, len(underway) > 0); len(underway) == 0 && by.Before(latest) {
+		if by := l.expiresBy(now.mono); len(underway) == 0 && by.Before(latest) {
 			t.Errorf("taken to be gone %s before it is: %s", latest.Sub(by), strings.Join(story, "; "))
 		}
 		if o.MaxHold > 0 && now.until(l.deadline) > now.until(l.began.add(o.MaxHold)) {
@@ -456,7 +474,8 @@ func checkAgainstStores(t *testing.T) {
 // TestOnlyTheTermComputesDeadlines: whoever reads lease_term.go has read all of
 // the arithmetic, but for the two clocks' own.
 func TestOnlyTheTermComputesDeadlines(t *testing.T) {
-	computes := regexp.MustCompile(`\.(asOf|reached|until)\(|\b(trusted|ttlFor)\(|(deadline|expiry|renewAt)(\.mono)?\.(Add|Sub|After|Before)\(`)
+	computes := regexp.MustCompile(`\.(asOf|reached|until|expiresBy)\(|\b(trusted|ttlFor)\(|` +
+		`(deadline|expiry|renewAt|[els]\.Deadline\(\))(\.mono)?\.(Add|Sub|After|Before)\(|time\.(Until|Since)\([a-z.\[\]0-9]+\.Deadline`)
 	files, err := filepath.Glob("*.go")
 	if err != nil {
 		t.Fatal(err)

@@ -18,7 +18,7 @@ func (l *Lease) complete(ctx context.Context, recorder driver.Recorder, req driv
 	defer cancel()
 	lost := l.lostBefore()
 	if lost != nil { // only what is left of it in the store could still help
-		ctx, cancel = ask.LimitUntil(ctx, l.releaseUntil())
+		ctx, cancel = ask.LimitUntil(ctx, l.repeatUntil())
 		defer cancel()
 	}
 	l.awaitRenewals(ctx) // INVARIANT I9
@@ -28,7 +28,7 @@ func (l *Lease) complete(ctx context.Context, recorder driver.Recorder, req driv
 	switch {
 	case err != nil && !isLost(err):
 		// Should the record not be stored, then nobody shall wait for the TTL.
-		l.client.releaseInBackground(l.releaseRequest, l.releaseUntil())
+		l.client.releaseInBackground(l.releaseRequest, l.repeatUntil())
 	case lost == nil:
 		l.observeRelease(err)
 	}

@@ -65,7 +65,7 @@ func leaseMutants() []Mutant {
 			Name: "renewal-after-release", Invariant: "I9", File: "lease_extend.go",
 			Breaks:  "A lease is extended although its release has begun.",
 			Old:     "if l.state != stateHeld || l.term.over(now) {",
-			New:     "if l.state == stateReleasing {\n\t\tl.inflight = 1 << 20 // nobody waits for it\n\t}\n\tif l.state == stateLost || l.term.over(now) {",
+			New:     "if l.state == stateReleasing {\n\t\tl.term.underway = 1 << 20 // nobody waits for it\n\t}\n\tif l.state == stateLost || l.term.over(now) {",
 			FoundBy: []Finder{{".", "TestExtendDuringRelease"}},
 		},
 		{
@@ -113,8 +113,8 @@ func leaseMutants() []Mutant {
 		{
 			Name: "release-is-not-repeated", Invariant: "", File: "lease_release.go",
 			Breaks:  "A release that gets no answer is not sent again.",
-			Old:     "if err != nil && !driver.Permanent(err) {",
-			New:     "if err != nil && !driver.Permanent(err) && err == nil {",
+			Old:     "ask.Effective(ctx, err); !driver.Permanent(err) {",
+			New:     "ask.Effective(ctx, err); err == nil {",
 			FoundBy: []Finder{{".", "TestReleaseGoesOnInBackground"}},
 		},
 		{

@@ -134,14 +134,14 @@ func lossMutants() []Mutant {
 			Name: "release-of-lost-lease-waits", Invariant: "", File: "lease_release.go",
 			Breaks:  "After a loss Release, and so Do, waits for a store that does not answer.",
 			Old:     "if lost := l.lostBefore(); lost != nil {",
-			New:     "if lost := l.lostBefore(); lost != nil {\n\t\t_ = l.client.releaseOnce(ctx, l.releaseRequest())",
+			New:     "if lost := l.lostBefore(); lost != nil {\n\t\tctx, cancel := l.client.requestContext(ctx)\n\t\tdefer cancel()\n\t\t_ = l.client.engine.Release(ctx, l.releaseRequest())",
 			FoundBy: []Finder{{".", "TestReleaseOfLostLeaseDoesNotWait"}},
 		},
 		{
-			Name: "release-outlasts-lease", Invariant: "", File: "lease_release.go",
+			Name: "release-outlasts-lease", Invariant: "", File: "lease_term.go",
 			Breaks:  "Release waits for the store when the lease is over by itself already.",
-			Old:     "end := earlier(time.Now().Add(l.client.opts.RequestTimeout), l.expiresBy())",
-			New:     "end := time.Now().Add(l.client.opts.RequestTimeout)",
+			Old:     "return earlier(now.Add(timeout), t.expiresBy(now))",
+			New:     "return now.Add(timeout)",
 			FoundBy: []Finder{{".", "TestReleaseDoesNotOutlastTheLease"}},
 		},
 		{
