@@ -51,10 +51,7 @@ func (c *Client) acquire(ctx context.Context, name string, opts *AcquireOptions,
 		return nil, opError("acquire", name, err)
 	}
 	lease, err := a.run(ctx, wait)
-	if err != nil {
-		return nil, opError("acquire", name, err)
-	}
-	return lease, nil
+	return lease, opError("acquire", name, err)
 }
 
 // An acquisition is one call of Acquire or TryAcquire under way. Only its

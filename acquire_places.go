@@ -171,9 +171,7 @@ func (k *placeKeeper) refresh(ctx context.Context, batch []*place) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	for i, p := range batch {
-		if err := replies[i].Err; err != nil {
-			replies[i].Err = ask.Harmless(ctx, err)
-		}
+		replies[i].Err = ask.Harmless(ctx, replies[i].Err)
 		k.answerLocked(p, refresh{sent, replies[i]})
 	}
 }

@@ -49,7 +49,7 @@ func (c *Client) Break(ctx context.Context, name string, opts *BreakOptions) ([]
 		o = *opts
 	}
 	broken, err := c.breakLock(ctx, name, o)
-	return broken, wrapOp("break", name, err)
+	return broken, opError("break", name, err)
 }
 
 func (c *Client) breakLock(ctx context.Context, name string, o BreakOptions) ([]Broken, error) {
@@ -89,11 +89,9 @@ func (c *Client) breakLock(ctx context.Context, name string, o BreakOptions) ([]
 // latestToken returns the greatest token of the present leases of a name, or 0
 // if it has none.
 func (c *Client) latestToken(ctx context.Context, name string) (uint64, error) {
-	ctx, cancel := c.requestContext(ctx)
-	defer cancel()
-	lock, err := c.engine.Inspect(ctx, name)
+	lock, err := c.inspect(ctx, name)
 	if err != nil {
-		return 0, ask.Harmless(ctx, err)
+		return 0, err
 	}
 	latest := uint64(0)
 	for _, h := range lock.Holders {
@@ -118,8 +116,5 @@ func (c *Client) Breaks(ctx context.Context, name string) ([]Broken, error) {
 	ctx, cancel := c.requestContext(ctx)
 	defer cancel()
 	broken, err := c.features.Breaker.Breaks(ctx, name)
-	if err != nil {
-		return nil, opError("breaks of", name, ask.Harmless(ctx, err))
-	}
-	return broken, nil
+	return broken, opError("breaks of", name, ask.Harmless(ctx, err))
 }

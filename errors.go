@@ -133,16 +133,11 @@ func round(d time.Duration) time.Duration {
 	return d.Round(time.Millisecond)
 }
 
-// opError adds the verb and the name to an error:
+// opError adds the verb and the name to an error, and makes none of nil:
 // `holdfast: acquire "orders/42": held by web-3 (pid 812) for another 12s`.
 func opError(op, name string, err error) error {
-	return fmt.Errorf("holdfast: %s %q: %w", op, name, err)
-}
-
-// wrapOp is opError for an error that may be nil.
-func wrapOp(op, name string, err error) error {
 	if err == nil {
 		return nil
 	}
-	return opError(op, name, err)
+	return fmt.Errorf("holdfast: %s %q: %w", op, name, err)
 }

@@ -27,13 +27,16 @@ func (c *Client) Inspect(ctx context.Context, name string) (Lock, error) {
 	if err := driver.CheckName(name); err != nil {
 		return Lock{}, opError("inspect", name, err)
 	}
+	lock, err := c.inspect(ctx, name)
+	return lock, opError("inspect", name, err)
+}
+
+// inspect is Inspect of a name that was checked, without the verb in its errors.
+func (c *Client) inspect(ctx context.Context, name string) (Lock, error) {
 	ctx, cancel := c.requestContext(ctx)
 	defer cancel()
 	lock, err := c.engine.Inspect(ctx, name)
-	if err != nil {
-		return Lock{}, opError("inspect", name, ask.Harmless(ctx, err))
-	}
-	return lock, nil
+	return lock, ask.Harmless(ctx, err)
 }
 
 // List yields the locks whose names begin with prefix and that somebody

@@ -5,7 +5,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/holdfast-locks/holdfast/internal/ask"
 	"github.com/holdfast-locks/holdfast/internal/schedule"
 )
 
@@ -141,14 +140,11 @@ func (l *Lease) Remaining() time.Duration {
 // virtual machine that was stopped as a whole notices nothing at all; see
 // Verify and Token.
 func (l *Lease) Valid() bool {
-	now := l.client.now()
-	l.mu.Lock()
-	isHeld, over := l.state == stateHeld, l.term.over(now)
-	l.mu.Unlock()
-	if isHeld && over {
-		l.lose(l.expiredCause())
+	if l.heldAt(l.client.now()) {
+		return true
 	}
-	return isHeld && !over
+	l.lose(l.present().cause()) // unless it has ended already
+	return false
 }
 
 // Verify asks the store whether the lease is live. It returns ErrLost if it is
@@ -158,20 +154,16 @@ func (l *Lease) Verify(ctx context.Context) error {
 	if !l.Valid() {
 		return opError("verify", l.name, l.lostError())
 	}
-	ctx, cancel := l.client.requestContext(ctx)
-	defer cancel()
-	lock, err := l.client.engine.Inspect(ctx, l.name)
+	lock, err := l.client.inspect(ctx, l.name)
 	if err != nil {
-		return opError("verify", l.name, ask.Harmless(ctx, err))
+		return opError("verify", l.name, err)
 	}
 	for _, h := range lock.Holders {
 		if h.LeaseID == l.id && !h.Released {
 			return nil
 		}
 	}
-	q := inquiry{client: l.client}
-	l.lose(q.cause(ctx, l))
-	return opError("verify", l.name, l.lostError())
+	return opError("verify", l.name, l.gone(ctx))
 }
 
 // Progress tells the keep-alive that the work goes on; see

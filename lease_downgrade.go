@@ -18,10 +18,7 @@ import (
 // the call may be repeated. A semaphore's lease is ErrInvalid, and an engine
 // that cannot share ErrUnsupported.
 func (l *Lease) Downgrade(ctx context.Context) error {
-	if err := l.downgrade(ctx); err != nil {
-		return opError("downgrade", l.name, err)
-	}
-	return nil
+	return opError("downgrade", l.name, l.downgrade(ctx))
 }
 
 func (l *Lease) downgrade(ctx context.Context) error {
@@ -36,13 +33,12 @@ func (l *Lease) downgrade(ctx context.Context) error {
 	}
 	ctx, cancel := l.client.requestContext(ctx)
 	defer cancel()
-	if err := engine.Downgrade(ctx, driver.DowngradeRequest{Name: l.name, LeaseID: l.id}); err != nil {
-		if err = ask.Effective(ctx, err); !isLost(err) {
-			return err
-		}
-		q := inquiry{client: l.client}
-		l.lose(q.cause(ctx, l))
-		return l.lostError()
+	err := engine.Downgrade(ctx, driver.DowngradeRequest{Name: l.name, LeaseID: l.id})
+	switch {
+	case isLost(err):
+		return l.gone(ctx)
+	case err != nil:
+		return ask.Effective(ctx, err)
 	}
 	l.mu.Lock()
 	l.mode = Shared

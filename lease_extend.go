@@ -91,9 +91,7 @@ func (c *Client) sendRenewals(ctx context.Context, sent instant, batch []renewal
 	errs, reports := c.engine.Extend(ctx, reqs), make([]report, len(batch))
 	var lost []int
 	for i, err := range errs {
-		if err != nil {
-			err = ask.Effective(ctx, err)
-		}
+		err = ask.Effective(ctx, err)
 		if isLost(err) {
 			lost = append(lost, i)
 			continue
@@ -138,7 +136,7 @@ func (r renewal) done(sent instant, err error) (report, error) {
 		return report{l, event}, err
 	}
 	// Too late, whatever the answer: loss is final. INVARIANT I3.
-	told := l.drop(l.expiredCause())
+	told := l.drop(l.present().cause())
 	return told, l.lostError()
 }
 

@@ -78,7 +78,7 @@ func (k *leaseKeeper) tick() {
 	expired, renewals := k.due(k.client.now())
 	var reports []report // for later: no Observer holds up a loss
 	for _, l := range expired {
-		reports = append(reports, l.drop(l.expiredCause()))
+		reports = append(reports, l.drop(l.present().cause()))
 	}
 	k.client.tell(reports)
 	for _, batch := range schedule.Batches(k.client.features.Router, renewals, renewal.name) {

@@ -1,6 +1,7 @@
 package holdfast
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -17,13 +18,6 @@ var (
 	errStalled   = fmt.Errorf("%w: %w", ErrLost, ErrStalled)
 	errReleased  = fmt.Errorf("%w: it was released", ErrLost)
 )
-
-// expiredCause says why the deadline passed.
-func (l *Lease) expiredCause() error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.term.cause()
-}
 
 // lose ends the lease without a release. Loss is final: a renewal that is
 // answered later changes nothing. It does nothing if the lease has ended.
@@ -57,14 +51,7 @@ func (l *Lease) isOver() bool {
 }
 
 // lostError returns why the lease is over.
-func (l *Lease) lostError() error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.lost != nil {
-		return l.lost
-	}
-	return errReleased
-}
+func (l *Lease) lostError() error { return cmp.Or(l.lostBefore(), errReleased) }
 
 // lostBefore returns why the lease was lost before Release, or nil.
 func (l *Lease) lostBefore() error {
@@ -72,9 +59,6 @@ func (l *Lease) lostBefore() error {
 	defer l.mu.Unlock()
 	return l.lost
 }
-
-// isBroken reports whether err is, among others, that a lock was taken away.
-func isBroken(err error) bool { return errors.Is(err, ErrBroken) }
 
 // isLost reports whether err is, among others, the loss of a lease.
 func isLost(err error) bool { return errors.Is(err, ErrLost) }
@@ -123,7 +107,7 @@ func (l *Lease) look() {
 // lossCause returns what the context of a lease that is lost ends with, from
 // what the store says.
 func lossCause(err error) error {
-	if isBroken(err) {
+	if errors.Is(err, ErrBroken) {
 		return err
 	}
 	return errTakenAway
@@ -135,6 +119,13 @@ const (
 	inquiryLimit = 250 * time.Millisecond
 	inquiryMost  = 16
 )
+
+// gone ends a lease that the store says is not live. It returns why it was lost.
+func (l *Lease) gone(ctx context.Context) error {
+	q := inquiry{client: l.client}
+	l.lose(q.cause(ctx, l))
+	return l.lostError()
+}
 
 // An inquiry finds out why leases were lost, which the store says only if
 // asked: renewals would have to pay for it otherwise.

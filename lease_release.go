@@ -36,9 +36,8 @@ func (l *Lease) Release(ctx context.Context) error {
 	if ctx.Err() != nil || l.isAround(ctx) {
 		ctx = context.WithoutCancel(ctx)
 	}
-	if err := l.release(ctx); err != nil {
-		l.result = opError("release", l.name, err)
-	} else {
+	l.result = opError("release", l.name, l.release(ctx))
+	if l.result == nil {
 		l.client.turns.released(l)
 	}
 	close(l.released)
@@ -89,11 +88,9 @@ func (l *Lease) release(ctx context.Context) error {
 	ctx, cancel := ask.LimitUntil(ctx, l.present().awaitUntil(time.Now(), l.client.opts.RequestTimeout))
 	defer cancel()
 	l.awaitRenewals(ctx)
-	err := l.client.engine.Release(ctx, l.releaseRequest())
-	if err != nil {
-		if err = ask.Effective(ctx, err); !driver.Permanent(err) {
-			l.client.releaseInBackground(l.releaseRequest, l.repeatUntil())
-		}
+	err := ask.Effective(ctx, l.client.engine.Release(ctx, l.releaseRequest()))
+	if err != nil && !driver.Permanent(err) {
+		l.client.releaseInBackground(l.releaseRequest, l.repeatUntil())
 	}
 	l.observeRelease(err)
 	return err

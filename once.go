@@ -113,7 +113,7 @@ func (c *Client) Once(ctx context.Context, key string, opts *OnceOptions, fn fun
 	switch {
 	case errors.Is(err, errRecorded):
 		r, err := replay(a.record, o.Fingerprint)
-		return r, wrapOp("once", key, err)
+		return r, opError("once", key, err)
 	case errors.As(err, &held):
 		err = (*InProgressError)(held)
 	}

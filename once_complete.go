@@ -35,7 +35,7 @@ func (l *Lease) complete(ctx context.Context, recorder driver.Recorder, req driv
 	if err != nil && lost != nil && driver.Definite(err) {
 		err = lost // the record is not stored, and this is why
 	}
-	l.result = wrapOp("release", l.name, err)
+	l.result = opError("release", l.name, err)
 	close(l.released)
 	return err
 }

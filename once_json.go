@@ -14,7 +14,7 @@ func OnceJSON[T any](ctx context.Context, c *Client, key string, opts *OnceOptio
 			return nil, err
 		}
 		data, err := json.Marshal(v)
-		return data, wrapOp("once", key, err)
+		return data, opError("once", key, err)
 	})
 	if err != nil {
 		return v, r, err

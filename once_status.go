@@ -21,7 +21,7 @@ type OnceStatus struct {
 // the same name is in progress, too.
 func (c *Client) OnceStatus(ctx context.Context, key string) (OnceStatus, error) {
 	status, err := c.status(ctx, key)
-	return status, wrapOp("status of", key, err)
+	return status, opError("status of", key, err)
 }
 
 func (c *Client) status(ctx context.Context, key string) (OnceStatus, error) {
@@ -35,9 +35,9 @@ func (c *Client) status(ctx context.Context, key string) (OnceStatus, error) {
 	if err != nil || status.State == OnceDone {
 		return status, err
 	}
-	lock, err := c.engine.Inspect(ctx, key)
+	lock, err := c.inspect(ctx, key)
 	if err != nil {
-		return OnceStatus{}, ask.Harmless(ctx, err)
+		return OnceStatus{}, err
 	}
 	for _, h := range lock.Holders {
 		if !h.Released {
@@ -49,11 +49,8 @@ func (c *Client) status(ctx context.Context, key string) (OnceStatus, error) {
 
 func recall(ctx context.Context, recorder driver.Recorder, key string) (OnceStatus, error) {
 	r, found, err := recorder.Recall(ctx, key)
-	if err != nil {
+	if err != nil || !found {
 		return OnceStatus{}, ask.Harmless(ctx, err)
-	}
-	if !found {
-		return OnceStatus{}, nil
 	}
 	result, err := replay(r.Data, "")
 	return OnceStatus{State: OnceDone, Result: result, ExpiresIn: r.ExpiresIn}, err
@@ -70,10 +67,7 @@ func (c *Client) OnceForget(ctx context.Context, key string) (bool, error) {
 	ctx, cancel := c.requestContext(ctx)
 	defer cancel()
 	found, err := recorder.Forget(ctx, key)
-	if err != nil {
-		return false, opError("forget", key, ask.Effective(ctx, err))
-	}
-	return found, nil
+	return found, opError("forget", key, ask.Effective(ctx, err))
 }
 
 // recorder returns the engine if it can keep records.

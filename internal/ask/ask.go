@@ -46,11 +46,11 @@ func ended(ctx context.Context) bool { return ctx.Err() != nil && !timedOut(ctx)
 
 // Harmless classifies the error of a request that reads, or whose effect will
 // be cancelled: the end of the caller's context stays what it is, and everything
-// else that is not definite is driver.ErrUnavailable. ctx is the request's own
-// context.
+// else that is not definite is driver.ErrUnavailable. No error is none. ctx is the
+// request's own context.
 func Harmless(ctx context.Context, err error) error {
 	switch {
-	case driver.Definite(err):
+	case err == nil, driver.Definite(err):
 		return err
 	case ended(ctx):
 		return ContextError(ctx)
@@ -59,10 +59,10 @@ func Harmless(ctx context.Context, err error) error {
 }
 
 // Effective classifies the error of a request with an effect: whatever is not
-// definite is driver.ErrOutcomeUnknown, the end of the caller's context included.
-// ctx is the request's own context.
+// definite is driver.ErrOutcomeUnknown, the end of the caller's context included. No
+// error is none. ctx is the request's own context.
 func Effective(ctx context.Context, err error) error {
-	if driver.Definite(err) {
+	if err == nil || driver.Definite(err) {
 		return err
 	}
 	return fmt.Errorf("%w: %w", driver.ErrOutcomeUnknown, hideLimit(ctx, err))

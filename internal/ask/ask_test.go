@@ -84,6 +84,8 @@ func TestClasses(t *testing.T) {
 				if err == nil {
 					err = ctx.Err()
 				}
+				wraps(t, "Harmless, answered", ask.Harmless(ctx, nil))
+				wraps(t, "Effective, answered", ask.Effective(ctx, nil))
 				wraps(t, "Harmless", ask.Harmless(ctx, err), test.harmless...)
 				wraps(t, "Effective", ask.Effective(ctx, err), test.effective...)
 			})

@@ -1,13 +1,17 @@
 package schedule
 
-import "github.com/holdfast-locks/holdfast/driver"
+import (
+	"slices"
+
+	"github.com/holdfast-locks/holdfast/driver"
+)
 
 // Batches divides items into those that may go to the engine in one request:
 // of one route, and at most MaxBatch. INVARIANT I9: what hangs delays no other.
 // Without a router there is one route.
 func Batches[T any](router driver.Router, items []T, name func(T) string) [][]T {
 	if router == nil {
-		return chunks(nil, items)
+		return slices.Collect(slices.Chunk(items, driver.MaxBatch))
 	}
 	var routes []uint32 // in the order of their first items
 	byRoute := map[uint32][]T{}
@@ -20,18 +24,7 @@ func Batches[T any](router driver.Router, items []T, name func(T) string) [][]T 
 	}
 	var all [][]T
 	for _, r := range routes {
-		all = chunks(all, byRoute[r])
-	}
-	return all
-}
-
-// chunks appends items to all in pieces of at most MaxBatch.
-func chunks[T any](all [][]T, items []T) [][]T {
-	for len(items) > driver.MaxBatch {
-		all, items = append(all, items[:driver.MaxBatch]), items[driver.MaxBatch:]
-	}
-	if len(items) > 0 {
-		all = append(all, items)
+		all = slices.AppendSeq(all, slices.Chunk(byRoute[r], driver.MaxBatch))
 	}
 	return all
 }

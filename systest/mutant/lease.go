@@ -35,7 +35,7 @@ func leaseMutants() []Mutant {
 		{
 			Name: "context-outlives-deadline", Invariant: "I3", File: "lease_keepalive.go",
 			Breaks:  "Nobody ends the lease's context when its deadline comes.",
-			Old:     "reports = append(reports, l.drop(l.expiredCause()))",
+			Old:     "reports = append(reports, l.drop(l.present().cause()))",
 			New:     "_ = l",
 			FoundBy: []Finder{{".", "TestKeepAliveTellsLossAtDeadline"}},
 			Hang:    true,
@@ -113,8 +113,8 @@ func leaseMutants() []Mutant {
 		{
 			Name: "release-is-not-repeated", Invariant: "", File: "lease_release.go",
 			Breaks:  "A release that gets no answer is not sent again.",
-			Old:     "ask.Effective(ctx, err); !driver.Permanent(err) {",
-			New:     "ask.Effective(ctx, err); err == nil {",
+			Old:     "if err != nil && !driver.Permanent(err) {",
+			New:     "if err != nil && !driver.Permanent(err) && err == nil {",
 			FoundBy: []Finder{{".", "TestReleaseGoesOnInBackground"}},
 		},
 		{

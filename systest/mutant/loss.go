@@ -63,8 +63,8 @@ func lossMutants() []Mutant {
 		{
 			Name: "observer-delays-losses", Invariant: "I3", File: "lease_keepalive.go",
 			Breaks:  "The Observer is told of one loss before the next lease ends.",
-			Old:     "reports = append(reports, l.drop(l.expiredCause()))",
-			New:     "k.client.report([]report{l.drop(l.expiredCause())})",
+			Old:     "reports = append(reports, l.drop(l.present().cause()))",
+			New:     "k.client.report([]report{l.drop(l.present().cause())})",
 			FoundBy: []Finder{{".", "TestSlowObserverDelaysNoLoss"}},
 		},
 		{
