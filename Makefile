@@ -5,7 +5,7 @@
 #             the same on networks whose hosts are network namespaces, for 12
 #             minutes unless NET_LENGTH says otherwise; on Linux, as root; what
 #             they measured goes into soak-net.md
-# make lint   formatting, vet, static checks
+# make lint   formatting, vet, static checks, plain English
 # make ci     both: what has to be green before a change lands
 # make tidy   go mod tidy in every module of the workspace
 

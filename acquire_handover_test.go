@@ -76,7 +76,7 @@ func TestHandOverAfterLostRefreshes(t *testing.T) {
 	})
 }
 
-// A lease that was handed over asks for its whole TTL after 100 ms, once; also
+// A lease that was handed over asks for its whole TTL after 100 ms, once, even
 // if the caller is to extend it.
 func TestHandOverIsConfirmed(t *testing.T) {
 	for _, keepAlive := range []holdfast.KeepAlive{holdfast.KeepAliveOn, holdfast.KeepAliveOff} {

@@ -109,7 +109,7 @@ func TestOutageIsTold(t *testing.T) {
 	}
 }
 
-// A single failure is no outage.
+// A single failure is not an outage.
 func TestBlipIsNoOutage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		engine := newFaulty()

@@ -103,7 +103,7 @@ func (k *placeKeeper) unanswered(p *place) time.Time {
 	return p.open
 }
 
-// hurry renews a place, and so looks what became of it, as soon as may be.
+// hurry refreshes a place, and so finds out what became of it, as soon as possible.
 func (k *placeKeeper) hurry(p *place) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -122,7 +122,7 @@ func TestWaiterNeverSpins(t *testing.T) {
 		"held":                   {scripted{held: driver.Blocker{Place: 1, ExpiresIn: time.Hour}}, 5},
 		"held, no time left":     {scripted{held: driver.Blocker{Place: 1}}, 430},
 		"held, behind others":    {scripted{held: driver.Blocker{Place: 5}}, 5},
-		"held without an end":    {scripted{held: driver.Blocker{Place: 1, ExpiresIn: driver.Never}}, 5},
+		"held with no expiry":    {scripted{held: driver.Blocker{Place: 1, ExpiresIn: driver.Never}}, 5},
 		"held without a place":   {scripted{held: driver.Blocker{}}, 480},
 		"place lost":             {scripted{held: driver.Blocker{Place: 5}, refresh: driver.ErrLost}, 9},
 		"place lost, at once":    {scripted{held: driver.Blocker{Place: 1}, refresh: driver.ErrLost}, 860},

@@ -252,7 +252,7 @@ func TestUnreachableStore(t *testing.T) {
 	})
 }
 
-// Who already waits behind a holder rides out an outage.
+// A waiter that is behind a holder already rides out an outage.
 func TestWaiterRidesOutOutage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		engine := newFaulty()

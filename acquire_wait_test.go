@@ -81,8 +81,8 @@ func TestAcquireCosts(t *testing.T) {
 	}
 }
 
-// Who does not wait asks for no place, and does not overtake those who have
-// one.
+// A caller that does not wait asks for no place, and does not overtake those
+// that have one.
 func TestTryAcquireDoesNotBarge(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		engine := newFaulty()

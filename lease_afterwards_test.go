@@ -57,7 +57,7 @@ func TestReleaseWaitsForRenewals(t *testing.T) {
 }
 
 // INVARIANT I9: from the instant at which Release begins nothing lengthens the
-// lease, also while the release request itself is under way.
+// lease, even while the release request itself is under way.
 func TestExtendDuringRelease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		engine := newFaulty()
@@ -227,8 +227,8 @@ func TestLockDelayAfterRenewals(t *testing.T) {
 	}
 }
 
-// A lease that somebody else ended, who knows its ID, is lost also while the
-// name stays closed.
+// A lease that was ended by somebody else who knows its ID is lost, even while
+// the name stays closed.
 func TestVerifyOfNameKeptClosed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		engine := newFaulty()

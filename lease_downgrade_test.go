@@ -154,7 +154,7 @@ func TestDowngradeRefused(t *testing.T) {
 	})
 }
 
-// Readers that follow one another do not keep a writer out: who comes after it
+// Readers that follow one another do not keep a writer out: those that come after it
 // waits for it.
 func TestReadersDoNotStarveWriter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -202,7 +202,7 @@ func TestReleaseGoesOnInBackground(t *testing.T) {
 	})
 }
 
-// A release that lost its reply, repeated, is no error.
+// A release that lost its reply, repeated, is not an error.
 func TestReleaseWithLostReply(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var failed error

@@ -199,7 +199,7 @@ func TestCompleteArrivesAfterTheCleanUp(t *testing.T) {
 	})
 }
 
-// The work is done, so its result is stored also when the caller is gone.
+// The work is done, so its result is stored even if the caller is gone.
 func TestCompleteAfterTheCallerIsGone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		engine := newFaulty()

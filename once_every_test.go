@@ -120,7 +120,7 @@ func FuzzScheduledTime(f *testing.F) {
 		at, from := time.Unix(now, nanos&(1<<29-1)), time.Unix(start, 0)
 		run := holdfast.ScheduledTime(at, from, time.Duration(every)*time.Second)
 		if (run.Unix()-start)%every != 0 || run.Nanosecond() != 0 {
-			t.Errorf("%s is no run of every %d s from %s", run, every, from)
+			t.Errorf("%s is not a run of every %d s from %s", run, every, from)
 		}
 		if d := 2 * at.Sub(run); d >= time.Duration(every)*time.Second || d < -time.Duration(every)*time.Second {
 			t.Errorf("%s is %s away from %s, every %d s", run, at.Sub(run), at, every)

@@ -60,7 +60,7 @@ func TestOnceWorkReleasesItsLease(t *testing.T) {
 	})
 }
 
-// INVARIANT I4: who was paused past its lease overwrites nothing.
+// INVARIANT I4: whoever was paused past its lease overwrites nothing.
 func TestOnceZombieIsRefused(t *testing.T) {
 	pauses := map[string]struct {
 		forgets bool // the first process dies for the store, not only for itself

@@ -28,7 +28,7 @@ func replay(record []byte, fingerprint string) (OnceResult, error) {
 	line, value, ok := bytes.Cut(record, []byte{'\n'})
 	var h recordHeader
 	if err := json.Unmarshal(line, &h); err != nil || !ok || h.Version != recordVersion {
-		return OnceResult{}, fmt.Errorf("%w: the record is none of this version: forget the key", ErrKindMismatch)
+		return OnceResult{}, fmt.Errorf("%w: the record is not of this version: forget the key", ErrKindMismatch)
 	}
 	if err := compareFingerprints(h.Fingerprint, fingerprint); err != nil {
 		return OnceResult{}, err

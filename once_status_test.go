@@ -193,7 +193,7 @@ func TestStatusAndForgetErrors(t *testing.T) {
 	}
 }
 
-// A record that another version or program has written is no result.
+// A record that another version or program has written is not a result.
 func TestOnceForeignRecord(t *testing.T) {
 	for _, record := range []string{"", "x", "{}", "{}\n", `{"v":2,"token":1}` + "\nresult", `{"v":1,"token":1}`, "\n", `{"v":1,"token":-1}` + "\n"} {
 		synctest.Test(t, func(t *testing.T) {

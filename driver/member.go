@@ -80,7 +80,7 @@ type Member interface {
 
 	// Withdraw ends the lease of an ID unless its token is greater than the
 	// request's, and raises the counter to the odd number above the greater of
-	// the two; to that above the request's token also where there is no such
+	// the two; to that above the request's token even if there is no such
 	// lease. It must leave the counter alone, except for what the lease itself
 	// needs, if the request's token is more than req.Lead and TombstoneTTL ahead
 	// of the store's clock.

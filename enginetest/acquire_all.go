@@ -108,9 +108,9 @@ func (t *T) acquiredAll(reqs []driver.AcquireRequest) []lease {
 	return leases
 }
 
-// notGathered makes one attempt that must be answered want because of the
+// notAllTaken makes one attempt that must be answered want because of the
 // given request, and leave no lease of the requests.
-func (t *T) notGathered(reqs []driver.AcquireRequest, want driver.Outcome, refused int) driver.Blocker {
+func (t *T) notAllTaken(reqs []driver.AcquireRequest, want driver.Outcome, refused int) driver.Blocker {
 	t.Helper()
 	reply := t.acquireAll(reqs)
 	if reply.Outcome != want || reply.Refused != refused || len(reply.Tokens) != 0 {
@@ -169,7 +169,7 @@ func acquireAllAllOrNone(t *T) {
 	t.take("{tag}d", t.units(40))
 	reqs := askTagged(t.units(40), "a", "b", "c", "d", "e")
 	t.lasts("AcquireAll", t.units(8), l, func() time.Duration {
-		blocker := t.notGathered(reqs, driver.Held, 2)
+		blocker := t.notAllTaken(reqs, driver.Held, 2)
 		if !sameHolder(blocker.Holder, held.Holder) || blocker.Place != 0 {
 			t.Errorf("in the way: %+v, want %+v, no place", blocker, held.Holder)
 		}
@@ -177,7 +177,7 @@ func acquireAllAllOrNone(t *T) {
 	})
 	t.live(l)
 	t.mustRelease(l)
-	t.notGathered(reqs, driver.Held, 3)
+	t.notAllTaken(reqs, driver.Held, 3)
 	t.acquiredAll(askTagged(t.units(40), "a", "b", "c"))
 }
 
@@ -224,11 +224,11 @@ func acquireAllDoesNotBarge(t *T) {
 		t.queue("{tag}d", 1)
 		reqs := askTagged(t.units(40), "c", "d")
 		reqs[1].Mode = driver.Shared
-		t.notGathered(reqs, driver.Held, 1)
+		t.notAllTaken(reqs, driver.Held, 1)
 		t.live(reader)
 	}
 	time.Sleep(t.units(2))
-	t.notGathered(askTagged(t.units(40), "a", "b"), driver.Held, 1)
+	t.notAllTaken(askTagged(t.units(40), "a", "b"), driver.Held, 1)
 	t.grant(waiter)
 }
 
@@ -254,7 +254,7 @@ func acquireAllRepeat(t *T) {
 func acquireAllCancelled(t *T) {
 	reqs := askTagged(t.units(40), "a", "b", "c")
 	t.mustCancel(reqs[1])
-	t.notGathered(reqs, driver.Cancelled, 1)
+	t.notAllTaken(reqs, driver.Cancelled, 1)
 	t.acquiredAll(askTagged(t.units(40), "a", "b", "c"))
 }
 

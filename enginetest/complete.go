@@ -27,7 +27,7 @@ func completeRequirements() []Requirement {
 		Run:         completeOfStale,
 	}, {
 		Name:        "CompleteTwiceIsOnce",
-		Explanation: "a repeated Complete must be no error and must change nothing",
+		Explanation: "a repeated Complete must not be an error and must change nothing",
 		Invariant:   "I6",
 		Needs:       canRecord,
 		Run:         completeTwice,

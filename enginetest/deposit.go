@@ -10,7 +10,7 @@ import (
 func depositRequirements() []Requirement {
 	return []Requirement{{
 		Name:        "DepositTwiceIsOnce",
-		Explanation: "a repeated Deposit must be no error and change nothing, whatever has become of the token since",
+		Explanation: "a repeated Deposit must not be an error and must change nothing, whatever has become of the token since",
 		Invariant:   "I6",
 		Needs:       canVault,
 		Run:         depositTwice,
@@ -82,7 +82,7 @@ func depositUnderUsedDigest(t *T) {
 				}
 			}
 		}
-		t.mustDeposit(d.DepositRequest) // the first is still whose repeat is no error
+		t.mustDeposit(d.DepositRequest) // the repeat of the first is still not an error
 		if state != driver.Fresh {
 			t.tells(d.Digest, state)
 			continue

@@ -45,7 +45,7 @@ func (e *engine) AcquireAll(ctx context.Context, reqs []driver.AcquireRequest) (
 			if e.fault != "AcquireAll keeps what it has at a refusal" {
 				maps.Copy(e.names, before)
 			}
-			return e.notGathered(reply, i, all.Tokens), nil
+			return e.notAllTaken(reply, i, all.Tokens), nil
 		}
 		all.Tokens = append(all.Tokens, reply.Token)
 		if e.fault == "AcquireAll keeps what it has of names that differ" && !strings.HasPrefix(req.Name, "{tag}") {
@@ -98,8 +98,8 @@ func (e *engine) single(req driver.AcquireRequest) driver.AcquireRequest {
 	return req
 }
 
-// notGathered is the answer of AcquireAll if request i was answered reply.
-func (e *engine) notGathered(reply driver.AcquireReply, i int, tokens []uint64) driver.AllReply {
+// notAllTaken is the answer of AcquireAll if request i was answered reply.
+func (e *engine) notAllTaken(reply driver.AcquireReply, i int, tokens []uint64) driver.AllReply {
 	all := driver.AllReply{Outcome: reply.Outcome, Refused: i, Blocker: reply.Blocker}
 	switch e.fault {
 	case "AcquireAll names the first":

@@ -122,7 +122,7 @@ func (e *engine) Release(ctx context.Context, req driver.ReleaseRequest) error {
 	default:
 		e.serve(n, now)
 	}
-	if l == nil && e.fault != "release of a lost lease is no error" {
+	if l == nil && e.fault != "release of a lost lease is not an error" {
 		return driver.ErrLost
 	}
 	return nil
@@ -172,7 +172,7 @@ func (e *engine) Downgrade(ctx context.Context, req driver.DowngradeRequest) err
 	n := e.looked(req.Name, now)
 	l := e.find(n, req.LeaseID, "Downgrade")
 	switch {
-	case l == nil && e.fault == "Downgrade of a lost lease is no error",
+	case l == nil && e.fault == "Downgrade of a lost lease is not an error",
 		l == nil && e.fault == "Downgrade takes a place for a lease" && e.place(n, req.LeaseID, "Downgrade") >= 0:
 		return nil
 	case l == nil:

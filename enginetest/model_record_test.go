@@ -40,7 +40,7 @@ func (e *engine) Complete(ctx context.Context, req driver.CompleteRequest) error
 		l == nil && e.fault == "Complete checks that nobody else holds" && len(n.leases) == 0:
 		n.record = &record{by: req.LeaseID, data: req.Record, expiry: now.Add(req.Retention)}
 		return nil
-	case l == nil && e.fault == "Complete of a lost lease is no error",
+	case l == nil && e.fault == "Complete of a lost lease is not an error",
 		l == nil && e.fault == "Complete takes a place for a lease" && e.place(n, req.LeaseID, "Complete") >= 0:
 		return nil
 	case l == nil:

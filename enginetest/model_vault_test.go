@@ -102,7 +102,7 @@ func (e *engine) Deposit(ctx context.Context, req driver.DepositRequest) error {
 			return err
 		}
 	case d != nil && e.fault == "only Prune frees a digest",
-		e.fault == "name in use is no digest" && len(e.purged(key, now).leases) > 0:
+		e.fault == "name in use is not a digest" && len(e.purged(key, now).leases) > 0:
 		return driver.ErrKindMismatch
 	case d != nil && e.fault == "Deposit finds the forgotten token":
 		d.expiry, d.forget = now.Add(req.TTL), now.Add(req.TTL+req.Memory)
@@ -135,7 +135,7 @@ func (e *engine) depositAgain(
 			if state != driver.Fresh {
 				return false, nil
 			}
-		case "refused Deposit is no error":
+		case "refused Deposit is not an error":
 			return true, nil
 		case "refused Deposit changes the payload":
 			d.payload = e.in(req.Payload)

@@ -325,7 +325,7 @@ func TestRequirements(t *testing.T) {
 	}
 	for r := range caught {
 		if !seen[r] {
-			t.Errorf("a mutant is to fail %s, which is no requirement", r)
+			t.Errorf("a mutant is to fail %s, which is not a requirement", r)
 		}
 	}
 }

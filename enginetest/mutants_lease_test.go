@@ -28,7 +28,7 @@ var leaseMutants = []mutant{
 		"DowngradeTwiceIsOnce",
 	}},
 	{fault: "Downgrade lets all readers in", want: []string{"DowngradeDoesNotPassExclusive", "DowngradeHandsOver"}},
-	{fault: "Downgrade of a lost lease is no error", want: []string{"DowngradeOfLostIsLost", "PlaceIsNoLease"}},
+	{fault: "Downgrade of a lost lease is not an error", want: []string{"DowngradeOfLostIsLost", "PlaceIsNoLease"}},
 	{fault: "Downgrade starts the TTL anew", want: []string{"DowngradeKeepsLease"}},
 	{fault: "Downgrade takes a place for a lease", want: []string{"PlaceIsNoLease"}},
 	{fault: "Downgrade wakes nobody", want: []string{"DowngradeHandsOver", "WatchTellsAllReaders"}},
@@ -96,7 +96,7 @@ var leaseMutants = []mutant{
 		"WatchMissesNoGrant", "WatchStops", "WatchTellsAllReaders", "WatchTellsGrant", "WatchTellsGrantAcrossEngines",
 		"WatchTellsWhoAskedLast",
 	}},
-	{fault: "release of a lost lease is no error", want: []string{
+	{fault: "release of a lost lease is not an error", want: []string{
 		"BreakEndsLease", "CancelStopsLateAcquire", "CompleteStoresRecordAndEndsLease", "HandsOverAtRelease",
 		"KeepForNeedsLease", "QueueComparesWholeID", "ReleaseComparesWholeID", "ReleaseOfStaleLeavesSuccessor",
 		"ReleaseOfUnknownIsLost", "ReleaseTwiceIsLost",

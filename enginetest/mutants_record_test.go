@@ -22,7 +22,7 @@ var recordMutants = []mutant{
 		"CompleteTwiceIsOnce", "EndedContextDoesNothing", "ForgetDeletesRecord", "ForgetLeavesLease",
 		"OnceIsAnsweredRecorded", "RecordBindsOnlyOnce", "RecordEndsWithRetention", "TokensGrowOverComplete",
 	}},
-	{fault: "Complete of a lost lease is no error", want: []string{
+	{fault: "Complete of a lost lease is not an error", want: []string{
 		"CompleteOfLostIsLost", "CompleteOfStaleOverwritesNothing", "PlaceIsNoLease",
 	}},
 	{fault: "Complete takes a place for a lease", want: []string{"PlaceIsNoLease"}},

@@ -29,7 +29,7 @@ var vaultMutants = []mutant{
 		"PruneLeavesWhatIsRemembered", "RevokeLeavesOthers", "TokenIsFreshForItsTTL", "TokenStateIsFinal",
 	}},
 	{fault: "Memory counts from the redeem", want: []string{"TokenIsForgottenAfterMemory"}},
-	{fault: "name in use is no digest", want: []string{"DigestIsNoName"}},
+	{fault: "name in use is not a digest", want: []string{"DigestIsNoName"}},
 	{fault: "only Prune forgets", want: []string{"ForgottenDigestIsFree", "TokenIsForgottenAfterMemory"}},
 	{fault: "only Prune frees a digest", want: []string{"ForgottenDigestIsFree"}},
 	{fault: "payload is cut", want: []string{"PayloadComesBackWhole"}},
@@ -99,7 +99,7 @@ var vaultMutants = []mutant{
 	{fault: "refused Deposit changes the payload", want: []string{
 		"DepositUnderUsedDigestIsRefused", "DepositsOnceAcrossEngines", "DepositsOnceUnderContention",
 	}},
-	{fault: "refused Deposit is no error", want: []string{
+	{fault: "refused Deposit is not an error", want: []string{
 		"DepositUnderUsedDigestIsRefused", "DepositsOnceAcrossEngines", "DepositsOnceUnderContention",
 	}},
 	{fault: "refused Deposit lengthens the token", want: []string{"DepositUnderUsedDigestIsRefused"}},

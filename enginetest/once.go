@@ -31,7 +31,7 @@ func onceRequirements() []Requirement {
 		Run:         recallWhole,
 	}, {
 		Name:        "RecallOfUnknownFindsNothing",
-		Explanation: "Recall of a name without a record must find nothing, and that is no error",
+		Explanation: "Recall of a name without a record must find nothing, and that is not an error",
 		Needs:       canRecord,
 		Run:         recallUnknown,
 	}, {

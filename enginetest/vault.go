@@ -50,7 +50,7 @@ func vaultRequirements() []Requirement {
 		Run:         vaultComparesWholeDigest,
 	}, {
 		Name:        "VaultOfUnknownFindsNothing",
-		Explanation: "an unknown digest must be answered Unknown, which is no error, and leave nothing in the store",
+		Explanation: "an unknown digest must be answered Unknown, which is not an error, and leave nothing in the store",
 		Invariant:   "I11",
 		Needs:       canVault,
 		Run:         vaultOfUnknown,

@@ -22,7 +22,7 @@ func (e *Engine) Inspect(ctx context.Context, name string) (driver.Lock, error) 
 	}
 	defer e.mu.Unlock()
 	l := e.locks[name]
-	if l == nil { // never used, which is no error; and it is not remembered for that
+	if l == nil { // never used, which is not an error; and it is not remembered for that
 		return driver.Lock{Name: name}, nil
 	}
 	e.settleLocked(name, now)

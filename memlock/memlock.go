@@ -22,7 +22,7 @@
 //	vault.go    payloads that are handed out once: Vault
 //	member.go   one store of a quorum: Member
 //
-// Who is granted a lock is decided by package driver/rules, and package
+// Package driver/rules decides who is granted a lock, and package
 // driver/mailbox delivers notices. Both are for every engine.
 //
 // # Concurrency

@@ -7,7 +7,7 @@ import (
 	"github.com/holdfast-locks/holdfast/oncehttp"
 )
 
-// malformed are values of the header field that are no key.
+// malformed are values of the header field that are not keys.
 var malformed = []string{
 	"", " ", "\t", `""`, `"`, `"a`, `a"`, `a"b`, `"a"b`, `"a" b`, `"a""b"`, `"a", "b"`, "a, b", "a,b", "a b", "a\tb",
 	`"a";b`, `"a";b="c"`, "a;b", "a;", `"a" ;b`, `a\b`, `"a\b"`, `"a\`, `"a\"`, `"\`, `"\"`, `"\x"`,

@@ -13,9 +13,9 @@ import (
 // I10). Each error of this package wraps one of them, or one of package
 // holdfast, or nothing but the error of the caller's own context.
 var (
-	// ErrMalformed: it is no secret of this package, or was mistyped or cut
+	// ErrMalformed: it is not a secret of this package, or was mistyped or cut
 	// off. Nothing was sent to the store.
-	ErrMalformed = errors.New("this is no one-time token, or it was mistyped or cut off")
+	ErrMalformed = errors.New("this is not a one-time token, or it was mistyped or cut off")
 
 	// ErrUnknown: the token was never issued in this collection, or it was
 	// over for longer than Options.Memory.

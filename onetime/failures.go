@@ -86,7 +86,7 @@ func (f *failures) leave(name string, failed bool) {
 	key, now := callerKey(sha256.Sum256([]byte(name))), time.Now()
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	c := f.callers[key] // it is there: who asks is not forgotten
+	c := f.callers[key] // it is there: whoever asks is not forgotten
 	if c.asks--; c.ended != nil {
 		close(c.ended)
 		c.ended = nil

@@ -120,7 +120,7 @@ func TestAttemptsTogether(t *testing.T) {
 			t.Errorf("%d of 100 that fail were admitted, want 5", admitted)
 		}
 
-		// Who waits for another's attempt can give up.
+		// A caller that waits for another's attempt can give up.
 		f = newFailures(1, time.Hour, 100)
 		if err := f.enter(t.Context(), "a"); err != nil {
 			t.Fatal(err)

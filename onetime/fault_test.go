@@ -111,7 +111,7 @@ func TestRequestIDSurvivesCalls(t *testing.T) {
 	})
 }
 
-// The grace outlives the TTL, but the ID is no way to redeem after it.
+// The grace outlives the TTL, but the ID does not redeem after it.
 func TestRequestIDAtTheEndOfTheTTL(t *testing.T) {
 	bothKinds(t, func(t *testing.T, engine *faulty) {
 		s := newService(t, engine, nil)
@@ -193,8 +193,8 @@ func TestCertainErrors(t *testing.T) {
 }
 
 // A store that never answers: what can have no effect that anybody sees is
-// unavailable, and what can is unknown. Our own time limit is no error of the
-// caller's context.
+// unavailable, and what can is unknown. Our own time limit is not an error of
+// the caller's context.
 func TestSilentStore(t *testing.T) {
 	bothKinds(t, func(t *testing.T, engine *faulty) {
 		s := newService(t, engine, nil)

@@ -283,7 +283,7 @@ func TestLostLocksDoNotCostThePayload(t *testing.T) {
 				t.Errorf("%q is left locked: %v", name, err)
 			}
 		}
-		// Who cannot have the lock has not redeemed.
+		// A caller that cannot have the lock has not redeemed.
 		secret = mustIssue(t, s, "payload", time.Hour)
 		lease, err := client.Acquire(t.Context(), "onetime", nil)
 		if err != nil {

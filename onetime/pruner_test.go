@@ -80,7 +80,7 @@ func TestPrunesByItself(t *testing.T) {
 	})
 }
 
-// A redeem starts the pruner too: who issues may be elsewhere.
+// A redeem starts the pruner too: whoever issues may be elsewhere.
 func TestRedeemStartsThePruner(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		engine := newFaulty()

@@ -33,7 +33,7 @@ func (a *attempt) raise() error {
 	return nil
 }
 
-// noToken explains why no token suits a majority: because MinToken is too far
+// noToken explains why no token fits a majority: because MinToken is too far
 // ahead for most, or else because the members' clocks are too far apart.
 func (a *attempt) noToken() error {
 	allowed := 0

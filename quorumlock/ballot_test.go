@@ -164,7 +164,7 @@ func TestBlocker(t *testing.T) {
 		{"one holder", []answer{byX, byX, byX}, "x"},
 		{"two holders: the second to end", []answer{byX, byY, fails}, "y"},
 		{"two holders and a free member: the first to end", []answer{byY, byX, yes}, "x"},
-		{"without an end", []answer{byX, never, never}, "foreign"},
+		{"no expiry", []answer{byX, never, never}, "foreign"},
 		{"never is last", []answer{never, byX, byX}, "x"},
 		{"nobody", []answer{low, low, fails}, ""},
 	}

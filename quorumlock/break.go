@@ -49,7 +49,7 @@ func (e *Engine) Break(ctx context.Context, req driver.BreakRequest) ([]driver.B
 	broken := map[uint64]driver.Broken{}
 	for token, of := range byToken(h.answers) {
 		// The members tell what this very request has ended, now or by an earlier
-		// copy. A lease that too few had was none of the quorum's; those that did not
+		// copy. A lease that too few had was not the quorum's; those that did not
 		// answer count as if they had had it.
 		own := slices.DeleteFunc(of, func(b driver.Broken) bool { return b.ID != req.ID })
 		if len(own) > 0 && len(own)+len(e.members)-len(h.answers) >= e.quorum {

@@ -98,7 +98,7 @@ func New(members []driver.Member, opts *Options) (*Engine, error) {
 func check(members []driver.Member, o Options) error {
 	n := len(members)
 	switch {
-	case n < 3: // a majority of two is both, and of one it is no quorum
+	case n < 3: // a majority of two is both, and one is not a quorum
 		return fmt.Errorf("%w: a quorum of %d members: it takes at least 3 to survive the loss of one", driver.ErrInvalid, n)
 	case n%2 == 0: // two halves, and no majority
 		return fmt.Errorf("%w: a quorum of %d members: an even number survives no more losses than %d and settles less often: "+

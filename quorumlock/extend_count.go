@@ -88,7 +88,7 @@ func (l *renewed) most() (token uint64, most int) {
 }
 
 // keep answers that the lease is extended, unless it may be over by now: that is
-// no definite error, because the members may have lengthened it in time.
+// not a definite error, because the members may have lengthened it in time.
 func (x *extension) keep(l *renewed, token uint64) {
 	req := x.reqs[l.index]
 	if took := time.Since(x.began); tooLate(took, req.TTL) {

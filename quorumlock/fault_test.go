@@ -205,7 +205,7 @@ func TestTooLateLeavesNothing(t *testing.T) {
 	})
 }
 
-// TestTooFarAway: tokens that are too old when they arrive are no use, and the
+// TestTooFarAway: tokens that are too old when they arrive are useless, and the
 // error says so.
 func TestTooFarAway(t *testing.T) {
 	virtual(t, func(t *testing.T) {

@@ -190,7 +190,7 @@ func TestHistories(t *testing.T) {
 	}
 	t.Logf("%d tenures; errors: %v", total, all)
 	if total < 10*seeds || len(all) < 4 {
-		t.Errorf("%d tenures in %d runs, and errors %v: that was no test", total, seeds, all)
+		t.Errorf("%d tenures in %d runs, and errors %v: that tested nothing", total, seeds, all)
 	}
 }
 

@@ -24,7 +24,7 @@ type janitor struct {
 // A withdrawal is a request to withdraw that is not answered yet.
 type withdrawal struct {
 	driver.WithdrawRequest
-	until   time.Time // when it is no use any more
+	until   time.Time // when it is of no use any more
 	keepEnd time.Time // when KeepFor is over; zero without
 }
 

@@ -39,7 +39,7 @@ func (v *voter) Propose(ctx context.Context, req driver.ProposeRequest) (driver.
 // TestLateVoteCountsForItsToken: an acceptance that comes when a greater token
 // was proposed already does not count for that one. Two of three members refuse
 // the first token. The third accepts it, but that is heard late. Then only one
-// hears of the second token: that is no majority. INVARIANT I2.
+// hears of the second token: that is not a majority. INVARIANT I2.
 func TestLateVoteCountsForItsToken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		lifted := uint64(time.Now().Add(time.Minute).UnixMicro())

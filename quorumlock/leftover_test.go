@@ -50,7 +50,7 @@ func TestLeftoverIsNoLease(t *testing.T) {
 }
 
 // TestInspectSeesExtension: the new end of a lease that a majority has extended
-// is reported, also where the extension is still under way to the member that
+// is reported, even if the extension is still under way to the member that
 // answers first.
 func TestInspectSeesExtension(t *testing.T) {
 	bubble(t, 3, func(r *rig) {

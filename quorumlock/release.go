@@ -86,7 +86,7 @@ func (r *release) collect(ctx context.Context, answers <-chan result[uint64]) er
 			return errClosing
 		}
 		switch {
-		case r.ended >= r.quorum: // the rest is no lease
+		case r.ended >= r.quorum: // the rest is not a lease
 			return nil
 		case len(r.lost) > len(r.members)-r.quorum: // the others are too few
 			return driver.ErrLost

@@ -54,7 +54,7 @@ func TestSkewAndLossOfMemory(t *testing.T) {
 				try(1, 2)
 				try(0, 1, 2)
 				if granted < 5 {
-					t.Errorf("%d leases were granted: that was no test", granted)
+					t.Errorf("%d leases were granted: that tested nothing", granted)
 				}
 			})
 		})

@@ -122,8 +122,8 @@ func TestSplitVoteUnderLatency(t *testing.T) {
 	}
 }
 
-// TestOldHolderIsNoSplitVote: one lease on all members is no split vote: those
-// who meet it are told at once, and take nothing.
+// TestOldHolderIsNoSplitVote: one lease on all members is not a split vote: those
+// that meet it are told at once, and take nothing.
 func TestOldHolderIsNoSplitVote(t *testing.T) {
 	bubble(t, 3, func(r *rig) {
 		h := r.take("a")

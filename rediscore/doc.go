@@ -90,7 +90,7 @@
 //
 // # Messages
 //
-// An engine that waits listens on one channel, Pholdfast:inbox:<random ID>. Who
+// An engine that waits listens on one channel, Pholdfast:inbox:<random ID>. Whoever
 // hands a lock over publishes there <lease ID> <token>, once for each lease,
 // and with token 0 that it is time to look. Nothing is published when nobody
 // waits.
@@ -133,8 +133,8 @@
 // # One-time tokens
 //
 // Redis forgets them by itself: a payload when its TTL is over, with the
-// revoke, or RedeemGrace after the redeem, and the rest after Memory. Who can
-// read the keys can read payloads, but no secrets. A failover may take back
+// revoke, or RedeemGrace after the redeem, and the rest after Memory. Whoever
+// can read the keys can read payloads, but no secrets. A failover may take back
 // what happened last, as with leases: a token that was redeemed or revoked is
 // then fresh again, and a new one is unknown. A clock that goes back makes
 // fresh tokens last longer by as much; a token that was once found expired

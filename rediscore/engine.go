@@ -88,8 +88,8 @@ func New(conn Conn, opts *Options) *Engine {
 // Store returns what the rooms beside the engine share with it.
 func (e *Engine) Store() *Store { return e.store }
 
-// Capabilities implements driver.Engine. Who adds doctor.Diagnose to the engine
-// adds its flag.
+// Capabilities implements driver.Engine. Whoever adds doctor.Diagnose to the
+// engine adds its flag.
 func (e *Engine) Capabilities() driver.Capabilities {
 	return driver.Capabilities{
 		Shared: true, Semaphore: true, Queue: true, Replicas: true, Break: true, Losses: true,

@@ -36,7 +36,7 @@ func TestServerErrors(t *testing.T) {
 		err := ReplyError(text)
 		drivertest.WantIs(t, text, err, want)
 		if err == nil {
-			t.Errorf("%q is no error", text)
+			t.Errorf("%q is not an error", text)
 		}
 	}
 }

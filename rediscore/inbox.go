@@ -21,7 +21,7 @@ const (
 
 	// messageLate is how much later than the answer to a refresh the message
 	// about the same grant may come. If it does not, the subscription is taken
-	// for dead: the server that has it may hang, or be no master any more, and
+	// for dead: the server that has it may hang, or not be the master any more, and
 	// the connection says so only after some seconds.
 	messageLate = 100 * time.Millisecond
 )

@@ -13,7 +13,7 @@ import (
 const more = int64(-6)
 
 // execAll runs a script until it has done all that there was to do, and
-// returns the last reply. INVARIANT I7: who is refused was refused when nothing
+// returns the last reply. INVARIANT I7: whoever is refused was refused when nothing
 // else was left to do.
 func (e *Engine) execAll(ctx context.Context, script *lua.Script, keys, args []string) (any, error) {
 	for {

@@ -107,7 +107,7 @@ func TestClampedLeaseIsHandedOver(t *testing.T) {
 	drivertest.Eventually(t, "the lock is handed over", func() bool { return refresh(t, e, waiter).Outcome == driver.Granted })
 }
 
-// TestClockStepBackOfOneKind: also where there are only leases, or only places.
+// TestClockStepBackOfOneKind: the same with leases alone, and with places alone.
 func TestClockStepBackOfOneKind(t *testing.T) {
 	server := testsvc.Redis(t)
 	e, admin := open(t, server.URL), plain(t, server)

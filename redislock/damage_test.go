@@ -142,7 +142,7 @@ func TestDeletedCompanion(t *testing.T) {
 }
 
 // TestDeletedKeyHeals: after the loss of any one key, the lock itself
-// included, who asks again is granted the lock when the leases have ended, and
+// included, whoever asks again is granted the lock when the leases have ended, and
 // nothing is left in the end. INVARIANT I11.
 func TestDeletedKeyHeals(t *testing.T) {
 	t.Parallel()

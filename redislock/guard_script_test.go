@@ -62,7 +62,7 @@ func TestScriptOfStaleHolderIsNotRun(t *testing.T) {
 	}
 }
 
-// TestScriptErrors: a script's own error is told as one, and is none of the
+// TestScriptErrors: a script's own error is told as one, and is not one of the
 // definite errors, because the script may have written.
 func TestScriptErrors(t *testing.T) {
 	g, admin := guarded(t)

@@ -256,7 +256,7 @@ func TestGuardOfLease(t *testing.T) {
 	}
 }
 
-// TestGuardForeignMark: what is no mark is left alone, and lets nobody pass.
+// TestGuardForeignMark: what is not a mark is left alone, and lets nobody pass.
 func TestGuardForeignMark(t *testing.T) {
 	g, admin := guarded(t)
 	id := string(driver.NewLeaseID())

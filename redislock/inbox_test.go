@@ -70,7 +70,7 @@ func TestOneSubscription(t *testing.T) {
 	}
 	for _, w := range watches {
 		if !silent(w) {
-			t.Error("news for who began to watch after the subscription")
+			t.Error("news for an engine that began to watch after the subscription")
 		}
 		w.Stop()
 		w.Stop()
@@ -121,7 +121,7 @@ func TestHandOverIsTold(t *testing.T) {
 		holder = waiters[i]
 		for _, later := range watches[i+1:] {
 			if !silent(later) {
-				t.Error("news for who is not yet the head")
+				t.Error("news for a place that is not yet the first")
 			}
 		}
 	}

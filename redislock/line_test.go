@@ -80,7 +80,7 @@ func TestHungServerKeepsItsConnections(t *testing.T) {
 	})
 }
 
-// TestCloseIsQuick also if the server is silent: the engine says no goodbye.
+// TestCloseIsQuick, even if the server is silent: the engine does not say goodbye.
 func TestCloseIsQuick(t *testing.T) {
 	server := testsvc.Redis(t)
 	admin := plain(t, server)

@@ -171,7 +171,7 @@ func TestMemberKeys(t *testing.T) {
 	}
 	do(t, admin, "SET p:c other")
 	if reply := votes(t, m, proposal("c"), driver.VoteHeld); reply.ExpiresIn != driver.Never {
-		t.Errorf("a foreign lock without an end: %+v", reply)
+		t.Errorf("a foreign lock with no expiry: %+v", reply)
 	}
 }
 

@@ -97,7 +97,7 @@ func (f *forgetful) Revoke(ctx context.Context, digest driver.Digest) (driver.Va
 	return reply, errors.Join(err, f.lose("revoke"))
 }
 
-// TestVaultLostReplies: who asks again is answered as the first time.
+// TestVaultLostReplies: whoever asks again is answered as the first time.
 // INVARIANT I6.
 func TestVaultLostReplies(t *testing.T) {
 	server := testsvc.Redis(t)

@@ -109,8 +109,8 @@ func parse(rawURL string) (opts rueidis.ClientOption, set rediscore.Options, err
 	return opts, set, nil
 }
 
-// parseAddress takes a URL to pieces. Several hosts are no part of a standard
-// URL, so those behind the first are taken out before.
+// parseAddress takes a URL to pieces. A standard URL does not have several
+// hosts, so those behind the first are taken out before.
 func parseAddress(rawURL string) (*address, error) {
 	scheme, rest, ok := strings.Cut(rawURL, "://")
 	a := &address{scheme: scheme}

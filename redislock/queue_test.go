@@ -125,7 +125,7 @@ func TestForeignIsOfEveryKind(t *testing.T) {
 	do(t, admin, "SET t mine")
 	drivertest.Held(t, e, drivertest.Request("t", time.Minute))
 	if way := drivertest.Held(t, e, permits("t", 1, time.Minute)); way.ExpiresIn != driver.Never {
-		t.Errorf("a lock without an end: %+v", way)
+		t.Errorf("a lock with no expiry: %+v", way)
 	}
 	first := queued(t, e, permits("t", 2, time.Minute), time.Minute, 1)
 	_, err := e.Acquire(t.Context(), drivertest.Request("t", time.Minute))
@@ -153,7 +153,7 @@ func TestDeadHead(t *testing.T) {
 	})
 }
 
-// TestFlushedQueue: who waits learns that the place is gone.
+// TestFlushedQueue: whoever waits learns that the place is gone.
 func TestFlushedQueue(t *testing.T) {
 	server := testsvc.Redis(t)
 	e, admin := open(t, server.URL), plain(t, server)

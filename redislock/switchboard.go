@@ -21,7 +21,7 @@ const (
 	minPatience = 500 * time.Millisecond
 	// maxPatience is the same where the network is slow. maxReserve is that
 	// where connections go silent one after the other, as with a server that
-	// has paused its clients: then a new one is no help.
+	// has paused its clients: then a new one does not help.
 	maxPatience = 2 * time.Second
 	maxReserve  = silence
 	// recent is how long an address to which connections went silent is

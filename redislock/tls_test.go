@@ -40,19 +40,19 @@ func TestTLS(t *testing.T) {
 		url  string
 		want error
 	}{
-		"right":                       {with(), nil},
-		"right, another name":         {with("tls_server_name", "redis.test"), nil},
-		"a name it does not have":     {with("tls_server_name", "other.test"), driver.ErrUnavailable},
-		"signed by somebody else":     {with("tls_ca", others.CA), driver.ErrUnavailable},
-		"signed by nobody we know":    {with("tls_ca", ""), driver.ErrUnavailable},
-		"without our certificate":     {with("tls_cert", "", "tls_key", ""), driver.ErrUnavailable},
-		"with another's certificate":  {with("tls_cert", others.Cert, "tls_key", others.Key), driver.ErrUnavailable},
-		"without TLS":                 {"redis://" + server.Addr, driver.ErrUnavailable},
-		"half of a certificate":       {with("tls_key", ""), driver.ErrInvalid},
-		"a key of another":            {with("tls_key", others.Key), driver.ErrInvalid},
-		"an authority that is no PEM": {with("tls_ca", broken), driver.ErrInvalid},
-		"an authority that is not":    {with("tls_ca", broken+"x"), driver.ErrInvalid},
-		"parameters without TLS":      {"redis://" + server.Addr + "?tls_ca=" + files.CA, driver.ErrInvalid},
+		"right":                      {with(), nil},
+		"right, another name":        {with("tls_server_name", "redis.test"), nil},
+		"a name it does not have":    {with("tls_server_name", "other.test"), driver.ErrUnavailable},
+		"signed by somebody else":    {with("tls_ca", others.CA), driver.ErrUnavailable},
+		"signed by nobody we know":   {with("tls_ca", ""), driver.ErrUnavailable},
+		"without our certificate":    {with("tls_cert", "", "tls_key", ""), driver.ErrUnavailable},
+		"with another's certificate": {with("tls_cert", others.Cert, "tls_key", others.Key), driver.ErrUnavailable},
+		"without TLS":                {"redis://" + server.Addr, driver.ErrUnavailable},
+		"half of a certificate":      {with("tls_key", ""), driver.ErrInvalid},
+		"a key of another":           {with("tls_key", others.Key), driver.ErrInvalid},
+		"an authority not in PEM":    {with("tls_ca", broken), driver.ErrInvalid},
+		"an authority that is not":   {with("tls_ca", broken+"x"), driver.ErrInvalid},
+		"parameters without TLS":     {"redis://" + server.Addr + "?tls_ca=" + files.CA, driver.ErrInvalid},
 	} {
 		t.Run(name, func(t *testing.T) {
 			e, err := Open(t.Context(), c.url)

@@ -1,6 +1,7 @@
 #!/bin/sh
-# lint.sh checks formatting and runs golangci-lint over every module of the
-# workspace. It installs golangci-lint below .cache if it is not on the PATH.
+# lint.sh checks formatting and the English of all texts, and runs golangci-lint
+# over every module of the workspace. It installs golangci-lint below .cache if
+# it is not on the PATH.
 set -eu
 cd "$(dirname "$0")/.."
 version=v2.15.0
@@ -12,6 +13,7 @@ if [ -n "$unformatted" ]; then
 fi
 go vet work
 (cd systest && go vet -tags soaknet ./net ./nettest)
+go run ./scripts/english
 
 lint=$(command -v golangci-lint || echo "$PWD/.cache/bin/golangci-lint")
 if [ ! -x "$lint" ]; then

@@ -47,7 +47,7 @@ func (b bell) open(flag int) (*os.File, error) {
 }
 
 // ring wakes those who watch the lease IDs in other processes. Its failure is
-// not the ringer's concern: who waits looks again now and then.
+// not the ringer's concern: a waiter looks again now and then.
 //
 // The file is opened each time, so that a bell that was deleted is made anew
 // instead of ringing unheard.

@@ -43,7 +43,7 @@ func TestBell(t *testing.T) {
 	}
 }
 
-// TestOwnHandOver: who is in the same process needs no bell.
+// TestOwnHandOver: a waiter in the same process needs no bell.
 func TestOwnHandOver(t *testing.T) {
 	e := openNew(t)
 	hears(t, e, e)

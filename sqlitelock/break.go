@@ -13,7 +13,7 @@ import (
 // others need the same write lock.
 const breakRows = 128
 
-// Break implements driver.Breaker. Who is next has the lock with the commit,
+// Break implements driver.Breaker. The next in the queue has the lock with the commit,
 // and the holders' processes are told through the alarm.
 func (e *Engine) Break(ctx context.Context, req driver.BreakRequest) ([]driver.Broken, error) {
 	answer := map[uint64]driver.Broken{}

@@ -13,7 +13,7 @@ import (
 )
 
 // pages returns how many database pages the writing connection of e has looked
-// at until now: what its statements have searched, in a number that is no time.
+// at until now: what its statements have searched, in a number that is not a time.
 func pages(t testing.TB, e *Engine) (n int) {
 	t.Helper()
 	if err := e.conn.Raw(func(c any) error {

@@ -58,7 +58,7 @@ func locate(path string) (string, error) {
 
 // checkFiles fails unless this user may use the files of the database at path
 // and make those that are missing, and nobody can have put others in their
-// place. A file that is used by two names is refused: who comes by the other
+// place. A file that is used by two names is refused: whoever comes by the other
 // name has a log and a memory of his own, and sees no lease.
 func checkFiles(path string) error {
 	d, err := inspectDirectory(filepath.Dir(path))

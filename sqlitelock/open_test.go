@@ -76,7 +76,7 @@ func TestOpenCreates(t *testing.T) {
 	}
 }
 
-// TestOpenThroughLink: who comes by a symbolic link has the same bell.
+// TestOpenThroughLink: whoever comes by a symbolic link has the same bell.
 func TestOpenThroughLink(t *testing.T) {
 	dir := t.TempDir()
 	direct := open(t, filepath.Join(dir, "real.db"))

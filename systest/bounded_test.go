@@ -506,7 +506,7 @@ func TestHalfDoneCallIsFinished(t *testing.T) {
 		t.Fatalf("%d calls: nothing was done in parts", len(w.calls))
 	}
 
-	// Who comes next, after the sender of a release to all has died.
+	// The requests that come next after the sender of a release to all has died.
 	next := map[string]func(c *crowd){
 		"the same again": func(c *crowd) {
 			if err := s.engine.Release(t.Context(), release); err != driver.ErrLost {

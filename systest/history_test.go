@@ -110,7 +110,7 @@ type historyRun struct {
 	pause time.Duration       // the longest between two looks; valid when all is over
 }
 
-// runHistory lets crews take locks for so long, in a network and on a store
+// runHistory lets crews take locks for this long, in a network and on a store
 // that harm makes bad, and collects what they saw.
 func runHistory(t *testing.T, length time.Duration, harm func(*store, *historyRun)) *historyRun {
 	t.Helper()
@@ -145,7 +145,7 @@ func runHistory(t *testing.T, length time.Duration, harm func(*store, *historyRu
 }
 
 // follow notes what a crew reports until it ends, and reports whether it did its
-// job: then its last report is no operation.
+// job: then its last report is not an operation.
 func (r *historyRun) follow(c *traffic.Crew) (done bool) {
 	c.Follow(func(line []byte) bool {
 		var o check.Op

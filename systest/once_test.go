@@ -159,7 +159,7 @@ func TestOnceCrash(t *testing.T) {
 			}
 		})
 	}
-	report.Row(t, "do-once with a crash at each step", "effect once", "%d of %d: one effect, one result, also after what came late", once, len(crashes))
+	report.Row(t, "do-once with a crash at each step", "effect once", "%d of %d: one effect, one result, even after what came late", once, len(crashes))
 }
 
 // once reports whether the work of a key was begun so often, has had its effect

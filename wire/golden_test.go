@@ -62,7 +62,7 @@ func TestHeld(t *testing.T) {
 	}
 	foreign := driver.Lock{Holders: []driver.Holding{{ExpiresIn: driver.Never}}}
 	if v := wire.LockOf(foreign); !v.Held || !v.Holders[0].Foreign || v.Holders[0].ExpiresInMS != nil {
-		t.Errorf("a foreign client's lock without an end is %+v", v)
+		t.Errorf("a foreign client's lock with no expiry is %+v", v)
 	}
 }
 

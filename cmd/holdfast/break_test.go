@@ -75,6 +75,6 @@ func TestBreakForeign(t *testing.T) {
 	}
 	redis(t, server, "RPUSH", "list", "a")
 	if stderr := wantRun(t, 78, server.URL, "break", "list", "--reason", "why"); strings.Contains(stderr, "delete its key") {
-		t.Errorf("of a key that is no lock: %q", stderr)
+		t.Errorf("of a key that is not a lock: %q", stderr)
 	}
 }

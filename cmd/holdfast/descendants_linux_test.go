@@ -289,7 +289,7 @@ func TestStoppedWardenIsContinued(t *testing.T) {
 }
 
 // TestWaitingWardenIsReplaced: what happens to the warden of a run that has no
-// lock yet is no reason not to run the command.
+// lock yet does not keep the command from running.
 func TestWaitingWardenIsReplaced(t *testing.T) {
 	t.Parallel()
 	for what, sig := range map[string]syscall.Signal{"killed": syscall.SIGKILL, "stopped": syscall.SIGSTOP} {

@@ -48,7 +48,7 @@ func TestStoreFreezes(t *testing.T) {
 }
 
 // TestStoreDies kills the server: the connection is closed and new ones are
-// refused, which is no reason to stop before it must be.
+// refused, which must not stop it sooner than necessary.
 func TestStoreDies(t *testing.T) {
 	t.Parallel()
 	server, file := testsvc.Redis(t), filepath.Join(t.TempDir(), "marks")
@@ -133,7 +133,7 @@ func TestOnLost(t *testing.T) {
 }
 
 // TestLostAtTheEnd checks that a command which ended by itself after its lock
-// was lost is no success.
+// was lost is not a success.
 func TestLostAtTheEnd(t *testing.T) {
 	t.Parallel()
 	server := testsvc.Redis(t)

@@ -178,7 +178,7 @@ type finding struct {
 	Measures                 map[string]float64
 }
 
-// TestDoctorOneServerTwice: two names of one server are no two members.
+// TestDoctorOneServerTwice: two names of one server are not two members.
 func TestDoctorOneServerTwice(t *testing.T) {
 	t.Parallel()
 	a, b := testsvc.Redis(t), testsvc.Redis(t)

@@ -94,7 +94,7 @@ func TestPlainClients(t *testing.T) {
 	redis(t, server, "SET", "forever", "anything")
 	wantRun(t, 75, server.URL, "run", "-n", "forever", "--", "true")
 	if s := show(t, server.URL, "forever"); !s.Held || len(s.Holders) != 1 || s.Holders[0].ExpiresInMS != nil {
-		t.Errorf("a lock without an end is shown as %+v", s)
+		t.Errorf("a lock with no expiry is shown as %+v", s)
 	}
 
 	holder := hold(t, server.URL, "job")
@@ -123,7 +123,7 @@ func TestPrefix(t *testing.T) {
 	holder.want(0)
 }
 
-// TestOtherKind checks that a key which is no lock is left alone.
+// TestOtherKind checks that a key which is not a lock is left alone.
 func TestOtherKind(t *testing.T) {
 	t.Parallel()
 	server := testsvc.Redis(t)

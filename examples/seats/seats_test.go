@@ -54,7 +54,7 @@ func summaryOf(t *testing.T, stdout string) summary {
 	d := json.NewDecoder(strings.NewReader(lines[len(lines)-1]))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&s); err != nil {
-		t.Fatalf("the last line is no summary: %v\n%s", err, stdout)
+		t.Fatalf("the last line is not a summary: %v\n%s", err, stdout)
 	}
 	return s
 }

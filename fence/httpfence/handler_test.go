@@ -57,7 +57,7 @@ func wantProblem(t *testing.T, r *http.Response, status int, code string) (token
 		Token, Current      uint64
 	}
 	if err != nil || json.Unmarshal(body, &p) != nil {
-		t.Errorf("body %q is no JSON (%v)", body, err)
+		t.Errorf("body %q is not JSON (%v)", body, err)
 	}
 	if r.StatusCode != status || p.Status != status || p.Code != code || p.Title == "" || p.Detail == "" || r.Header.Get("Content-Type") != "application/problem+json" {
 		t.Errorf("got %d, %s, %s; want %d, %s", r.StatusCode, r.Header.Get("Content-Type"), body, status, code)

@@ -60,6 +60,7 @@ var mayImport = map[string][]string{
 	"systest/soak":            {},
 	"systest/traffic":         {".", "driver", "fence", "fence/httpfence", "internal/testsvc", "memlock", "redislock", "sqlitelock", "systest/check", "systest/fault", "systest/model/lease"},
 	"internal/archtest":       {},
+	"scripts/english":         {},
 	"internal/ask":            {"driver"},
 	"internal/drivertest":     {"driver"},
 	"internal/faultproxy":     {},

@@ -35,8 +35,8 @@ func New(t testing.TB, e driver.Engine, opts *onetime.Options) *onetime.Service 
 
 // RedeemByMany fails t unless of 200 who redeem one token at once, with the
 // services in turn, one has the payload, and the others are told that it was
-// redeemed. Who is told that the store is unavailable, on a machine that is
-// slower than the time limits of requests, asks again.
+// redeemed. Those told that the store is unavailable, on a machine that is
+// slower than the time limits of requests, ask again.
 func RedeemByMany(t *testing.T, services ...*onetime.Service) {
 	t.Helper()
 	secret, err := services[0].Issue(t.Context(), []byte("payload"), time.Hour)

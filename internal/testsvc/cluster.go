@@ -77,7 +77,7 @@ func busPort(s *Server) string {
 			return s.args[i+1]
 		}
 	}
-	s.t.Fatalf("%s is no node of a cluster", s.Addr)
+	s.t.Fatalf("%s is not a node of a cluster", s.Addr)
 	return ""
 }
 

@@ -26,7 +26,7 @@ type right struct {
 	words   []string
 	keyless bool
 	args    []string
-	creates bool // a key without an end, if there is none
+	creates bool // a key with no expiry, if there is none
 }
 
 func (r right) name() string { return strings.ToLower(r.words[0]) }

@@ -85,7 +85,7 @@ func (m *Member) connect(ctx context.Context) (*rediscore.Engine, error) {
 	case m.engine != nil:
 		e := m.engine
 		m.mu.Unlock()
-		return e, suits(e)
+		return e, checkMember(e)
 	case m.dial == nil:
 		m.startDial()
 	}
@@ -128,8 +128,8 @@ func (m *Member) use(e *rediscore.Engine) {
 	e.OnLoss(m.losses.Tell) // until both are closed
 }
 
-// suits refuses stores that cannot be a member.
-func suits(e *rediscore.Engine) error {
+// checkMember refuses stores that cannot be a member.
+func checkMember(e *rediscore.Engine) error {
 	if e.Store().Conn().Mode() == rediscore.InCluster {
 		return fmt.Errorf("%w member: it is a Redis Cluster, whose masters lose their memory one by one: use servers of their own", driver.ErrInvalid)
 	}

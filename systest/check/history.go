@@ -71,7 +71,7 @@ func (v Verdict) String() string {
 	return fmt.Sprintf("%d illegal histories of %d (%d operations, %d grants, %d outcomes unknown)", len(v.Illegal)+len(v.Undecided), v.Names, v.Ops, v.Grants, v.Unknown)
 }
 
-// Verdict looks for an order that the model allows, for so long for each name.
+// Verdict looks for an order that the model allows, for at most limit for each name.
 func (h *History) Verdict(m lease.Model, limit time.Duration) Verdict {
 	ops := h.Ops()
 	v := Verdict{Ops: len(ops)}

@@ -23,7 +23,7 @@ type Span struct {
 	Limit   int
 	Permits int
 	Part    int   // a lease that was downgraded has two spans
-	Start   int64 // 0: the crew's last report, which is no span
+	Start   int64 // 0: the crew's last report, which is not a span
 	End     int64 // 0: the lease is held still
 
 	holder any // of Spans.Note

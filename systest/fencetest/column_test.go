@@ -11,7 +11,7 @@ import (
 	"github.com/holdfast-locks/holdfast/fence/sqlfence"
 )
 
-// testColumn shows that CheckRow tells the truth, also where the driver counts
+// testColumn shows that CheckRow tells the truth, even if the driver counts
 // only the rows that an UPDATE changed.
 func testColumn(t *testing.T, s *store) {
 	s.exec(t, `CREATE TABLE seats (id integer PRIMARY KEY, holder varchar(20) NOT NULL DEFAULT '', fence bigint NOT NULL DEFAULT 0)`)

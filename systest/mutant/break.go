@@ -35,7 +35,7 @@ func breakMutants() []Mutant {
 		},
 		{
 			Name: "look-skips-leases-by-hand", File: "lease_loss.go",
-			Breaks:  "Time to look is no reason to ask for a lease that the caller extends.",
+			Breaks:  "When it is time to look, a lease that the caller extends is not asked for.",
 			Old:     "renews := l.state == stateHeld && l.term.renews()",
 			New:     "renews := l.state == stateHeld",
 			FoundBy: []Finder{{".", "TestTimeToLookRenewsAtOnce"}},

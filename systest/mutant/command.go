@@ -8,14 +8,14 @@ func commandMutants() []Mutant {
 	return []Mutant{
 		{
 			Name: "run-tells-the-group-only", Invariant: "", File: "cmd/holdfast/internal/supervise/job_linux.go",
-			Breaks:  "Who of the job has left the command's process group is not told that it is to end.",
+			Breaks:  "What has left the command's process group, of its job, is not told that it is to end.",
 			Old:     "case (sig == unix.SIGUSR1 || sig == unix.SIGUSR2) && p.group != j.pgid:",
 			New:     "case p.group != j.pgid:",
 			FoundBy: []Finder{{command, "TestSignalReachesEachOnce"}},
 		},
 		{
 			Name: "run-kills-the-group-only", Invariant: "I3", File: "cmd/holdfast/internal/supervise/job_linux.go",
-			Breaks:  "Who of the job has left the command's process group is not killed.",
+			Breaks:  "What has left the command's process group, of its job, is not killed.",
 			Old:     "if err := p.send(unix.SIGKILL); err != nil {",
 			New:     "if p.group != j.pgid {\n\t\t\treturn\n\t\t}\n\t\tif err := p.send(unix.SIGKILL); err != nil {",
 			FoundBy: []Finder{{command, "TestKilledCommandLeavesNothing"}},

@@ -127,7 +127,7 @@ func redisQueueMutants() []Mutant {
 		},
 		{
 			Name: "redis-lost-wake-up", Invariant: "I7", File: "rediscore/internal/lua/serve.lua",
-			Breaks:  "Who is handed the lock is not told.",
+			Breaks:  "A waiter that is handed the lock is not told.",
 			Old:     "tell(n[1], n[2], n[3])",
 			New:     "",
 			FoundBy: []Finder{redis("WatchTellsGrant")},

@@ -53,7 +53,7 @@ func sqliteMutants() []Mutant {
 		},
 		{
 			Name: "sqlite-lost-wake-up", Invariant: "I7", File: "sqlitelock/tx.go",
-			Breaks:  "Who is handed the lock is not told.",
+			Breaks:  "A waiter that is handed the lock is not told.",
 			Old:     "e.send(t.notices)",
 			New:     "_ = t.notices",
 			FoundBy: []Finder{sqlite("WatchTellsGrant")},

@@ -100,7 +100,7 @@ func (w *Wire) link(a, b *Host) *Link {
 	return l
 }
 
-// Delay makes each packet take so long, and up to jitter more, so that packets
+// Delay makes each packet take this long, and up to jitter more, so that packets
 // overtake each other. A round trip takes twice as long.
 func (l *Link) Delay(delay, jitter time.Duration) *Link {
 	return l.set(func(q *quality) { q.delay, q.jitter = delay, jitter })

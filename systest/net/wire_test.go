@@ -132,7 +132,7 @@ func TestVanishedStaysAway(t *testing.T) {
 	}
 }
 
-// What was forgotten is dead both ways, also after the network has healed. New
+// What was forgotten is dead both ways, even after the network has healed. New
 // connections are not, those with the same ports included.
 func TestForget(t *testing.T) {
 	w, e := newEnds(3)
@@ -223,7 +223,7 @@ func TestMTU(t *testing.T) {
 	}
 }
 
-// What is no packet of one host to another is not carried, and harms nobody.
+// What is not a packet of one host to another is not carried, and harms nobody.
 func TestStrangePackets(t *testing.T) {
 	w, e := newEnds(2)
 	good := segment(e[0].Host, e[1].Host, 1, 2, ack, 0, 1)

@@ -19,11 +19,11 @@ import (
 const waiterTTL = 5 * time.Second
 
 // INVARIANT I7: a waiter that is cut off delays those behind it by its waiter
-// TTL at most, also if the store still hears it.
+// TTL at most, even if the store still hears it.
 func TestCutWaiters(t *testing.T) {
 	for kind, cut := range cuts {
 		if kind == portBlocked {
-			continue // that is no fault of one waiter
+			continue // that is not the fault of one waiter
 		}
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()

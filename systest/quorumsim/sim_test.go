@@ -53,6 +53,6 @@ func TestSkewedClients(t *testing.T) {
 	}
 	t.Logf("%d runs: %d leases, %d attempts without; requests by their fate: %s", *seeds, granted, failed, strings.Join(kinds, ", "))
 	if granted < 5**seeds && found.Load() == 0 {
-		t.Errorf("%d leases in %d runs: that was no test", granted, *seeds)
+		t.Errorf("%d leases in %d runs: that tested nothing", granted, *seeds)
 	}
 }

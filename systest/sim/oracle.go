@@ -17,14 +17,14 @@ type oracle struct {
 	*history
 	server   *server
 	offsetUp time.Duration // how far ahead the server's clock ever was
-	books    map[string]*book
+	ledgers  map[string]*ledger
 	seen     map[holdfast.LeaseID]time.Time // when the store last had a lease
 	ended    map[holdfast.LeaseID]bool      // the store has confirmed the end
 	rates    map[holdfast.LeaseID]rate      // of requests
 }
 
-// A book is what the oracle remembers of one name.
-type book struct {
+// A ledger is what the oracle remembers of one name.
+type ledger struct {
 	granted map[holdfast.LeaseID]uint64      // every lease that there ever was
 	queue   map[holdfast.LeaseID]storedPlace // after the last script
 	max     uint64                           // the greatest token since the store last lost data
@@ -54,12 +54,12 @@ type storedPlace struct {
 }
 
 func newOracle(h *history, s *server, names []string) *oracle {
-	o := &oracle{history: h, server: s, offsetUp: s.offset, books: map[string]*book{},
+	o := &oracle{history: h, server: s, offsetUp: s.offset, ledgers: map[string]*ledger{},
 		seen: map[holdfast.LeaseID]time.Time{}, ended: map[holdfast.LeaseID]bool{},
 		rates: map[holdfast.LeaseID]rate{},
 	}
 	for _, name := range names {
-		o.books[name] = &book{granted: map[holdfast.LeaseID]uint64{}}
+		o.ledgers[name] = &ledger{granted: map[holdfast.LeaseID]uint64{}}
 	}
 	s.watch = o.look
 	return o
@@ -120,7 +120,7 @@ func (o *oracle) look(keys []string, reply any) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for _, key := range keys {
-		if b := o.books[key]; b != nil {
+		if b := o.ledgers[key]; b != nil {
 			v := o.view(key)
 			o.checkLocked(key, b, v)
 			if held(reply) {
@@ -137,8 +137,8 @@ func held(reply any) bool {
 	return len(items) == 4 && items[0] == int64(0)
 }
 
-// checkLengthsLocked: who has to wait waits for no longer than the TTL of who
-// is in the way, also after the server's clock went back.
+// checkLengthsLocked: no waiter waits for longer than the TTL of whoever is in
+// the way, even after the server's clock went back.
 func (o *oracle) checkLengthsLocked(name string, v view) {
 	for id, l := range v.leases {
 		if left := l.ends - o.server.space.millis(); left > l.ttl {
@@ -147,7 +147,7 @@ func (o *oracle) checkLengthsLocked(name string, v view) {
 	}
 }
 
-func (o *oracle) checkLocked(name string, b *book, v view) {
+func (o *oracle) checkLocked(name string, b *ledger, v view) {
 	used := 0
 	var fresh []holdfast.LeaseID
 	for id, l := range v.leases {
@@ -174,7 +174,7 @@ func (o *oracle) checkLocked(name string, b *book, v view) {
 }
 
 // grantedLocked checks a lease that was not there before.
-func (o *oracle) grantedLocked(name string, b *book, v view, id holdfast.LeaseID) {
+func (o *oracle) grantedLocked(name string, b *ledger, v view, id holdfast.LeaseID) {
 	token, now := v.leases[id].token, time.Now()
 	o.counts["grants"]++
 	o.noteLocked("server: grants %s to lease %s, token %d", name, short(id), token)
@@ -197,7 +197,7 @@ func (o *oracle) grantedLocked(name string, b *book, v view, id holdfast.LeaseID
 		own.number = math.Inf(1)
 	}
 	for _, p := range v.places {
-		// Who was late, or has another number, has lost the place and joined again.
+		// One that was late, or has another number, has lost the place and joined again.
 		before := b.queue[p.id]
 		if before.number == p.number && before.ends > o.server.space.millis() && p.number < own.number {
 			o.violateLocked("lease %s of %s overtakes %s, which has place %.0f", short(id), name, short(p.id), p.number)
@@ -236,7 +236,7 @@ func (o *oracle) losesData() {
 	o.taint(true)
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	for _, b := range o.books {
+	for _, b := range o.ledgers {
 		b.old, b.oldAt = max(b.old, b.max), b.maxAt
 		b.max, b.queue = 0, nil
 	}

@@ -51,7 +51,7 @@ func encodeHello() []byte {
 	return b
 }
 
-var errProtocol = errors.New("sim: a request is no array of bulk strings")
+var errProtocol = errors.New("sim: a request is not an array of bulk strings")
 
 // decode takes the first command off b. It returns no arguments if b does not
 // hold all of it.

@@ -36,7 +36,7 @@ func Token(token uint64) string { return strconv.FormatUint(token, 10) }
 func ReadToken(s string) (uint64, error) {
 	token, err := strconv.ParseUint(s, 10, 64)
 	if err != nil || token > driver.MaxToken {
-		return 0, fmt.Errorf("%q is no token", s)
+		return 0, fmt.Errorf("%q is not a token", s)
 	}
 	return token, nil
 }
@@ -48,7 +48,7 @@ func Holder(h driver.Holder) string {
 }
 
 // ReadHolder reads a holder. It is only for people, so one that cannot be read
-// is no failure: the zero Holder says that nothing is known.
+// is not a failure: the zero Holder says that nothing is known.
 func ReadHolder(s string) driver.Holder {
 	var h driver.Holder
 	if json.Unmarshal([]byte(s), &h) != nil {

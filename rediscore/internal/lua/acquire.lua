@@ -4,7 +4,7 @@
 -- ARGV   as in queue.lua, as in request.lua, and WAITER_TTL in ms, or 0 for no
 --        place; ONCE 1, or else 0; INBOX
 -- Reply  {1, token}                 granted, now or by an earlier copy
---        {0, ms left, holder, place}  held; -1 without an end, '' if foreign;
+--        {0, ms left, holder, place}  held; -1 with no expiry, '' if foreign;
 --                                   place 0 for none
 --        {-1}                       cancelled before it arrived
 --        {-2}                       MinToken is too far ahead of the clock

@@ -27,17 +27,17 @@ serveOrYield(s)
 if s.places > 0 then
   -- Those in the middle of the queue who asked for Once are told as well.
   local page = redis.call('ZRANGEBYSCORE', s.queue, '(' .. from, '+inf', 'WITHSCORES', 'LIMIT', 0, room)
-  local ids, gone, news = {}, {}, {}
+  local ids, gone, notices = {}, {}, {}
   for i = 1, #page, 2 do
     ids[#ids + 1], from = page[i], page[i + 1]
   end
   for _, p in ipairs(places(s, take(s, ids))) do
     if p and p.once == '1' then
-      gone[#gone + 1], news[#news + 1] = p.id, p
+      gone[#gone + 1], notices[#notices + 1] = p.id, p
     end
   end
   giveUpPlaces(s, gone)
-  for _, p in ipairs(news) do
+  for _, p in ipairs(notices) do
     tell(p.inbox, p.id, '0')
   end
 end

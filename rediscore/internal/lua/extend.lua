@@ -2,7 +2,7 @@
 --
 -- KEYS   for each lease: LOCK, HOLDERS, WAITERS, DETAIL
 -- ARGV   for each lease: ID, TTL in ms
--- Reply  for each lease: 1 lasts at least so long from now, 0 the lease is not
+-- Reply  for each lease: 1 lasts at least this long from now, 0 the lease is not
 --        live, -6 there is more to do first: send it again, or the text of the
 --        server's error
 

@@ -3,7 +3,7 @@
 --
 -- KEYS   LOCK
 -- ARGV   ID of the lease; TTL in ms
--- Reply  1 lasts at least so long from now   0 the lease is not live
+-- Reply  1 lasts at least this long from now   0 the lease is not live
 --        -7 several have the lock, and other keys are needed
 
 local lock = read(KEYS[LOCK])

@@ -5,7 +5,7 @@
 --        place behind which to begin, -inf at first
 -- Reply  for each name: {now, ms left, value, last token, leases, places, n,
 --        rest, next}, -6 to ask for it again, or the text of the server's
---        error. now is the server's clock in ms, ms left is -1 without an end
+--        error. now is the server's clock in ms, ms left is -1 with no expiry
 --        and -2 if the name is free, '' is for no token. leases: for each
 --        member its name, its end, and its record, if the key's group is live;
 --        rest is 1 if there are more, for inspect_rest.lua. places: for each

@@ -9,10 +9,10 @@
 --        vote   0 refused   1 accepted   2 held   3 the lease ID has a lease
 --               with another token   4 cancelled   5 in quarantine
 --        token  of the lease ID's lease, or 0
---        ms     left of the lease in the way, -1 without an end; or of the
+--        ms     left of the lease in the way, -1 with no expiry; or of the
 --               quarantine
 --        holder, lease ID  of the lease in the way; '' if unknown
---        {-3} the last token is no number   {-4, limit} the name is in use with
+--        {-3} the last token is not a number   {-4, limit} the name is in use with
 --        this limit
 -- Only 1 and 3 change the lease, and only 1 the last token.
 

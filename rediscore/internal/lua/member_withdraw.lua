@@ -9,7 +9,7 @@
 -- Reply  {token, ''}  of the lease that was ended, or 0 if there was none
 --        with the text of the server's error instead of '' if it refused to
 --        remember the cancel: a full server still lets a lease be ended
---        {-3} the last token is no number; nothing was changed
+--        {-3} the last token is not a number; nothing was changed
 
 local id, token = ARGV[ID], tonumber(ARGV[TOKEN])
 
@@ -43,7 +43,7 @@ raise(KEYS[FENCE], last, lift, ARGV[TOKEN_MEMORY])
 
 local remember = ''
 if ARGV[CANCEL_MEMORY] ~= '0' then
-  -- INVARIANT I5: also when there was a lease to end, because a copy of its
+  -- INVARIANT I5: even if there was a lease to end, because a copy of its
   -- proposal with a greater token may be under way.
   remember = redis.pcall('SET', KEYS[CANCELLED], '', 'PX', ARGV[CANCEL_MEMORY]).err or ''
 end

@@ -10,7 +10,7 @@
 
 local id, remember = ARGV[ID], ''
 if ARGV[CANCEL_MEMORY] ~= '0' then
-  -- INVARIANT I5: also when there is a lease to end, because a second copy of
+  -- INVARIANT I5: even if there is a lease to end, because a second copy of
   -- its acquire may be under way.
   remember = redis.pcall('SET', KEYS[CANCELLED], '', 'PX', ARGV[CANCEL_MEMORY]).err or ''
 end

@@ -80,9 +80,9 @@ local GRANT = 2
 
 -- nextInLine returns those of the queue who are to leave it now, as far as
 -- there is room: gone are their lease IDs, heirs those of them who are granted
--- the lock, with their tokens, and news whom to tell which token.
+-- the lock, with their tokens, and notices whom to tell which token.
 local function nextInLine(s)
-  local gone, heirs, news = {}, {}, {}
+  local gone, heirs, notices = {}, {}, {}
   local look, recorded = 1
   while s.places > #gone and room > 0 do
     local ids = redis.call('ZRANGE', s.queue, #gone, #gone + math.min(look, math.ceil(room / GRANT)) - 1)
@@ -93,11 +93,11 @@ local function nextInLine(s)
       end
       if p and not (p.once == '1' and recorded) then
         if not fits(s, p) then
-          return gone, heirs, news
+          return gone, heirs, notices
         end
         token, s.failed = drawToken(s, p.min)
         if not token then
-          return gone, heirs, news
+          return gone, heirs, notices
         end
         countIn(s, p, token, p.ttl, p.ends)
         p.member, p.token = p.id, token
@@ -105,13 +105,13 @@ local function nextInLine(s)
       end
       gone[#gone + 1] = ids[i] -- without p, somebody deleted its record
       if p then
-        news[#news + 1] = { p.inbox, p.id, token }
+        notices[#notices + 1] = { p.inbox, p.id, token }
       end
     end
     room, look = room - GRANT * #ids, 4 * look
   end
   s.more = s.places > #gone
-  return gone, heirs, news
+  return gone, heirs, notices
 end
 
 -- serve hands the lock to the first of the queue, and to the next, as long as
@@ -123,7 +123,7 @@ local function serve(s)
     return
   end
   local free = not s.lock
-  local gone, heirs, news = nextInLine(s)
+  local gone, heirs, notices = nextInLine(s)
   giveUpPlaces(s, gone) -- first, because it needs no memory; see outlast
   if #heirs > 0 then
     rememberToken(s, s.last)
@@ -136,7 +136,7 @@ local function serve(s)
       putShared(s, heirs)
     end
   end
-  for _, n in ipairs(news) do
+  for _, n in ipairs(notices) do
     tell(n[1], n[2], n[3])
   end
 end

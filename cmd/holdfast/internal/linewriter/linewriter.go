@@ -28,7 +28,7 @@ func New(w io.Writer) *Writer {
 	go func() { // ends after Close, which waits for it unless w blocks
 		defer close(o.done)
 		for line := range o.lines {
-			_, _ = io.WriteString(w, line) // a reader that went away is no fault of the job
+			_, _ = io.WriteString(w, line) // that a reader went away is not the fault of the job
 		}
 	}()
 	return o

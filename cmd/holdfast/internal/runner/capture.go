@@ -44,7 +44,7 @@ type capture struct {
 
 // newCapture returns a capture and the file that the command shall write to,
 // which the caller must close when the command has it. The caller must call
-// end, also if there is no command after all.
+// end, even if there is no command after all.
 func newCapture(out io.Writer, limit int) (*capture, *os.File, error) {
 	read, write, err := os.Pipe()
 	if err != nil {

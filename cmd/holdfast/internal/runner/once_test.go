@@ -31,7 +31,7 @@ func TestOnceVerdict(t *testing.T) {
 		if err := o.verdict(c.err); errors.As(err, &e) {
 			got = e.Status
 		} else if err != nil {
-			t.Errorf("%s: %v is no exit", name, err)
+			t.Errorf("%s: %v is not an exit", name, err)
 		}
 		if got != c.status {
 			t.Errorf("%s: status %d, want %d", name, got, c.status)

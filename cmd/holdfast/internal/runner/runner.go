@@ -131,7 +131,7 @@ func (j Job) take(ctx context.Context) (*holdfast.Lease, error) {
 	return j.Client.Acquire(ctx, j.Name, &j.Opts)
 }
 
-// release gives the lock back; it works also when ctx has ended. It reports
+// release gives the lock back; it works even if ctx has ended. It reports
 // whether the lock was lost before.
 func (j Job) release(ctx context.Context, lease *holdfast.Lease) (lost bool) {
 	err := lease.Release(ctx)

@@ -96,7 +96,7 @@ func (w *watch) commandEnded() bool {
 		w.killIn(0)
 	case isLost || w.ending:
 		w.killIn(w.KillAfter)
-	case w.endedBySignal(): // so what it leaves behind is no background job
+	case w.endedBySignal(): // so what it leaves behind was not put into the background
 		w.ending = true
 		w.signal(syscall.SIGTERM)
 		w.killIn(w.KillAfter)

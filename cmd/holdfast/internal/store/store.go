@@ -28,7 +28,7 @@ const (
 func Open(ctx context.Context, rawURL string) (driver.Engine, error) {
 	scheme, _, found := strings.Cut(rawURL, ":")
 	if !found {
-		return nil, fmt.Errorf("%w store: it is no URL; use one of %s", driver.ErrInvalid, supported)
+		return nil, fmt.Errorf("%w store: it is not a URL; use one of %s", driver.ErrInvalid, supported)
 	}
 	switch scheme = strings.ToLower(scheme); scheme {
 	case "memory":

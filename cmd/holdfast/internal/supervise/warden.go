@@ -100,7 +100,7 @@ func (w *warden) fork(stdout *os.File, orders, reports int) error {
 	return err
 }
 
-// executable returns this program's file, also if its name is gone.
+// executable returns this program's file, even if its name is gone.
 func executable() (string, error) {
 	if runtime.GOOS == "linux" {
 		return "/proc/self/exe", nil
@@ -177,7 +177,7 @@ func (w *warden) run(c Command, foreground bool) (pgid int, err error) {
 	return r.n, nil
 }
 
-// order writes one line. A warden that is stuck is no reason to wait: this
+// order writes one line. It does not wait for a warden that is stuck: this
 // process does the same work as long as it runs.
 func (w *warden) order(line string) {
 	_ = w.orders.SetWriteDeadline(time.Now().Add(orderTimeout))
