@@ -134,7 +134,7 @@ local function endShared(s, members, permits)
   seal(s)
 end
 
--- lengthenShared makes a lease last at least ttl ms. Who calls it must seal
+-- lengthenShared makes a lease last at least ttl ms. The caller must seal
 -- the key.
 local function lengthenShared(s, member, h, ttl)
   local ends = millis() + ttl
