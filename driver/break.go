@@ -8,7 +8,6 @@ import (
 	"maps"
 	"slices"
 	"time"
-	"unicode/utf8"
 )
 
 // A Breaker is an engine with Capabilities.Break: leases can be taken away
@@ -91,21 +90,6 @@ func CheckBreak(author, reason string) error {
 		return err
 	}
 	return checkText("reason", reason, MaxReason)
-}
-
-func checkText(what, s string, limit int) error {
-	switch {
-	case len(s) > limit:
-		return fmt.Errorf("%w %s: it has %d bytes, the limit is %d", ErrInvalid, what, len(s), limit)
-	case !utf8.ValidString(s):
-		return fmt.Errorf("%w %s: it is not UTF-8", ErrInvalid, what)
-	}
-	for i, r := range s {
-		if IsControl(r) {
-			return fmt.Errorf("%w %s: control character %U at byte %d", ErrInvalid, what, r, i)
-		}
-	}
-	return nil
 }
 
 // ErrBroken: somebody took the lock away. It comes together with ErrLost, as

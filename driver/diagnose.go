@@ -2,7 +2,6 @@ package driver
 
 import (
 	"context"
-	"strconv"
 	"time"
 )
 
@@ -61,15 +60,7 @@ const (
 )
 
 func (l Level) String() string {
-	switch l {
-	case OK:
-		return "ok"
-	case Warn:
-		return "warn"
-	case Fail:
-		return "fail"
-	}
-	return "Level(" + strconv.Itoa(int(l)) + ")"
+	return nameOf(l, "Level", "ok", "warn", "fail")
 }
 
 // Worst returns the highest level of all findings.

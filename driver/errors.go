@@ -35,20 +35,18 @@ var (
 // definite; an engine has no need to return it.
 var ErrOutcomeUnknown = errors.New("outcome is unknown")
 
-// permanent are the definite errors that the same request would meet again.
-var permanent = []error{ErrLost, ErrInvalid, ErrUnsupported, ErrPermission, ErrKindMismatch, ErrClosed}
+// definite are the definite errors. The same request would meet all but the last
+// again.
+var definite = []error{ErrLost, ErrInvalid, ErrUnsupported, ErrPermission, ErrKindMismatch, ErrClosed, ErrUnavailable}
 
 // Class returns the definite error that err wraps, or nil: then the request may
 // or may not have been carried out. An error that wraps several counts as
 // permanent if one of them is.
 func Class(err error) error {
-	for _, class := range permanent {
+	for _, class := range definite {
 		if errors.Is(err, class) {
 			return class
 		}
-	}
-	if errors.Is(err, ErrUnavailable) {
-		return ErrUnavailable
 	}
 	return nil
 }

@@ -52,6 +52,25 @@ func behind[I any](f Forward, flag bool, what string) (i I, err error) {
 	return i, nil
 }
 
+// pass hands on a request by a method of one optional interface, which reach
+// returns.
+func pass[I, Req, Reply any](ctx context.Context, reach func() (I, error), method func(I, context.Context, Req) (Reply, error), req Req) (reply Reply, err error) {
+	i, err := reach()
+	if err != nil {
+		return reply, err
+	}
+	return method(i, ctx, req)
+}
+
+// passOrder is pass for methods that answer with an error only.
+func passOrder[I, Req any](ctx context.Context, reach func() (I, error), method func(I, context.Context, Req) error, req Req) error {
+	i, err := reach()
+	if err != nil {
+		return err
+	}
+	return method(i, ctx, req)
+}
+
 // Watch implements Queuer. Without a queue there is never any news.
 func (f Forward) Watch(id LeaseID) Watch {
 	q, err := f.queuer()
@@ -86,11 +105,11 @@ func (noWatch) Stop()            {}
 
 // Downgrade implements Downgrader.
 func (f Forward) Downgrade(ctx context.Context, req DowngradeRequest) error {
-	d, err := behind[Downgrader](f, f.Capabilities().Shared, "shared mode")
-	if err != nil {
-		return err
-	}
-	return d.Downgrade(ctx, req)
+	return passOrder(ctx, f.downgrader, Downgrader.Downgrade, req)
+}
+
+func (f Forward) downgrader() (Downgrader, error) {
+	return behind[Downgrader](f, f.Capabilities().Shared, "shared mode")
 }
 
 // AcquireAll implements AllAcquirer.
@@ -108,20 +127,12 @@ func (f Forward) AcquireAll(ctx context.Context, reqs []AcquireRequest) (AllRepl
 
 // Break implements Breaker.
 func (f Forward) Break(ctx context.Context, req BreakRequest) ([]Broken, error) {
-	b, err := f.breaker()
-	if err != nil {
-		return nil, err
-	}
-	return b.Break(ctx, req)
+	return pass(ctx, f.breaker, Breaker.Break, req)
 }
 
 // Breaks implements Breaker.
 func (f Forward) Breaks(ctx context.Context, name string) ([]Broken, error) {
-	b, err := f.breaker()
-	if err != nil {
-		return nil, err
-	}
-	return b.Breaks(ctx, name)
+	return pass(ctx, f.breaker, Breaker.Breaks, name)
 }
 
 func (f Forward) breaker() (Breaker, error) {
@@ -157,9 +168,9 @@ func (f Forward) Route(name string) uint32 {
 
 // Diagnose implements Diagnoser.
 func (f Forward) Diagnose(ctx context.Context, req DiagnoseRequest) (Diagnosis, error) {
-	d, err := behind[Diagnoser](f, f.Capabilities().Diagnose, "looking at the store")
-	if err != nil {
-		return Diagnosis{}, err
-	}
-	return d.Diagnose(ctx, req)
+	return pass(ctx, f.diagnoser, Diagnoser.Diagnose, req)
+}
+
+func (f Forward) diagnoser() (Diagnoser, error) {
+	return behind[Diagnoser](f, f.Capabilities().Diagnose, "looking at the store")
 }

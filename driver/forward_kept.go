@@ -10,11 +10,7 @@ func (f Forward) recorder() (Recorder, error) {
 
 // Complete implements Recorder.
 func (f Forward) Complete(ctx context.Context, req CompleteRequest) error {
-	r, err := f.recorder()
-	if err != nil {
-		return err
-	}
-	return r.Complete(ctx, req)
+	return passOrder(ctx, f.recorder, Recorder.Complete, req)
 }
 
 // Recall implements Recorder.
@@ -28,11 +24,7 @@ func (f Forward) Recall(ctx context.Context, name string) (r Record, found bool,
 
 // Forget implements Recorder.
 func (f Forward) Forget(ctx context.Context, name string) (found bool, err error) {
-	r, err := f.recorder()
-	if err != nil {
-		return false, err
-	}
-	return r.Forget(ctx, name)
+	return pass(ctx, f.recorder, Recorder.Forget, name)
 }
 
 func (f Forward) vault() (Vault, error) {
@@ -41,38 +33,22 @@ func (f Forward) vault() (Vault, error) {
 
 // Deposit implements Vault.
 func (f Forward) Deposit(ctx context.Context, req DepositRequest) error {
-	v, err := f.vault()
-	if err != nil {
-		return err
-	}
-	return v.Deposit(ctx, req)
+	return passOrder(ctx, f.vault, Vault.Deposit, req)
 }
 
 // Redeem implements Vault.
 func (f Forward) Redeem(ctx context.Context, req RedeemRequest) (VaultReply, error) {
-	v, err := f.vault()
-	if err != nil {
-		return VaultReply{}, err
-	}
-	return v.Redeem(ctx, req)
+	return pass(ctx, f.vault, Vault.Redeem, req)
 }
 
 // Peek implements Vault.
 func (f Forward) Peek(ctx context.Context, digest Digest) (VaultReply, error) {
-	v, err := f.vault()
-	if err != nil {
-		return VaultReply{}, err
-	}
-	return v.Peek(ctx, digest)
+	return pass(ctx, f.vault, Vault.Peek, digest)
 }
 
 // Revoke implements Vault.
 func (f Forward) Revoke(ctx context.Context, digest Digest) (VaultReply, error) {
-	v, err := f.vault()
-	if err != nil {
-		return VaultReply{}, err
-	}
-	return v.Revoke(ctx, digest)
+	return pass(ctx, f.vault, Vault.Revoke, digest)
 }
 
 // Prune implements Vault.

@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -20,15 +21,7 @@ func NewLeaseID() LeaseID {
 
 // Valid reports whether id has the form of a lease ID.
 func (id LeaseID) Valid() bool {
-	if len(id) != 32 {
-		return false
-	}
-	for i := range len(id) {
-		if c := id[i]; (c < '0' || c > '9') && (c < 'a' || c > 'f') {
-			return false
-		}
-	}
-	return true
+	return len(id) == 32 && strings.Trim(string(id), "0123456789abcdef") == ""
 }
 
 // A Holder tells people who holds a lock. Engines store it with the lease and

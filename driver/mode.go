@@ -1,9 +1,6 @@
 package driver
 
-import (
-	"fmt"
-	"strconv"
-)
+import "fmt"
 
 // A Mode says which leases of a name are compatible.
 type Mode int
@@ -15,15 +12,16 @@ const (
 )
 
 func (m Mode) String() string {
-	switch m {
-	case Exclusive:
-		return "exclusive"
-	case Shared:
-		return "shared"
-	case Semaphore:
-		return "semaphore"
+	return nameOf(m, "Mode", "exclusive", "shared", "semaphore")
+}
+
+// nameOf returns the name of one of the values that count from 0, or its type and
+// number if it has none.
+func nameOf[T ~int](value T, kind string, names ...string) string {
+	if value < 0 || int(value) >= len(names) {
+		return fmt.Sprintf("%s(%d)", kind, int(value))
 	}
-	return "Mode(" + strconv.Itoa(int(m)) + ")"
+	return names[value]
 }
 
 // MarshalText returns the mode's name. It fails for a number that is not a mode.

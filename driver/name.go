@@ -13,17 +13,24 @@ const MaxNameLen = 512
 // lock: 1 to MaxNameLen bytes of UTF-8 without control characters; see
 // IsControl. There is no other rule: spaces, slashes and braces are allowed.
 func CheckName(name string) error {
-	switch {
-	case name == "":
+	if name == "" {
 		return fmt.Errorf("%w name: it is empty", ErrInvalid)
-	case len(name) > MaxNameLen:
-		return fmt.Errorf("%w name: it has %d bytes, the limit is %d", ErrInvalid, len(name), MaxNameLen)
-	case !utf8.ValidString(name):
-		return fmt.Errorf("%w name: it is not UTF-8", ErrInvalid)
 	}
-	for i, r := range name {
+	return checkText("name", name, MaxNameLen)
+}
+
+// checkText returns an error that wraps ErrInvalid unless people can be shown s,
+// which is called what: at most limit bytes of UTF-8 without control characters.
+func checkText(what, s string, limit int) error {
+	switch {
+	case len(s) > limit:
+		return fmt.Errorf("%w %s: it has %d bytes, the limit is %d", ErrInvalid, what, len(s), limit)
+	case !utf8.ValidString(s):
+		return fmt.Errorf("%w %s: it is not UTF-8", ErrInvalid, what)
+	}
+	for i, r := range s {
 		if IsControl(r) {
-			return fmt.Errorf("%w name: control character %U at byte %d", ErrInvalid, r, i)
+			return fmt.Errorf("%w %s: control character %U at byte %d", ErrInvalid, what, r, i)
 		}
 	}
 	return nil

@@ -121,11 +121,7 @@ const (
 )
 
 func (s VaultState) String() string {
-	names := [...]string{"unknown", "fresh", "redeemed", "revoked", "expired"}
-	if s < 0 || int(s) >= len(names) {
-		return "invalid"
-	}
-	return names[s]
+	return nameOf(s, "VaultState", "unknown", "fresh", "redeemed", "revoked", "expired")
 }
 
 // A VaultReply is what a Vault says of one token. Fields that the comments do

@@ -21,8 +21,8 @@ func askMutants() []Mutant {
 		{
 			Name: "outage-hides-what-is-permanent", Invariant: "I10", File: "driver/errors.go",
 			Breaks:  "Of an error that says both, that the store is unavailable and why that will not change, only the first is seen.",
-			Old:     "\tfor _, class := range permanent {",
-			New:     "\tif errors.Is(err, ErrUnavailable) {\n\t\treturn ErrUnavailable\n\t}\n\tfor _, class := range permanent {",
+			Old:     "\tfor _, class := range definite {",
+			New:     "\tif errors.Is(err, ErrUnavailable) {\n\t\treturn ErrUnavailable\n\t}\n\tfor _, class := range definite {",
 			FoundBy: []Finder{{"driver", "TestClass"}},
 		},
 		{
