@@ -32,14 +32,19 @@ type consumer struct {
 }
 
 var consumers = []consumer{
-	{"`holdfast`, `memlock`", ours, []string{ours, ours + "/memlock"}},
-	{"`holdfast`, `rediscore`", ours, []string{ours, ours + "/rediscore"}},
+	{"`holdfast`", ours, []string{ours}},
+	{"`holdfast`, `memlock`, `quorumlock`, `rediscore`", ours, []string{ours, ours + "/memlock", ours + "/quorumlock", ours + "/rediscore/..."}},
+	{"`holdfast`, `fence`, `httpfence`, `sqlfence`, `oncehttp`, `onetime`, `wire`", ours, []string{ours, ours + "/fence/...", ours + "/oncehttp", ours + "/onetime", ours + "/wire/..."}},
 	{"`holdfast`, `redislock`", ours + "/redislock", []string{ours, ours + "/redislock"}},
 	{"`holdfast`, `sqlitelock`", ours + "/sqlitelock", []string{ours, ours + "/sqlitelock"}},
 	{"`cmd/holdfast`", ours + "/cmd/holdfast", []string{ours + "/cmd/holdfast"}},
 }
 
-// TestConsumers: the table in docs/modules.md is true.
+// linux is what the table is about.
+var linux = []string{"GOOS=linux", "GOARCH=amd64", "CGO_ENABLED=0"}
+
+// TestConsumers: the table in docs/modules.md is true, and what is downloaded is
+// what the tests of the workspace run with.
 func TestConsumers(t *testing.T) {
 	table := readTable(t)
 	env := environment(t, pack(t))
@@ -109,12 +114,11 @@ func pack(t *testing.T) string {
 func environment(t *testing.T, proxy string) []string {
 	t.Helper()
 	known := "file://" + filepath.Join(run(t, ".", nil, "env", "GOMODCACHE"), "cache", "download")
-	return append(os.Environ(),
-		"GOWORK=off", "GOFLAGS=-mod=mod -modcacherw", "GOMODCACHE="+t.TempDir(),
-		"GOPROXY="+strings.Join([]string{proxy, known, run(t, ".", nil, "env", "GOPROXY")}, ","),
+	return slices.Concat(os.Environ(), linux, []string{
+		"GOWORK=off", "GOFLAGS=-mod=mod -modcacherw", "GOMODCACHE=" + t.TempDir(),
+		"GOPROXY=" + strings.Join([]string{proxy, known, run(t, ".", nil, "env", "GOPROXY")}, ","),
 		"GOSUMDB=off", "GOPRIVATE=", "GONOPROXY=", "GONOSUMDB=", // our modules are not published
-		"GOOS=linux", "GOARCH=amd64", "CGO_ENABLED=0",
-	)
+	})
 }
 
 // row makes the consumer in a directory of its own, and returns the row of the
@@ -123,17 +127,30 @@ func (c consumer) row(t *testing.T, env []string) string {
 	t.Helper()
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "go.mod"), "module consumer\n\ngo 1.26.0\n\nrequire "+c.module+" "+version+"\n")
-	list := run(t, dir, env, append([]string{"list", "-deps", "-f", "{{with .Module}}{{.Path}}{{end}}"}, c.packages...)...)
-	got, linked := others(downloaded(t, dir)), others(strings.Fields(list))
+	linked := c.linked(t, dir, env)
+	got := downloaded(t, dir)
 	if !slices.Equal(got, linked) {
-		t.Errorf("%s downloads %s and links %s", c.name, names(got), names(linked))
+		t.Errorf("%s downloads %s and links %s", c.name, got, linked)
+	}
+	// What is tested is what users get; and with the modules that the tests need,
+	// this one needs no network.
+	if tested := c.linked(t, tree, append(os.Environ(), linux...)); !slices.Equal(got, tested) {
+		t.Errorf("%s downloads %s, and the tests run with %s: require that in go.mod", c.name, got, tested)
 	}
 	return "| " + c.name + " | " + names(got) + " |"
 }
 
-// downloaded returns the modules whose text, not only whose go.mod, is in the
-// go.sum of dir.
-func downloaded(t *testing.T, dir string) (paths []string) {
+// linked returns the modules of others, with versions, whose packages the
+// consumer's packages need, seen from dir.
+func (c consumer) linked(t *testing.T, dir string, env []string) []string {
+	t.Helper()
+	list := run(t, dir, env, append([]string{"list", "-deps", "-f", "{{with .Module}}{{.Path}}@{{.Version}}{{end}}"}, c.packages...)...)
+	return others(strings.Fields(list))
+}
+
+// downloaded returns the modules of others, with versions, whose text, not only
+// whose go.mod, is in the go.sum of dir.
+func downloaded(t *testing.T, dir string) (all []string) {
 	t.Helper()
 	sums, err := os.ReadFile(filepath.Join(dir, "go.sum"))
 	if err != nil {
@@ -142,22 +159,28 @@ func downloaded(t *testing.T, dir string) (paths []string) {
 	for line := range strings.Lines(string(sums)) {
 		fields := strings.Fields(line)
 		if len(fields) == 3 && !strings.HasSuffix(fields[1], "/go.mod") {
-			paths = append(paths, fields[0])
+			all = append(all, fields[0]+"@"+fields[1])
 		}
 	}
-	return paths
+	return others(all)
 }
 
 // others returns the modules that are not ours, each once.
-func others(paths []string) []string {
-	slices.Sort(paths)
-	return slices.DeleteFunc(slices.Compact(paths), func(p string) bool { return p == ours || strings.HasPrefix(p, ours+"/") })
+func others(modules []string) []string {
+	slices.Sort(modules)
+	return slices.DeleteFunc(slices.Compact(modules), func(m string) bool {
+		return strings.HasPrefix(m, ours+"@") || strings.HasPrefix(m, ours+"/")
+	})
 }
 
-// names lists modules as the table does.
-func names(paths []string) string {
-	if len(paths) == 0 {
+// names lists modules as the table does, without versions.
+func names(modules []string) string {
+	if len(modules) == 0 {
 		return "none"
+	}
+	paths := make([]string, len(modules))
+	for i, m := range modules {
+		paths[i], _, _ = strings.Cut(m, "@")
 	}
 	return "`" + strings.Join(paths, "`, `") + "`"
 }
