@@ -110,38 +110,3 @@ func (e *BrokenError) Error() string {
 
 // Is makes errors.Is find ErrLost and ErrBroken.
 func (e *BrokenError) Is(target error) bool { return target == ErrLost || target == ErrBroken }
-
-// A LossTeller is an engine with Capabilities.Losses: it can hear of leases
-// that ended before their time. That must cost nothing for each lease: no
-// command, no goroutine and no connection.
-type LossTeller interface {
-	// OnLoss registers told, which is then called for each message, until stop
-	// is called. A client registers once, for all its leases. A message may
-	// concern leases of others, and may come late, twice, or never: a holder
-	// must not rely on it. An engine may begin to listen up to LossStart after
-	// a grant.
-	//
-	// told is guaranteed to return soon, and may be called from several
-	// goroutines. It must be called without any lock of the engine, and must
-	// not be called after stop has returned, unless that call had begun. A
-	// second stop does nothing.
-	OnLoss(told func(Loss)) (stop func())
-}
-
-// LossStart is how long after a first grant an engine may be deaf to losses, so
-// that short work costs nothing.
-const LossStart = 50 * time.Millisecond
-
-// A Loss is one message about leases of a name that may be over.
-type Loss struct {
-	Name string
-
-	// LeaseID is that of a lease that is over: the store, or whoever ended the
-	// lease there, has said so, with the whole ID, which nobody else knows. If
-	// it is empty it is time to look: a renewal of the name's leases will say
-	// what there is to say.
-	LeaseID LeaseID
-
-	// Err says why, and wraps ErrLost; nil if LeaseID is empty.
-	Err error
-}
