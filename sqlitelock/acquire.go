@@ -30,11 +30,7 @@ func (e *Engine) Acquire(ctx context.Context, req driver.AcquireRequest) (driver
 	if req.Queue {
 		e.watches.asks(req.LeaseID, req.Name) // before anybody can hand the lock over
 	}
-	var a attempt
-	err := e.transact(ctx, func(t *tx) (err error) {
-		a, err = t.acquire(req)
-		return err
-	})
+	a, err := answer(ctx, e.transact, func(t *tx) (attempt, error) { return t.acquire(req) })
 	if err != nil {
 		return driver.AcquireReply{}, err
 	}
@@ -53,24 +49,19 @@ func (e *Engine) Acquire(ctx context.Context, req driver.AcquireRequest) (driver
 // of the read. Nothing is granted or handed over here: only a transaction can
 // tell that a name is free and take it.
 func (e *Engine) glance(ctx context.Context, req driver.AcquireRequest) (reply driver.AcquireReply, decided bool, err error) {
-	err = e.query(ctx, func() error {
-		before, err := e.clock.now()
+	err = e.query(ctx, func(r reader) error {
+		v, err := r.look(req.Name, req.LeaseID)
 		if err != nil {
 			return err
 		}
-		v, err := look(e.read.look, req.Name, req.LeaseID, e.clock.bootID, before)
-		if err != nil {
+		if r.now, err = e.clock.now(); err != nil {
 			return err
 		}
-		now, err := e.clock.now()
-		if err != nil {
-			return err
-		}
-		if !v.settled() || v.endedBy(now) {
+		if !v.settled() || v.endedBy(r.now) {
 			return nil
 		}
-		v.Left = now.until(v.expiry)
-		outcome, _, err := v.Judge(&req, now.micros)
+		v.Left = r.now.until(v.expiry)
+		outcome, _, err := v.Judge(&req, r.now.micros)
 		if err != nil {
 			return err
 		}
@@ -78,7 +69,7 @@ func (e *Engine) glance(ctx context.Context, req driver.AcquireRequest) (reply d
 		case driver.Cancelled:
 			decided = true
 		case driver.Recorded:
-			reply.Record, _, decided, err = recall(e.read.recall, req.Name, e.clock.bootID, now)
+			reply.Record, _, decided, err = r.recall(req.Name)
 		case driver.Held:
 			decided = !req.Queue
 			reply.Blocker = v.blocker()
@@ -111,7 +102,7 @@ func (t *tx) acquire(req driver.AcquireRequest) (a attempt, err error) {
 	case driver.Granted:
 		a.Token, err = t.take(req, v, least)
 	case driver.Recorded:
-		a.Record, _, _, err = recall(t.sql.recall, req.Name, t.bootID, t.now)
+		a.Record, _, _, err = t.recall(req.Name)
 	case driver.Held:
 		a.Blocker = v.blocker()
 		if req.Queue {
@@ -127,33 +118,25 @@ func (t *tx) take(req driver.AcquireRequest, v view, least uint64) (token uint64
 	expiry := t.now.after(req.TTL)
 	if v.own != 0 {
 		// INVARIANT I6: a repeat gets the token of the first time.
-		return uint64(v.own), run(t.sql.lengthen, req.Name, t.bootID, req.LeaseID, t.now.boot, expiry)
+		return uint64(v.own), run(t.sql[lengthenSQL], req.Name, t.bootID, req.LeaseID, t.now.boot, expiry)
 	}
 	holder, err := marshal(req.Holder)
 	if err != nil {
 		return 0, err
 	}
-	token, ok, err := t.grant(req.Name, req.LeaseID, rules.NeedOf(&req), holder, expiry, least)
-	if err == nil && !ok {
-		err = rules.ErrUsedUp
+	if token, err = rules.NextToken(uint64(v.last), least); err != nil {
+		return 0, err
 	}
-	return token, err
+	return token, t.grant(req.Name, req.LeaseID, token, rules.NeedOf(&req), holder, expiry)
 }
 
-// grant draws a token above every earlier one of the name, whatever the clock
-// does, and records a lease with it. INVARIANT I2. It does nothing and is not
-// ok if there is no such token.
-func (t *tx) grant(name string, id driver.LeaseID, n rules.Need, holder string, expiry int64, least uint64) (token uint64, ok bool, err error) {
-	if least > driver.MaxToken {
-		return 0, false, nil
-	}
-	ok, err = one(t.sql.nextToken, []any{name, int64(least), int64(driver.MaxToken)}, &token)
-	if err != nil || !ok {
-		return 0, false, err
+// grant records a lease with a token that rules.NextToken has drawn. INVARIANT I2.
+func (t *tx) grant(name string, id driver.LeaseID, token uint64, n rules.Need, holder string, expiry int64) error {
+	if err := run(t.sql[putTokenSQL], name, int64(token)); err != nil {
+		return err
 	}
 	t.added++
-	return token, true, run(t.sql.grant, name, id, int64(token),
-		n.Mode, n.Limit, n.Permits, holder, t.bootID, expiry)
+	return run(t.sql[grantSQL], name, id, int64(token), n.Mode, n.Limit, n.Permits, holder, t.bootID, expiry)
 }
 
 func marshal(h driver.Holder) (string, error) {
@@ -171,16 +154,11 @@ func (e *Engine) AcquireAll(ctx context.Context, reqs []driver.AcquireRequest) (
 			return driver.AllReply{}, err
 		}
 	}
-	var reply driver.AllReply
-	err := e.transact(ctx, func(t *tx) (err error) {
-		reply, err = t.acquireAll(reqs)
-		return err
-	})
-	if err != nil {
-		return driver.AllReply{}, err
+	reply, err := answer(ctx, e.transact, func(t *tx) (driver.AllReply, error) { return t.acquireAll(reqs) })
+	if err == nil {
+		e.losses.Granted(len(reply.Tokens), e.hearAlarm)
 	}
-	e.losses.Granted(len(reply.Tokens), e.hearAlarm)
-	return reply, nil
+	return reply, err
 }
 
 // acquireAll decides about all requests before it records the first lease.

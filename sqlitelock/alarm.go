@@ -1,8 +1,7 @@
 package sqlitelock
 
 import (
-	"context"
-	"database/sql"
+	"math"
 	"time"
 
 	"github.com/holdfast-locks/holdfast/driver"
@@ -18,52 +17,17 @@ const alarmRest = 10 * time.Millisecond
 // OnLoss implements driver.LossTeller.
 func (e *Engine) OnLoss(told func(driver.Loss)) (stop func()) { return e.losses.OnLoss(told) }
 
-// hearAlarm starts who hears the alarm, once. It does nothing after Close.
+// hearAlarm starts to hear the alarm, once, and then tells of leases that are
+// broken from now on.
 func (e *Engine) hearAlarm() {
 	e.alarmed.Do(func() {
-		if e.enter(context.Background()) != nil {
-			return
-		}
-		var last int64
-		_, err := one(e.read.lastBroken, nil, &last)
-		if err != nil {
-			e.users.Done() // losses are found by renewals
-			return
-		}
-		r := &ear{bell: e.alarm}
-		r.messages, _ = e.newWatcher()
-		r.attach()
-		r.last = e.alarm.read()
-		go func() {
-			defer e.users.Done()
-			defer r.close()
-			e.tellLosses(r, last)
-		}()
+		var last int64 // the number of the last one that was told of
+		e.attend(e.alarm, alarmRest, func() {
+			if _, err := one(e.read[lastBrokenSQL], nil, &last); err != nil {
+				last = math.MaxInt64 // renewals find out
+			}
+		}, func(func(driver.LeaseID) bool) { last = e.tellSince(last) })
 	})
-}
-
-// tellLosses tells of leases that were broken after the one with the number
-// last, whenever the alarm rings, until Close.
-func (e *Engine) tellLosses(r *ear, last int64) {
-	for {
-		lost, ok := r.wait(e.closing)
-		if !ok {
-			return
-		}
-		before := r.last
-		if r.last = r.bell.read(); !lost && r.last == before {
-			continue
-		}
-		if r.poll != nil {
-			r.attach()
-		}
-		last = e.tellSince(last)
-		select {
-		case <-time.After(alarmRest):
-		case <-e.closing:
-			return
-		}
-	}
 }
 
 // A casualty is a lease that was broken.
@@ -79,7 +43,7 @@ func (c *casualty) columns() []any { return []any{&c.seq, &c.name, &c.id, &c.aut
 // tellSince tells of the leases that were broken after number last, and returns
 // the last number. If that cannot be read renewals find out.
 func (e *Engine) tellSince(last int64) int64 {
-	casualties, err := all(e.read.brokenSince, []any{last}, (*casualty).columns)
+	casualties, err := all(e.read[brokenSinceSQL], []any{last}, (*casualty).columns)
 	if err != nil {
 		return last
 	}
@@ -90,27 +54,4 @@ func (e *Engine) tellSince(last int64) int64 {
 		last = c.seq
 	}
 	return last
-}
-
-// A brokenRow is one row of the table broken.
-type brokenRow struct {
-	driver.Broken
-	holder string
-}
-
-func (b *brokenRow) columns() []any {
-	return []any{&b.ID, &b.LeaseID, &b.Token, &b.Permits, &b.holder, &b.Author, &b.Reason, &b.Ago}
-}
-
-// broken reads what is remembered of a name with stmt.
-func broken(stmt *sql.Stmt, name, bootID string, now instant) (known []driver.Broken, err error) {
-	rows, err := all(stmt, []any{name, bootID, now.boot, int64(now.micros)}, (*brokenRow).columns)
-	for _, row := range rows {
-		if row.Ago >= driver.BreakMemory {
-			continue
-		}
-		row.Holder, row.Ago = describe(row.holder), max(row.Ago, 0)
-		known = append(known, row.Broken)
-	}
-	return known, err
 }

@@ -59,24 +59,24 @@ func (t *tx) breakLeases(req driver.BreakRequest) (ended []lease, known []driver
 	if err != nil {
 		return nil, nil, err
 	}
-	ended, err = all(t.sql.breakLeases, []any{req.Name, t.bootID, t.now.boot, int64(req.Token), req.Older, breakRows},
+	ended, err = all(t.sql[breakSQL], []any{req.Name, t.bootID, t.now.boot, int64(req.Token), req.Older, breakRows},
 		func(l *lease) []any { return []any{&l.id, &l.token, &l.Permits, &l.holder} })
 	if err != nil {
 		return nil, nil, err
 	}
 	slices.SortFunc(ended, func(a, b lease) int { return cmp.Compare(a.token, b.token) })
 	for _, l := range ended {
-		err := run(t.sql.putBroken, req.Name, req.ID, l.id, int64(l.token), l.Permits, l.holder,
+		err := run(t.sql[putBrokenSQL], req.Name, req.ID, l.id, int64(l.token), l.Permits, l.holder,
 			req.Author, req.Reason, t.bootID, t.now.boot, int64(t.now.micros))
 		if err != nil {
 			return nil, nil, err
 		}
 		t.added++
 	}
-	if err := run(t.sql.trimBroken, req.Name, driver.MaxBreaks); err != nil { // INVARIANT I11
+	if err := run(t.sql[trimBrokenSQL], req.Name, driver.MaxBreaks); err != nil { // INVARIANT I11
 		return nil, nil, err
 	}
-	if known, err = broken(t.sql.broken, req.Name, t.bootID, t.now); err != nil || len(ended) == 0 {
+	if known, err = t.broken(req.Name); err != nil || len(ended) == 0 {
 		return nil, known, err
 	}
 	return ended, known, t.serveNext(req.Name, v)
@@ -91,17 +91,29 @@ func (l lease) brokenBy(req driver.BreakRequest) driver.Broken {
 }
 
 // Breaks implements driver.Breaker. It does not wait for writers.
-func (e *Engine) Breaks(ctx context.Context, name string) (known []driver.Broken, err error) {
-	err = e.query(ctx, func() error {
-		now, err := e.clock.now()
-		if err != nil {
-			return err
+func (e *Engine) Breaks(ctx context.Context, name string) ([]driver.Broken, error) {
+	return answer(ctx, e.query, func(r reader) ([]driver.Broken, error) { return r.broken(name) })
+}
+
+// A brokenRow is one row of the table broken.
+type brokenRow struct {
+	driver.Broken
+	holder string
+}
+
+func (b *brokenRow) columns() []any {
+	return []any{&b.ID, &b.LeaseID, &b.Token, &b.Permits, &b.holder, &b.Author, &b.Reason, &b.Ago}
+}
+
+// broken reads what is remembered of a name.
+func (r *reader) broken(name string) (known []driver.Broken, err error) {
+	rows, err := all(r.sql[brokenSQL], []any{name, r.bootID, r.now.boot, int64(r.now.micros)}, (*brokenRow).columns)
+	for _, row := range rows {
+		if row.Ago >= driver.BreakMemory {
+			continue
 		}
-		known, err = broken(e.read.broken, name, e.clock.bootID, now)
-		return err
-	})
-	if err != nil {
-		return nil, err
+		row.Holder, row.Ago = describe(row.holder), max(row.Ago, 0)
+		known = append(known, row.Broken)
 	}
-	return known, nil
+	return known, err
 }

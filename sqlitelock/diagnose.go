@@ -63,7 +63,7 @@ func (s *survey) failed(key string, err error) {
 
 // header reads what the database says of itself.
 func (s *survey) header(ctx context.Context) (mode string, number int, err error) {
-	err = s.query(ctx, func() error {
+	err = s.query(ctx, func(reader) error {
 		if err := s.readDB.QueryRowContext(context.Background(), `PRAGMA journal_mode`).Scan(&mode); err != nil {
 			return err
 		}
@@ -232,11 +232,7 @@ func (s *survey) tryLock(ctx context.Context) error {
 // lookAtNames counts what the first names in use have, and looks for last tokens that
 // lead the clock.
 func (s *survey) lookAtNames(ctx context.Context) {
-	var locks []driver.Lock
-	err := s.query(ctx, func() (err error) {
-		locks, err = s.page("", "")
-		return err
-	})
+	locks, err := answer(ctx, s.query, func(r reader) ([]driver.Lock, error) { return r.page("", "") })
 	now, clockErr := s.clock.now()
 	if err = errors.Join(err, clockErr); err != nil {
 		s.failed("names", err)

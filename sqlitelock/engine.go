@@ -20,12 +20,12 @@ type Engine struct {
 	witness witness
 
 	readDB *sql.DB // any number of readers, which do not disturb the writer
-	read   readStatements
+	read   statements
 
 	writeDB *sql.DB
 	conn    *sql.Conn     // the only connection of writeDB
 	turn    chan struct{} // holds one value while a request uses conn
-	write   writeStatements
+	write   statements
 	added   int // rows until now, for the sweep; used by whoever has the turn
 
 	bell      bell

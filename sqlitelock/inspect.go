@@ -37,15 +37,8 @@ func (l *lease) addTo(lock *driver.Lock, now instant) {
 
 // Inspect implements driver.Engine. It does not wait for writers, and hands
 // nothing over. Of a long queue it describes the first driver.ShownPlaces.
-func (e *Engine) Inspect(ctx context.Context, name string) (lock driver.Lock, err error) {
-	err = e.query(ctx, func() error {
-		lock, err = e.inspect(name)
-		return err
-	})
-	if err != nil {
-		return driver.Lock{}, err
-	}
-	return lock, nil
+func (e *Engine) Inspect(ctx context.Context, name string) (driver.Lock, error) {
+	return answer(ctx, e.query, func(reader) (driver.Lock, error) { return e.inspect(name) })
 }
 
 // inspect reads a name in one transaction, so that it finds whoever is handed
@@ -57,29 +50,29 @@ func (e *Engine) inspect(name string) (driver.Lock, error) {
 		return lock, err
 	}
 	defer func() { _ = snapshot.Rollback() }() // it only reads
-	now, err := e.clock.now()
+	r, err := e.reader(e.read)
 	if err != nil {
 		return lock, err
 	}
-	leases, err := all(snapshot.Stmt(e.read.leases), []any{name, e.clock.bootID}, (*lease).columns)
+	leases, err := all(snapshot.Stmt(r.sql[leasesSQL]), []any{name, r.bootID}, (*lease).columns)
 	if err != nil {
 		return lock, err
 	}
-	places, err := all(snapshot.Stmt(e.read.places), []any{name, e.clock.bootID, now.boot, driver.ShownPlaces}, (*waiting).columns)
+	places, err := all(snapshot.Stmt(r.sql[placesSQL]), []any{name, r.bootID, r.now.boot, driver.ShownPlaces}, (*waiting).columns)
 	if err != nil {
 		return lock, err
 	}
-	if _, err := one(snapshot.Stmt(e.read.queueLength), []any{name, e.clock.bootID, now.boot}, &lock.QueueLength); err != nil {
+	if _, err := one(snapshot.Stmt(r.sql[queueLengthSQL]), []any{name, r.bootID, r.now.boot}, &lock.QueueLength); err != nil {
 		return lock, err
 	}
-	if _, err := one(snapshot.Stmt(e.read.lastToken), []any{name}, &lock.LastToken); err != nil {
+	if _, err := one(snapshot.Stmt(r.sql[lastTokenSQL]), []any{name}, &lock.LastToken); err != nil {
 		return lock, err
 	}
 	for _, l := range leases {
-		l.addTo(&lock, now)
+		l.addTo(&lock, r.now)
 	}
 	for _, w := range places {
-		lock.Queue = append(lock.Queue, w.describe(now))
+		lock.Queue = append(lock.Queue, w.describe(r.now))
 	}
 	return lock, nil
 }

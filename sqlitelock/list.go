@@ -17,11 +17,7 @@ const pageNames = 256
 func (e *Engine) List(ctx context.Context, prefix string) iter.Seq2[driver.Lock, error] {
 	return func(yield func(driver.Lock, error) bool) {
 		for last, more := "", true; more; {
-			var locks []driver.Lock
-			err := e.query(ctx, func() (err error) {
-				locks, err = e.page(prefix, last)
-				return err
-			})
+			locks, err := answer(ctx, e.query, func(r reader) ([]driver.Lock, error) { return r.page(prefix, last) })
 			if err != nil {
 				yield(driver.Lock{}, err)
 				return
@@ -40,12 +36,8 @@ func (e *Engine) List(ctx context.Context, prefix string) iter.Seq2[driver.Lock,
 }
 
 // page reads one step of List: the names after a given one, free ones too.
-func (e *Engine) page(prefix, after string) ([]driver.Lock, error) {
-	now, err := e.clock.now()
-	if err != nil {
-		return nil, err
-	}
-	lines, err := all(e.read.page, []any{prefix, after, pageNames, e.clock.bootID, now.boot}, (*listed).columns)
+func (r *reader) page(prefix, after string) ([]driver.Lock, error) {
+	lines, err := all(r.sql[pageSQL], []any{prefix, after, pageNames, r.bootID, r.now.boot}, (*listed).columns)
 	if err != nil {
 		return nil, err
 	}
@@ -55,7 +47,7 @@ func (e *Engine) page(prefix, after string) ([]driver.Lock, error) {
 			locks = append(locks, driver.Lock{Name: l.name, LastToken: l.lastToken, QueueLength: l.queue})
 		}
 		if l.id != "" {
-			l.addTo(&locks[len(locks)-1], now)
+			l.addTo(&locks[len(locks)-1], r.now)
 		}
 	}
 	return locks, nil

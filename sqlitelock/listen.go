@@ -22,8 +22,8 @@ const (
 	restLongest = 10 * time.Millisecond
 )
 
-// An ear hears the bell: through messages of the system or, if there are
-// none, by looking at it.
+// An ear hears a bell: through messages of the system or, if there are none, by
+// looking at it.
 type ear struct {
 	bell     bell
 	messages *fsnotify.Watcher // nil if there are none
@@ -31,23 +31,35 @@ type ear struct {
 	last     tolls             // the bell at the last look
 }
 
-// listen starts the listener, once, and lets those look who began to wait
-// before it did. It does nothing after Close.
+// attend hears a bell until Close: it calls began when it has begun to, and heard
+// whenever the bell may have rung, which can ask whose cell of it did. Then it rests for
+// at least a while. It does nothing after Close.
+func (e *Engine) attend(b bell, rest time.Duration, began func(), heard func(rung func(driver.LeaseID) bool)) {
+	if e.enter(context.Background()) != nil {
+		return
+	}
+	r := &ear{bell: b}
+	r.messages, _ = e.newWatcher()
+	r.attach()
+	r.last = b.read()
+	began()
+	go func() {
+		defer e.users.Done()
+		defer r.close()
+		r.hear(e.closing, rest, heard)
+	}()
+}
+
+// listen starts to hear the bell, once, and lets those look who began to wait
+// before that.
 func (e *Engine) listen() {
 	e.listening.Do(func() {
-		if e.enter(context.Background()) != nil {
-			return
-		}
-		r := &ear{bell: e.bell}
-		r.messages, _ = e.newWatcher()
-		r.attach()
-		r.last = e.bell.read()
-		e.watches.TellAll()
-		go func() {
-			defer e.users.Done()
-			defer r.close()
-			e.hear(r)
-		}()
+		e.attend(e.bell, 0, e.watches.TellAll, func(rung func(driver.LeaseID) bool) {
+			for id, name := range e.watches.asked(rung) {
+				for !e.look(name, id) {
+				}
+			}
+		})
 	})
 }
 
@@ -101,10 +113,10 @@ func (r *ear) wait(closing <-chan struct{}) (lost, ok bool) {
 	}
 }
 
-// hear tells watches their news whenever the bell rings, until Close.
-func (e *Engine) hear(r *ear) {
+// hear calls heard whenever the bell may have rung, until closing is closed.
+func (r *ear) hear(closing <-chan struct{}, rest time.Duration, heard func(rung func(driver.LeaseID) bool)) {
 	for {
-		lost, ok := r.wait(e.closing)
+		lost, ok := r.wait(closing)
 		if !ok {
 			return
 		}
@@ -117,14 +129,10 @@ func (e *Engine) hear(r *ear) {
 		if r.poll != nil {
 			r.attach()
 		}
-		rung := func(id driver.LeaseID) bool { return lost || r.last.rung(&before, id) }
-		for id, name := range e.watches.asked(rung) {
-			for !e.look(name, id) {
-			}
-		}
+		heard(func(id driver.LeaseID) bool { return lost || r.last.rung(&before, id) })
 		select {
-		case <-time.After(min(restFactor*time.Since(start), restLongest)):
-		case <-e.closing:
+		case <-time.After(max(rest, min(restFactor*time.Since(start), restLongest))):
+		case <-closing:
 			return
 		}
 	}
@@ -138,7 +146,7 @@ func (e *Engine) look(name string, id driver.LeaseID) bool {
 	now, err := e.clock.now()
 	var s sight
 	if err == nil {
-		_, err = one(e.read.notice, []any{name, id, e.clock.bootID, now.boot}, &s.token, &s.looks)
+		_, err = one(e.read[noticeSQL], []any{name, id, e.clock.bootID, now.boot}, &s.token, &s.looks)
 	}
 	if err != nil {
 		e.watches.Tell(id, driver.Notice{})

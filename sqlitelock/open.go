@@ -186,7 +186,7 @@ func (e *Engine) connect(ctx context.Context) error {
 	if err := e.prepareDatabase(ctx); err != nil {
 		return err
 	}
-	if err := e.patient(ctx, func() error { return e.write.prepare(e.conn) }); err != nil {
+	if err := e.patient(ctx, func() error { return e.write.prepareWrite(e.conn) }); err != nil {
 		return err
 	}
 	if err := e.bell.make(); err != nil {
@@ -209,7 +209,7 @@ func (e *Engine) connect(ctx context.Context) error {
 	}
 	e.readDB.SetMaxOpenConns(readers)
 	e.readDB.SetMaxIdleConns(readers)
-	return e.patient(ctx, func() error { return e.read.prepare(e.readDB) })
+	return e.patient(ctx, func() error { return e.read.prepareRead(e.readDB) })
 }
 
 // dsn returns the SQLite URI of the database with one parameter. In it a plus

@@ -1,7 +1,6 @@
 package sqlitelock
 
 import (
-	"database/sql"
 	"errors"
 
 	"github.com/holdfast-locks/holdfast/driver"
@@ -24,7 +23,7 @@ var errUnfinished = errors.New("the name is not settled yet")
 // place that is over keeps anybody waiting.
 func (t *tx) settle(name string, id driver.LeaseID) (view, error) {
 	for {
-		v, err := look(t.sql.look, name, id, t.bootID, t.now)
+		v, err := t.look(name, id)
 		if err != nil {
 			return v, err
 		}
@@ -44,8 +43,8 @@ func (t *tx) settle(name string, id driver.LeaseID) (view, error) {
 func (t *tx) purge(name string, v *view) (purged bool, err error) {
 	switch {
 	case v.stale:
-		for _, stmt := range []*sql.Stmt{t.sql.purgeLeases, t.sql.purgePlaces} {
-			n, err := affected(stmt, name, t.bootID, t.now.boot, maxSteps-t.steps)
+		for _, query := range []string{purgeLeasesSQL, purgePlacesSQL} {
+			n, err := affected(t.sql[query], name, t.bootID, t.now.boot, maxSteps-t.steps)
 			if err != nil {
 				return false, err
 			}
@@ -55,7 +54,7 @@ func (t *tx) purge(name string, v *view) (purged bool, err error) {
 		}
 		return true, nil
 	case v.Recorded && v.Queued:
-		given, err := all(t.sql.giveUpOnce, []any{name, maxSteps - t.steps}, func(id *driver.LeaseID) []any { return []any{id} })
+		given, err := all(t.sql[giveUpOnceSQL], []any{name, maxSteps - t.steps}, func(id *driver.LeaseID) []any { return []any{id} })
 		if err != nil {
 			return false, err
 		}
@@ -98,29 +97,29 @@ func (t *tx) serveNext(name string, before view) error {
 func (t *tx) serve(name string, id driver.LeaseID, v *view) error {
 	for v.Due() {
 		var p place
-		if _, err := one(t.sql.head, []any{name}, p.columns()...); err != nil {
+		if _, err := one(t.sql[headSQL], []any{name}, p.columns()...); err != nil {
 			return err
 		}
 		// The lease ends with the place, so that a waiter that died costs no
 		// more.
-		token, ok, err := t.grant(name, p.id, p.Need, p.holder, p.expiry, rules.LeastToken(t.now.micros, p.minToken))
-		if err != nil {
-			return err
-		}
-		if !ok {
-			v.Stuck = rules.ErrUsedUp
+		token, err := rules.NextToken(uint64(v.last), rules.LeastToken(t.now.micros, p.minToken))
+		if err != nil { // there is no such token: the head waits, and is told why
+			v.Stuck = err
 			return nil
 		}
+		if err := t.grant(name, p.id, token, p.Need, p.holder, p.expiry); err != nil {
+			return err
+		}
 		v.add(p.Need, p.holder, p.expiry, t.now)
-		if p.id == id {
-			v.own, v.Own = int64(token), true
+		if v.last = int64(token); p.id == id {
+			v.own, v.Own = v.last, true
 		}
 		t.tell(p.id, driver.Notice{Token: token})
-		if err := run(t.sql.removePlace, p.seq); err != nil {
+		if err := run(t.sql[removePlaceSQL], p.seq); err != nil {
 			return err
 		}
 		p = place{}
-		if v.Queued, err = one(t.sql.head, []any{name}, p.columns()...); err != nil {
+		if v.Queued, err = one(t.sql[headSQL], []any{name}, p.columns()...); err != nil {
 			return err
 		}
 		v.Head, v.HeadOnce, v.headExpiry = p.Need, p.once, p.expiry
@@ -153,7 +152,7 @@ func (t *tx) givePlace(req driver.AcquireRequest) (seq int64, err error) {
 	if err != nil {
 		return 0, err
 	}
-	_, err = one(t.sql.givePlace, []any{
+	_, err = one(t.sql[givePlaceSQL], []any{
 		req.Name, req.LeaseID, req.Mode, req.Limit, req.Permits, int64(req.MinToken), req.Once,
 		holder, t.bootID, t.now.boot, t.now.after(req.WaiterTTL),
 	}, &seq)

@@ -2,7 +2,6 @@ package sqlitelock
 
 import (
 	"context"
-	"database/sql"
 	"time"
 
 	"github.com/holdfast-locks/holdfast/driver"
@@ -18,7 +17,7 @@ func (e *Engine) Complete(ctx context.Context, req driver.CompleteRequest) error
 		}
 		var by driver.LeaseID
 		if v.Recorded {
-			if _, err := one(t.sql.completedBy, []any{req.Name, t.bootID, t.now.boot, int64(t.now.micros)}, &by); err != nil {
+			if _, err := one(t.sql[completedBySQL], []any{req.Name, t.bootID, t.now.boot, int64(t.now.micros)}, &by); err != nil {
 				return err
 			}
 		}
@@ -46,42 +45,33 @@ func (t *tx) complete(req driver.CompleteRequest) error {
 		record = []byte{} // not NULL
 	}
 	wall := int64(t.now.micros) + ceilMicros(req.Retention)
-	if err := run(t.sql.complete, req.Name, req.LeaseID, t.bootID, t.now.after(req.Retention), wall, record); err != nil {
+	if err := run(t.sql[completeSQL], req.Name, req.LeaseID, t.bootID, t.now.after(req.Retention), wall, record); err != nil {
 		return err
 	}
 	t.added++
-	return run(t.sql.end, req.Name, t.bootID, req.LeaseID, t.now.boot)
+	return run(t.sql[endSQL], req.Name, t.bootID, req.LeaseID, t.now.boot)
 }
 
 // Recall implements driver.Recorder. It does not wait for writers.
-func (e *Engine) Recall(ctx context.Context, name string) (r driver.Record, found bool, err error) {
-	err = e.query(ctx, func() error {
-		now, err := e.clock.now()
-		if err != nil {
-			return err
-		}
-		r.Data, r.ExpiresIn, found, err = recall(e.read.recall, name, e.clock.bootID, now)
-		return err
+func (e *Engine) Recall(ctx context.Context, name string) (record driver.Record, found bool, err error) {
+	record, err = answer(ctx, e.query, func(r reader) (record driver.Record, err error) {
+		record.Data, record.ExpiresIn, found, err = r.recall(name)
+		return record, err
 	})
-	if err != nil {
-		return driver.Record{}, false, err
-	}
-	return r, found, nil
+	return record, found && err == nil, err
 }
 
-// recall reads the record of a name with stmt.
-func recall(stmt *sql.Stmt, name, bootID string, now instant) (data []byte, left time.Duration, found bool, err error) {
-	found, err = one(stmt, []any{name, bootID, now.boot, int64(now.micros)}, &data, &left)
+// recall reads the record of a name.
+func (r *reader) recall(name string) (data []byte, left time.Duration, found bool, err error) {
+	found, err = one(r.sql[recallSQL], []any{name, r.bootID, r.now.boot, int64(r.now.micros)}, &data, &left)
 	return data, left, found, err
 }
 
 // Forget implements driver.Recorder.
 func (e *Engine) Forget(ctx context.Context, name string) (found bool, err error) {
-	err = e.transact(ctx, func(t *tx) (err error) {
-		found, err = changed(t.sql.forget, name, t.bootID, t.now.boot, int64(t.now.micros))
-		return err
+	return answer(ctx, e.transact, func(t *tx) (bool, error) {
+		return changed(t.sql[forgetSQL], name, t.bootID, t.now.boot, int64(t.now.micros))
 	})
-	return found && err == nil, err
 }
 
 // ceilMicros rounds up: a record may vanish late, never early.

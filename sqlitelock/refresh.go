@@ -56,14 +56,14 @@ func (t *tx) refresh(name string, some []*refreshing) error {
 	blocker := v.blocker()
 	for _, r := range some {
 		expiry := t.now.after(r.WaiterTTL)
-		if found, err := one(t.sql.lengthenPlace, []any{name, r.LeaseID, expiry}, &r.seq); err != nil {
+		if found, err := one(t.sql[lengthenPlaceSQL], []any{name, r.LeaseID, expiry}, &r.seq); err != nil {
 			return err
 		} else if found {
 			r.Blocker, r.Err = blocker, v.Stuck
 			continue
 		}
 		// Not lengthened: its holder does not know of it yet. INVARIANT I7.
-		found, err := one(t.sql.held, []any{name, t.bootID, r.LeaseID, t.now.boot}, &r.Token)
+		found, err := one(t.sql[heldSQL], []any{name, t.bootID, r.LeaseID, t.now.boot}, &r.Token)
 		if err != nil {
 			return err
 		}
@@ -103,10 +103,8 @@ func (e *Engine) ranks(ctx context.Context, name string, seqs []int64) []int {
 		gaps[i], last = [2]int64{last, seqs[i]}, seqs[i]
 	}
 	list, _ := json.Marshal(gaps) // numbers
-	var counts []int
-	_ = e.query(ctx, func() (err error) {
-		counts, err = all(e.read.ranks, []any{name, string(list)}, func(n *int) []any { return []any{n} })
-		return err
+	counts, _ := answer(ctx, e.query, func(r reader) ([]int, error) {
+		return all(r.sql[ranksSQL], []any{name, string(list)}, func(n *int) []any { return []any{n} })
 	})
 	ranks, rank := make([]int, len(seqs)), 1
 	for i := range ranks {

@@ -86,7 +86,7 @@ func setWAL(conn *sql.Conn) error {
 // createSchema creates the tables, in one transaction, unless another process
 // was faster. Beginning to write also shows that this user may.
 func (e *Engine) createSchema(ctx context.Context) error {
-	if err := e.patient(ctx, func() error { return execute(e.conn, `BEGIN IMMEDIATE`) }); err != nil {
+	if err := e.patient(ctx, func() error { return execute(e.conn, beginSQL) }); err != nil {
 		return err
 	}
 	number, err := checkSchema(e.conn)
@@ -94,10 +94,10 @@ func (e *Engine) createSchema(ctx context.Context) error {
 		err = execute(e.conn, fmt.Sprintf("%s; PRAGMA application_id = %d; PRAGMA user_version = %d", schemaSQL, applicationID, schemaNumber))
 	}
 	if err == nil {
-		err = execute(e.conn, `COMMIT`)
+		err = execute(e.conn, commitSQL)
 	}
 	if err != nil {
-		_ = execute(e.conn, `ROLLBACK`)
+		_ = execute(e.conn, rollbackSQL)
 	}
 	return err
 }

@@ -6,7 +6,8 @@ package sqlitelock
 
 // What a request looks at first: one statement, so that it sees the queue and
 // the leases of the same instant. Names, tombstones and whether there are rows
-// that are over come along, so that a request for a free name needs no more.
+// that are over come along, and the last token, so that a request for a free
+// name needs no more.
 // However long the queue and however many the leases, it takes no longer.
 //
 // ?1 name, ?2 lease ID, ?3 boot ID, ?4 now, ?5 now in microseconds of the wall
@@ -17,6 +18,7 @@ const lookSQL = `SELECT
 	EXISTS (SELECT 1 FROM cancelled WHERE lease_id = ?2 AND +boot_id = ?3 AND expiry > ?4),
 	coalesce((SELECT token FROM lease
 		WHERE name = ?1 AND lease_id = ?2 AND +boot_id = ?3 AND expiry > ?4 AND released = 0), 0),
+	coalesce((SELECT last_token FROM token WHERE name = ?1), 0),
 	EXISTS (SELECT 1 FROM record
 		WHERE name = ?1 AND CASE WHEN boot_id = ?3 THEN expiry > ?4 ELSE wall_expiry > ?5 END),
 	EXISTS (SELECT 1 FROM lease WHERE name = ?1 AND (boot_id, expiry) <= (?3, ?4))
@@ -34,16 +36,19 @@ LEFT JOIN (SELECT mode, permit_limit, holder, expiry
 LEFT JOIN (SELECT mode, permit_limit, permits, once, expiry
 	FROM place WHERE name = ?1 ORDER BY seq LIMIT 1) AS head`
 
+// Transactions.
+const (
+	beginSQL    = `BEGIN IMMEDIATE`
+	commitSQL   = `COMMIT`
+	rollbackSQL = `ROLLBACK`
+)
+
 // Leases. INVARIANT I4: the exact lease, live and not given back, and never a
 // new one.
 const (
-	// nextTokenSQL: ?1 name, ?2 the least token to give, ?3 the greatest that
-	// there is. INVARIANT I2: above the last one whatever ?2 is. No row says
-	// that the tokens are used up.
-	nextTokenSQL = `INSERT INTO token (name, last_token) VALUES (?1, ?2)
-		ON CONFLICT (name) DO UPDATE SET last_token = max(last_token + 1, excluded.last_token)
-			WHERE last_token < ?3
-		RETURNING last_token`
+	// putTokenSQL: ?1 name, ?2 its last token.
+	putTokenSQL = `INSERT INTO token (name, last_token) VALUES (?1, ?2)
+		ON CONFLICT (name) DO UPDATE SET last_token = excluded.last_token`
 
 	grantSQL = `INSERT INTO lease
 			(name, lease_id, token, mode, permit_limit, permits, holder, boot_id, expiry, released)

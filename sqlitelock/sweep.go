@@ -20,24 +20,23 @@ func (e *Engine) sweep(t *tx) error {
 	if t.added == 0 || before > 0 && before/sweepEvery == e.added/sweepEvery {
 		return nil
 	}
-	if err := run(t.sql.sweepLeases, t.bootID, t.now.boot, sweepRows); err != nil {
-		return err
+	boot, wall := t.now.boot, int64(t.now.micros)
+	for _, step := range []struct {
+		query string
+		args  []any
+	}{
+		{sweepLeasesSQL, []any{t.bootID, boot, sweepRows}},
+		{sweepPlacesSQL, []any{t.bootID, boot, sweepRows}},
+		{sweepCancelledSQL, []any{t.bootID, boot, sweepRows}},
+		{sweepRecordsSQL, []any{t.bootID, boot, sweepRecords, wall}},
+		{sweepBrokenSQL, []any{wall - driver.BreakMemory.Microseconds(), sweepRows}},
+		// The age is counted from the token, not from its grant, so that even one
+		// that was ahead of the clock is forgotten only TokenMemory behind it.
+		{sweepTokensSQL, []any{wall - driver.TokenMemory.Microseconds(), sweepRows}},
+	} {
+		if err := run(t.sql[step.query], step.args...); err != nil {
+			return err
+		}
 	}
-	if err := run(t.sql.sweepPlaces, t.bootID, t.now.boot, sweepRows); err != nil {
-		return err
-	}
-	if err := run(t.sql.sweepCancelled, t.bootID, t.now.boot, sweepRows); err != nil {
-		return err
-	}
-	if err := run(t.sql.sweepRecords, t.bootID, t.now.boot, sweepRecords, int64(t.now.micros)); err != nil {
-		return err
-	}
-	forget := int64(t.now.micros) - driver.BreakMemory.Microseconds()
-	if err := run(t.sql.sweepBroken, forget, sweepRows); err != nil {
-		return err
-	}
-	// The age is counted from the token, not from its grant, so that even one
-	// that was ahead of the clock is forgotten only TokenMemory behind it.
-	old := int64(t.now.micros) - driver.TokenMemory.Microseconds()
-	return run(t.sql.sweepTokens, old, sweepRows)
+	return nil
 }

@@ -20,13 +20,23 @@ const (
 	busyInterval = 5 * time.Millisecond
 )
 
+// A reader reads the database as of one reading of the clock.
+type reader struct {
+	sql    statements
+	bootID string
+	now    instant
+}
+
+func (e *Engine) reader(sql statements) (reader, error) {
+	now, err := e.clock.now()
+	return reader{sql, e.clock.bootID, now}, err
+}
+
 // A tx is one write transaction. INVARIANT I8: its clock is read under the
 // write lock. A reading from before the wait for it would be old: it would
 // take a lease for live that is over, and record an expiry that is too early.
 type tx struct {
-	sql     *writeStatements
-	bootID  string
-	now     instant
+	reader
 	added   int       // rows, for the sweep
 	notices []message // to be sent after the commit
 
@@ -124,12 +134,12 @@ func (e *Engine) oneTurn(ctx context.Context, write func() (*tx, error)) (*tx, e
 
 // inTurn is transact for whoever has the turn.
 func (e *Engine) inTurn(ctx context.Context, do func(t *tx) error) (*tx, error) {
-	if err := e.patient(ctx, func() error { return run(e.write.begin) }); err != nil {
+	if err := e.patient(ctx, func() error { return run(e.write[beginSQL]) }); err != nil {
 		return nil, refused(err)
 	}
-	t := &tx{sql: &e.write, bootID: e.clock.bootID}
+	t := &tx{}
 	var err error
-	if t.now, err = e.clock.now(); err == nil {
+	if t.reader, err = e.reader(e.write); err == nil {
 		err = e.files.same(e.path)
 	}
 	if err == nil {
@@ -145,11 +155,11 @@ func (e *Engine) inTurn(ctx context.Context, do func(t *tx) error) (*tx, error) 
 		err = interrupted(ctx)
 	}
 	if err != nil {
-		_ = run(e.write.rollback) // fails only if SQLite has rolled back itself
+		_ = run(e.write[rollbackSQL]) // fails only if SQLite has rolled back itself
 		return nil, refused(err)
 	}
-	if err := run(e.write.commit); err != nil {
-		_ = run(e.write.rollback)
+	if err := run(e.write[commitSQL]); err != nil {
+		_ = run(e.write[rollbackSQL])
 		return nil, fmt.Errorf("the commit failed, and may show after a crash: %w", err)
 	}
 	// INVARIANT I1: what others may not have seen is not answered. If the files
@@ -160,18 +170,38 @@ func (e *Engine) inTurn(ctx context.Context, do func(t *tx) error) (*tx, error) 
 	return t, nil
 }
 
-// query runs a reading request, waiting while the database is busy, which it
+// query runs a request that only reads, waiting while the database is busy, which it
 // is for readers only while it is being opened or closed.
-func (e *Engine) query(ctx context.Context, do func() error) error {
+func (e *Engine) query(ctx context.Context, do func(r reader) error) error {
 	if err := e.enter(ctx); err != nil {
 		return err
 	}
 	defer e.users.Done()
 	err := e.files.same(e.path)
 	if err == nil {
-		err = e.patient(ctx, do)
+		err = e.patient(ctx, func() error {
+			r, err := e.reader(e.read)
+			if err != nil {
+				return err
+			}
+			return do(r)
+		})
 	}
 	return refused(err)
+}
+
+// answer makes a request by transact, transactDurably or query, and returns the
+// answer that do gives: none if the request fails.
+func answer[On, T any](ctx context.Context, request func(context.Context, func(On) error) error, do func(On) (T, error)) (T, error) {
+	var a, none T
+	err := request(ctx, func(on On) (err error) {
+		a, err = do(on)
+		return err
+	})
+	if err != nil {
+		return none, err
+	}
+	return a, nil
 }
 
 // patient repeats do while it fails because the database is busy. SQLite's

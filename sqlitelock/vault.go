@@ -2,7 +2,6 @@ package sqlitelock
 
 import (
 	"context"
-	"database/sql"
 	"fmt"
 	"time"
 
@@ -27,74 +26,47 @@ func (e *Engine) Deposit(ctx context.Context, req driver.DepositRequest) error {
 		if payload == nil {
 			payload = []byte{} // not NULL
 		}
-		return run(t.sql.deposit, t.on(req.Digest, req.By, payload, ceilMicros(req.TTL), ceilMicros(req.Memory))...)
+		return run(t.sql[depositSQL], t.on(req.Digest, req.By, payload, ceilMicros(req.TTL), ceilMicros(req.Memory))...)
 	})
 }
 
 // Redeem implements driver.Vault. That it was redeemed outlives a power cut,
 // so that the payload is not handed out again after it.
-func (e *Engine) Redeem(ctx context.Context, req driver.RedeemRequest) (reply driver.VaultReply, err error) {
-	err = e.transactDurably(ctx, func(t *tx) error {
+func (e *Engine) Redeem(ctx context.Context, req driver.RedeemRequest) (driver.VaultReply, error) {
+	return answer(ctx, e.transactDurably, func(t *tx) (driver.VaultReply, error) {
 		k, err := t.token(req.Digest)
-		if err != nil {
-			return err
-		}
-		reply.State = k.state
 		switch {
+		case err != nil:
 		case k.state == driver.Fresh:
-			if err := run(t.sql.redeem, t.on(req.Digest, req.By, ceilMicros(driver.RedeemGrace))...); err != nil {
-				return err
-			}
+			err = run(t.sql[redeemSQL], t.on(req.Digest, req.By, ceilMicros(driver.RedeemGrace))...)
 		case k.state == driver.Redeemed && k.taker == req.By && k.live: // INVARIANT I6
 		default:
-			return nil
+			return driver.VaultReply{State: k.state}, nil
 		}
-		reply = driver.VaultReply{State: driver.Redeemed, Granted: true, Payload: k.payload}
-		return nil
+		return driver.VaultReply{State: driver.Redeemed, Granted: true, Payload: k.payload}, err
 	})
-	if err != nil {
-		return driver.VaultReply{}, err
-	}
-	return reply, nil
 }
 
 // Peek implements driver.Vault. It does not wait for writers.
-func (e *Engine) Peek(ctx context.Context, digest driver.Digest) (reply driver.VaultReply, err error) {
-	err = e.query(ctx, func() error {
-		now, err := e.clock.now()
-		if err != nil {
-			return err
+func (e *Engine) Peek(ctx context.Context, digest driver.Digest) (driver.VaultReply, error) {
+	return answer(ctx, e.query, func(r reader) (driver.VaultReply, error) {
+		k, err := r.token(digest)
+		if k.state != driver.Fresh {
+			return driver.VaultReply{State: k.state}, err
 		}
-		k, err := lookUp(e.read.vault, onToken(digest, e.clock.bootID, now))
-		reply = driver.VaultReply{State: k.state}
-		if k.state == driver.Fresh {
-			reply.Payload, reply.ExpiresIn = k.payload, k.left
-		}
-		return err
+		return driver.VaultReply{State: k.state, Payload: k.payload, ExpiresIn: k.left}, err
 	})
-	if err != nil {
-		return driver.VaultReply{}, err
-	}
-	return reply, nil
 }
 
 // Revoke implements driver.Vault. It outlives a power cut.
-func (e *Engine) Revoke(ctx context.Context, digest driver.Digest) (reply driver.VaultReply, err error) {
-	err = e.transactDurably(ctx, func(t *tx) error {
+func (e *Engine) Revoke(ctx context.Context, digest driver.Digest) (driver.VaultReply, error) {
+	return answer(ctx, e.transactDurably, func(t *tx) (driver.VaultReply, error) {
 		k, err := t.token(digest)
-		if err != nil {
-			return err
+		if err == nil && k.state == driver.Fresh {
+			err = run(t.sql[revokeSQL], digest)
 		}
-		reply.State = k.state
-		if k.state == driver.Fresh {
-			return run(t.sql.revoke, digest)
-		}
-		return nil
+		return driver.VaultReply{State: k.state}, err
 	})
-	if err != nil {
-		return driver.VaultReply{}, err
-	}
-	return reply, nil
 }
 
 // Prune implements driver.Vault. INVARIANT I11: it looks at no more than limit
@@ -102,21 +74,15 @@ func (e *Engine) Revoke(ctx context.Context, digest driver.Digest) (reply driver
 func (e *Engine) Prune(ctx context.Context, limit int) (deleted int, more bool, err error) {
 	err = e.transact(ctx, func(t *tx) error {
 		due := []any{t.bootID, t.now.bootMicros(), int64(t.now.micros), limit}
-		result, err := t.sql.prune.ExecContext(context.Background(), due...)
-		if err != nil {
+		if deleted, err = affected(t.sql[pruneSQL], due...); err != nil {
 			return err
 		}
-		n, err := result.RowsAffected()
-		if err != nil {
-			return err
-		}
-		deleted = int(n)
-		if err := run(t.sql.empty, due...); err != nil {
+		if err := run(t.sql[emptySQL], due...); err != nil {
 			return err
 		}
 		due[3] = 1
 		var any int
-		more, err = one(t.sql.more, due, &any)
+		more, err = one(t.sql[moreSQL], due, &any)
 		return err
 	})
 	if err != nil {
@@ -137,22 +103,15 @@ type token struct {
 	payload   []byte
 }
 
-// token looks a token up, inside the transaction that changes it.
-func (t *tx) token(digest driver.Digest) (token, error) { return lookUp(t.sql.vault, t.on(digest)) }
-
 // on returns the arguments of statements on one token.
-func (t *tx) on(digest driver.Digest, more ...any) []any {
-	return append(onToken(digest, t.bootID, t.now), more...)
+func (r *reader) on(digest driver.Digest, more ...any) []any {
+	return append([]any{digest, r.bootID, r.now.bootMicros(), int64(r.now.micros)}, more...)
 }
 
-func onToken(digest driver.Digest, bootID string, now instant) []any {
-	return []any{digest, bootID, now.bootMicros(), int64(now.micros)}
-}
-
-// lookUp reads a token with stmt. It is Unknown if there is none.
-func lookUp(stmt *sql.Stmt, args []any) (k token, err error) {
+// token reads what there is of a token. It is Unknown if there is none.
+func (r *reader) token(digest driver.Digest) (k token, err error) {
 	var left int64 // microseconds
-	_, err = one(stmt, args, &k.by, &k.state, &k.taker, &left, &k.live, &k.payload)
+	_, err = one(r.sql[vaultSQL], r.on(digest), &k.by, &k.state, &k.taker, &left, &k.live, &k.payload)
 	k.left = time.Duration(left) * time.Microsecond
 	return k, err
 }

@@ -1,7 +1,6 @@
 package sqlitelock
 
 import (
-	"database/sql"
 	"encoding/json"
 
 	"github.com/holdfast-locks/holdfast/driver"
@@ -13,6 +12,7 @@ import (
 type view struct {
 	rules.View
 	own   int64 // token of the lease ID's live lease; 0 if there is none
+	last  int64 // token of the name; 0 if none is remembered
 	stale bool  // there are rows to purge
 
 	holder string // of the lease that ends first
@@ -24,15 +24,15 @@ type view struct {
 // nobody is the mode of the leases, or of the head, where there are none.
 const nobody driver.Mode = 9 // a small number, which is scanned without an allocation
 
-// look reads the view of a name for a lease ID with stmt.
-func look(stmt *sql.Stmt, name string, id driver.LeaseID, bootID string, now instant) (view, error) {
+// look reads the view of a name for a lease ID.
+func (r *reader) look(name string, id driver.LeaseID) (view, error) {
 	var v view
-	_, err := one(stmt, []any{name, id, bootID, now.boot, int64(now.micros)},
-		&v.Cancelled, &v.own, &v.Recorded, &v.stale,
+	_, err := one(r.sql[lookSQL], []any{name, id, r.bootID, r.now.boot, int64(r.now.micros)},
+		&v.Cancelled, &v.own, &v.last, &v.Recorded, &v.stale,
 		&v.Taken.Mode, &v.Taken.Limit, &v.Taken.Permits, &v.holder, &v.expiry,
 		&v.Head.Mode, &v.Head.Limit, &v.Head.Permits, &v.HeadOnce, &v.headExpiry)
 	v.Own, v.Held, v.Queued = v.own != 0, v.Taken.Mode != nobody, v.Head.Mode != nobody
-	v.Left = now.until(v.expiry)
+	v.Left = r.now.until(v.expiry)
 	return v, err
 }
 

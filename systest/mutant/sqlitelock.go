@@ -16,11 +16,11 @@ func sqliteMutants() []Mutant {
 		{
 			Name: "sqlite-clock-before-write-lock", Invariant: "I8", File: "sqlitelock/tx.go",
 			Breaks: "A transaction reads its clock before it waits for the write lock.",
-			Old: "if err := e.patient(ctx, func() error { return run(e.write.begin) }); err != nil {\n\t\treturn nil, refused(err)\n\t}\n" +
-				"\tt := &tx{sql: &e.write, bootID: e.clock.bootID}\n\tvar err error\n\tif t.now, err = e.clock.now(); err == nil {",
-			New: "before, err := e.clock.now()\n" +
-				"\tif err := e.patient(ctx, func() error { return run(e.write.begin) }); err != nil {\n\t\treturn nil, refused(err)\n\t}\n" +
-				"\tt := &tx{sql: &e.write, bootID: e.clock.bootID, now: before}\n\tif err == nil {",
+			Old: "if err := e.patient(ctx, func() error { return run(e.write[beginSQL]) }); err != nil {\n\t\treturn nil, refused(err)\n\t}\n" +
+				"\tt := &tx{}\n\tvar err error\n\tif t.reader, err = e.reader(e.write); err == nil {",
+			New: "before, err := e.reader(e.write)\n" +
+				"\tif err := e.patient(ctx, func() error { return run(e.write[beginSQL]) }); err != nil {\n\t\treturn nil, refused(err)\n\t}\n" +
+				"\tt := &tx{reader: before}\n\tif err == nil {",
 			FoundBy: []Finder{{"sqlitelock", "TestClockIsReadUnderTheWriteLock"}},
 		},
 		{
@@ -38,10 +38,10 @@ func sqliteMutants() []Mutant {
 			FoundBy: []Finder{sqlite("ExtendOfExpiredIsLost")},
 		},
 		{
-			Name: "sqlite-token-without-clock", Invariant: "I2", File: "sqlitelock/statements.go",
+			Name: "sqlite-token-without-clock", Invariant: "I2", File: "sqlitelock/acquire.go",
 			Breaks:  "Only the first token of a name follows the clock and MinToken; the others count on.",
-			Old:     "SET last_token = max(last_token + 1, excluded.last_token)",
-			New:     "SET last_token = last_token + 1",
+			Old:     "rules.NextToken(uint64(v.last), least)",
+			New:     "rules.NextToken(uint64(v.last), map[bool]uint64{true: least}[v.last == 0])",
 			FoundBy: []Finder{sqlite("MinTokenLiftsToken")},
 		},
 		{
@@ -68,7 +68,7 @@ func sqliteMutants() []Mutant {
 		{
 			Name: "sqlite-redeem-does-not-consume", Invariant: "", File: "sqlitelock/vault.go",
 			Breaks:  "A one-time token can be redeemed again.",
-			Old:     "if err := run(t.sql.redeem, t.on(req.Digest, req.By, ceilMicros(driver.RedeemGrace))...); err != nil {\n\t\t\t\treturn err\n\t\t\t}",
+			Old:     "err = run(t.sql[redeemSQL], t.on(req.Digest, req.By, ceilMicros(driver.RedeemGrace))...)",
 			New:     "",
 			FoundBy: []Finder{sqlite("RedeemHandsOutOnce")},
 		},
