@@ -58,6 +58,7 @@ func All() []Mutant {
 		movingMutants(),
 		sqliteMutants(),
 		sqliteQueueMutants(),
+		sqliteRuleMutants(),
 		sqliteFileMutants(),
 		quorumMutants(),
 		guardMutants(),

@@ -1,0 +1,258 @@
+package sqlitelock
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/driver/rules"
+	"github.com/holdfast-locks/holdfast/internal/drivertest"
+)
+
+// A row is one of lease or of place, as far as the rules are concerned with it.
+type row struct {
+	rules.Need
+	boot     string // its boot ID
+	left     int64  // until it ends
+	released bool   // of a lease
+	once     bool   // of a place
+}
+
+func (r row) over() bool { return r.boot != "m" || r.left <= 0 }
+
+// ends are all that an end can be: in time, this very instant, before it, and in
+// a boot before or after this one.
+var ends = []row{
+	{boot: "m", left: 2}, {boot: "m", left: 1}, {boot: "m", left: 0}, {boot: "m", left: -1},
+	{boot: "a", left: 3}, {boot: "z", left: 3},
+}
+
+// lists calls do with every list of at most n rows of which those that are live
+// can be there together.
+func lists(n int, rows []row, together func(v *rules.View, r row) bool, do func([]row)) {
+	var more func(list []row, v rules.View)
+	more = func(list []row, v rules.View) {
+		do(list)
+		for _, r := range rows {
+			if with := v; len(list) < n && (r.over() || together(&with, r)) {
+				more(append(slices.Clip(list), r), with)
+			}
+		}
+	}
+	more(nil, rules.View{})
+}
+
+// A scene is a name that is made of rows, inside a transaction that is not
+// committed.
+type scene struct {
+	*tx
+	t *testing.T
+}
+
+const sceneName = "t"
+
+func newScene(t *testing.T) *scene {
+	e := openOn(t, newHost("m"))
+	r, err := e.reader(e.write)
+	s := &scene{&tx{reader: r}, t}
+	s.must(err)
+	s.run(beginSQL)
+	t.Cleanup(func() { s.run(rollbackSQL) })
+	return s
+}
+
+func (s *scene) must(err error) {
+	s.t.Helper()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+func (s *scene) run(query string, args ...any) {
+	s.t.Helper()
+	s.must(run(s.sql[query], args...))
+}
+
+// end ends what is there, so that the next scene begins with nothing.
+func (s *scene) end() {
+	s.run(purgeLeasesSQL, sceneName, "", 0, 1000)
+	s.run(purgePlacesSQL, sceneName, "", 0, 1000)
+	s.run(forgetSQL, sceneName, "m", 0, 0)
+	s.steps, s.notices = 0, nil
+}
+
+// holderOf is the text that is stored as the holder of lease i.
+func holderOf(i int) string { return fmt.Sprintf(`{"PID":%d}`, i+1) }
+
+func (s *scene) lease(i int, r row) {
+	s.run(grantSQL, sceneName, rowID(i), i+1, r.Mode, r.Limit, r.Permits, holderOf(i), r.boot, s.now.boot+r.left)
+	if r.released {
+		s.run(keepClosedSQL, sceneName, r.boot, rowID(i), s.now.boot+r.left-1, s.now.boot+r.left)
+	}
+}
+
+func (s *scene) place(i int, r row) {
+	s.run(givePlaceSQL, sceneName, rowID(i), r.Mode, r.Limit, r.Permits, 0, r.once, "{}", r.boot, s.now.boot, s.now.boot+r.left)
+}
+
+// purged returns what is to be seen once all is purged, and fails if a view says
+// that there is nothing to purge while there is.
+func (s *scene) purged(id driver.LeaseID, over bool) view {
+	for first := true; ; first = false {
+		v, err := s.look(sceneName, id)
+		s.must(err)
+		if first && v.stale != over {
+			s.t.Fatalf("stale: %t, want %t", v.stale, over)
+		}
+		again, err := s.purge(sceneName, &v)
+		s.must(err)
+		if !again {
+			return v
+		}
+	}
+}
+
+// TestLookSeesLeases: of all small sets of leases the statement that looks at a
+// name says what package rules says that adds them one by one: what is over does
+// not count, all others count, and the one that ends first is described. A lease
+// is its ID's own unless it is over or was released. INVARIANT I1.
+func TestLookSeesLeases(t *testing.T) {
+	s := newScene(t)
+	var rows []row
+	for _, n := range []rules.Need{
+		{Mode: driver.Exclusive}, {Mode: driver.Shared},
+		{Mode: driver.Semaphore, Limit: 3, Permits: 1}, {Mode: driver.Semaphore, Limit: 3, Permits: 2},
+	} {
+		for _, end := range ends {
+			end.Need = n
+			rows = append(rows, end)
+		}
+		rows = append(rows, row{Need: n, boot: "m", left: 2, released: true})
+	}
+	fits := func(v *rules.View, r row) bool {
+		fits := v.Fits(r.Need)
+		v.AddLease(r.Need, 1)
+		return fits
+	}
+	tried := 0
+	lists(2, rows, fits, func(list []row) {
+		tried++
+		var want rules.View
+		soonest := map[string]bool{}
+		for i, r := range list {
+			s.lease(i, r)
+			if r.over() {
+				continue
+			}
+			if want.AddLease(r.Need, time.Duration(r.left)) {
+				soonest = map[string]bool{}
+			}
+			if int64(want.Left) == r.left {
+				soonest[holderOf(i)] = true
+			}
+		}
+		for i, r := range append(slices.Clip(list), row{}) {
+			v := s.purged(rowID(i), i == 0 && slices.ContainsFunc(list, row.over))
+			own := i < len(list) && !r.over() && !r.released
+			if v.Own != own || own && v.own != int64(i+1) {
+				t.Fatalf("%v: lease %d is its ID's own: %t, with token %d; want %t", list, i, v.Own, v.own, own)
+			}
+			var token int64
+			if _, err := one(s.sql[heldSQL], []any{sceneName, "m", rowID(i), s.now.boot}, &token); err != nil || token != v.own {
+				t.Fatalf("%v: lease %d is held with token %d (%v), want %d", list, i, token, err, v.own)
+			}
+			if !v.Held {
+				v.Taken, v.Left = rules.Need{}, 0 // mean nothing
+			}
+			if got := fmt.Sprint(v.Held, v.Taken, v.Left); got != fmt.Sprint(want.Held, want.Taken, want.Left) || v.Held && !soonest[v.holder] {
+				t.Fatalf("%v: the statement sees %s of %s, want %v, %v, %v of %v", list, got, v.holder, want.Held, want.Taken, want.Left,
+					slices.Collect(maps.Keys(soonest)))
+			}
+		}
+		s.end()
+	})
+	if least := 300; tried < least {
+		t.Errorf("%d sets of leases, want %d at least", tried, least)
+	}
+}
+
+// TestLookSeesPlaces: of all small queues, with and without a record, the
+// statements find the head that package rules finds among the places that are
+// neither over nor given up, and tell those that are given up. INVARIANT I7.
+func TestLookSeesPlaces(t *testing.T) {
+	s := newScene(t)
+	var rows []row
+	for _, n := range []rules.Need{{Mode: driver.Exclusive}, {Mode: driver.Shared}} {
+		for _, end := range ends {
+			for _, once := range []bool{false, true} {
+				end.Need, end.once = n, once
+				rows = append(rows, end)
+			}
+		}
+	}
+	all := func(*rules.View, row) bool { return true }
+	tried := 0
+	lists(2, rows, all, func(list []row) {
+		for _, recorded := range []bool{false, true} {
+			tried++
+			if recorded {
+				s.run(completeSQL, sceneName, rowID(9), "m", s.now.boot+1, 0, []byte("done"))
+			}
+			want := rules.View{Recorded: recorded}
+			var home []driver.LeaseID
+			for i, r := range list {
+				s.place(i, r)
+				if !r.over() && want.GivesUp(r.once) {
+					home = append(home, rowID(i))
+				} else if !r.over() {
+					want.AddPlace(r.Need, r.once, time.Duration(r.left))
+				}
+			}
+			v := s.purged(rowID(9), slices.ContainsFunc(list, row.over))
+			var told []driver.LeaseID
+			for _, m := range s.notices {
+				told = append(told, m.id)
+			}
+			if slices.Sort(told); !slices.Equal(told, home) {
+				t.Fatalf("%v, recorded: %t: %v are told, want %v", list, recorded, told, home)
+			}
+			if !v.Queued {
+				v.Head = rules.Need{} // means nothing
+			}
+			if v.Queued != want.Queued || v.Head != want.Head || v.HeadOnce != want.HeadOnce || v.Recorded != recorded || v.Due() != want.Due() {
+				t.Fatalf("%v, recorded: %t: the statements see %+v, want %+v", list, recorded, v.View, want)
+			}
+			s.end()
+		}
+	})
+	if least := 800; tried < least {
+		t.Errorf("%d queues, want %d at least", tried, least)
+	}
+}
+
+// TestTokensOfOneStep: those who are served together, in one instant of the
+// clock, get tokens that grow in the order of the queue. INVARIANT I2.
+func TestTokensOfOneStep(t *testing.T) {
+	e := openOn(t, newHost("m"))
+	writer := drivertest.Request("t", time.Minute)
+	last := drivertest.Granted(t, e, writer)
+	var readers []driver.AcquireRequest
+	for i := range 3 {
+		readers = append(readers, inQueue(of(drivertest.Request("t", time.Minute), driver.Shared, 0, 0), time.Minute))
+		placed(t, e, readers[i], i+1)
+	}
+	drivertest.Release(t, e, writer)
+	for i, req := range readers {
+		token := drivertest.Granted(t, e, req)
+		if token <= last {
+			t.Errorf("reader %d has token %d, want one above %d", i+1, token, last)
+		}
+		last = token
+	}
+	if remembered := lastToken(t, e, "t"); remembered != last {
+		t.Errorf("the last token is %d, want %d", remembered, last)
+	}
+}
