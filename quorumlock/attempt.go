@@ -133,14 +133,6 @@ func (a *attempt) granted(token uint64) (driver.AcquireReply, error) {
 
 // pause waits for d, or fails when ctx or the engine ends.
 func (a *attempt) pause(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-a.life.Done():
-		return errClosing
-	}
+	_, _, err := next[vote](ctx, a.Engine, nil, time.After(d))
+	return err
 }

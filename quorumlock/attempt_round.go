@@ -31,33 +31,31 @@ func (a *attempt) propose(p proposal) {
 	a.earlier, a.present = a.present.token, p
 	a.ledger.propose(a.entry, p)
 	clear(a.ballot.answers)
-	a.send(a.all())
+	a.send(func(answer) bool { return true })
 }
 
 // proposeAgain proposes the present token again, to the members where others
 // were in the way. To those that accepted it the request would be a repeat, and
 // those that failed have had their time.
 func (a *attempt) proposeAgain() {
-	var again []int
-	for i, got := range a.ballot.answers {
-		if got.state == answered && got.reply.Vote == driver.VoteHeld {
-			a.ballot.answers[i] = answer{}
-			again = append(again, i)
-		}
-	}
-	a.send(again)
+	a.send(func(got answer) bool { return got.is(driver.VoteHeld) })
 }
 
-// send sends the present proposal to some members.
-func (a *attempt) send(to []int) {
+// send sends the present proposal to the members whose answers so far are such,
+// and waits for new ones from them.
+func (a *attempt) send(to func(answer) bool) {
 	req := driver.ProposeRequest{
 		Name: a.req.Name, LeaseID: a.req.LeaseID, TTL: a.req.TTL, Holder: a.req.Holder,
 		Token: a.present.token, Replaces: a.earlier, Lead: a.present.lead, Quarantine: a.quarantine(),
 	}
-	a.awaited += len(to)
-	// Not through ask: the answers of several rounds come through one channel, and
+	// Not through tell: the answers of several rounds come through one channel, and
 	// abandon may have to hear them when the caller has gone.
-	for _, i := range to {
+	for i, got := range a.ballot.answers {
+		if !to(got) {
+			continue
+		}
+		a.ballot.answers[i] = answer{}
+		a.awaited++
 		a.running.Go(func() {
 			ctx, cancel := context.WithTimeout(a.life, a.timeout(req.TTL))
 			defer cancel()
@@ -79,22 +77,18 @@ func (a *attempt) await(ctx context.Context) (verdict, error) {
 			return v, nil
 		}
 		if v != undecided && grace == nil {
-			timer := time.NewTimer(a.grace(v, began))
-			defer timer.Stop()
-			grace = timer.C
+			grace = time.After(a.grace(v, began))
 		}
-		select {
-		case vote := <-a.inbox:
+		vote, over, err := next(ctx, a.Engine, a.inbox, grace)
+		switch {
+		case err != nil:
+			return undecided, err
+		case !over:
 			a.receive(vote)
-		case <-grace:
-			if v != undecided {
-				return v, nil
-			}
+		case v != undecided:
+			return v, nil
+		default:
 			grace = nil // an answer took the verdict back: the next has its own
-		case <-ctx.Done():
-			return undecided, ctx.Err()
-		case <-a.life.Done():
-			return undecided, errClosing
 		}
 	}
 }

@@ -11,16 +11,9 @@ import (
 // no answer came from yet, there will be another round.
 func (a *attempt) giveWay() {
 	a.gaveWay = true
-	a.stepBack()
-	a.ballot.yield(a.present.token)
-}
-
-// stepBack withdraws what members have accepted, in the background. The janitors
-// repeat that until the members have answered; what they answer later than this
-// and accept, receive notes anew.
-func (a *attempt) stepBack() {
 	a.withdrawFrom(a.touched)
-	clear(a.touched)
+	clear(a.touched) // what members accept later than this, receive notes anew
+	a.ballot.yield(a.present.token)
 }
 
 // abandon makes sure, in the background, that nothing of the attempt stays
@@ -44,13 +37,14 @@ func (a *attempt) abandon() {
 // with a smaller token.
 func (a *attempt) abandonFresh() {
 	for i, answer := range a.ballot.answers {
-		if answer.state == answered && answer.reply.Vote == driver.VoteAccepted {
+		if answer.is(driver.VoteAccepted) {
 			a.janitors[i].add(a.withdrawal())
 		}
 	}
 }
 
-// withdrawFrom leaves the withdrawal to the janitors of some members.
+// withdrawFrom leaves the withdrawal to the janitors of some members, who repeat
+// it until the members have answered.
 func (a *attempt) withdrawFrom(members []bool) {
 	for i, tell := range members {
 		if tell {

@@ -29,20 +29,21 @@ const (
 	failed               // with an error, of whatever class
 )
 
+// is reports whether the member has answered with v.
+func (a *answer) is(v driver.Vote) bool { return a.state == answered && a.reply.Vote == v }
+
 // free reports whether the member could accept some token: nobody else has a
 // lease there. One that is ours is replaced by a greater token.
 func (a *answer) free() bool {
-	if a.state != answered {
-		return false
-	}
-	v := a.reply.Vote
-	return v == driver.VoteAccepted || v == driver.VoteRefused || v == driver.VoteOwn
+	return a.is(driver.VoteAccepted) || a.is(driver.VoteRefused) || a.is(driver.VoteOwn)
 }
 
 // A tally counts the answers of a ballot. Members that failed or are in
-// quarantine are in none of the counts: they take no part.
+// quarantine take no part.
 type tally struct {
 	accepted, refused, own, held, pending int
+
+	unseen int // members that have not answered, or have failed: they may have any lease
 
 	// ownToken is the token of an earlier lease of ours that most members have.
 	ownToken uint64
@@ -63,6 +64,7 @@ func (b *ballot) tally() tally {
 			t.pending++
 		}
 		if a.state != answered {
+			t.unseen++
 			continue
 		}
 		switch a.reply.Vote {

@@ -98,7 +98,7 @@ func (b *ballot) leadOf(reply driver.ProposeReply) time.Duration {
 // the lease ID's leases that members have.
 func (b *ballot) above(token uint64) uint64 {
 	for _, a := range b.answers {
-		if a.state == answered && a.reply.Vote == driver.VoteOwn {
+		if a.is(driver.VoteOwn) {
 			token = max(token, a.reply.Token)
 		}
 	}

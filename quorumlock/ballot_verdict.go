@@ -64,7 +64,7 @@ func (b *ballot) verdict() (v verdict, firm bool) {
 		// pending know. Meanwhile we must not be in the way of whoever is first.
 		return giveWay, false
 
-	case t.own > 0 && b.mayBeLive():
+	case t.own > 0 && t.ownMost+t.unseen >= b.quorum:
 		// INVARIANT I6: an earlier request may have been granted, with the help of
 		// members that have not answered. A greater token now would be a second
 		// one for the same lease. Without those members nobody can tell.
@@ -93,36 +93,8 @@ func (b *ballot) verdict() (v verdict, firm bool) {
 // answers are lost or late: then two press, or none, until their rounds are over.
 func (b *ballot) first() bool {
 	for _, a := range b.answers {
-		if a.state != answered {
-			continue
-		}
-		switch a.reply.Vote {
-		case driver.VoteAccepted:
-			return true
-		case driver.VoteHeld:
-			return false
-		}
-	}
-	return false
-}
-
-// mayBeLive reports whether an earlier lease of ours may be on a majority, as
-// far as can be seen from the members that answered. If so, a new token would
-// be a second one for the same lease.
-func (b *ballot) mayBeLive() bool {
-	// Members that failed count as unseen: they may have the lease all the same.
-	unseen, own := 0, map[uint64]int{}
-	for _, a := range b.answers {
-		switch {
-		case a.state != answered:
-			unseen++
-		case a.reply.Vote == driver.VoteOwn:
-			own[a.reply.Token]++
-		}
-	}
-	for _, count := range own {
-		if count+unseen >= b.quorum {
-			return true
+		if a.is(driver.VoteAccepted) || a.is(driver.VoteHeld) {
+			return a.is(driver.VoteAccepted)
 		}
 	}
 	return false
@@ -134,7 +106,7 @@ func (b *ballot) mayBeLive() bool {
 // any withdrawal.
 func (b *ballot) yield(token uint64) {
 	for i := range b.answers {
-		if a := &b.answers[i]; a.state == answered && a.reply.Vote == driver.VoteAccepted {
+		if a := &b.answers[i]; a.is(driver.VoteAccepted) {
 			a.reply.Vote, a.reply.Counter = driver.VoteRefused, token|1
 		}
 	}

@@ -19,7 +19,7 @@ func (b *ballot) blocker() driver.Blocker {
 		switch {
 		case a.free():
 			free++
-		case a.state == answered && a.reply.Vote == driver.VoteHeld:
+		case a.is(driver.VoteHeld):
 			held = append(held, a.reply.Blocker)
 		}
 	}
@@ -49,7 +49,7 @@ func (b *ballot) failure() error {
 		switch {
 		case a.state == failed:
 			errs = append(errs, a.err)
-		case a.state == answered && a.reply.Vote == driver.VoteQuarantined:
+		case a.is(driver.VoteQuarantined):
 			quarantined = max(quarantined, a.reply.Remaining)
 		}
 	}

@@ -13,10 +13,7 @@ import (
 // afterwards, so that it is over even if the others still have it, until their
 // expiry. Without a majority of answers the outcome is unknown.
 func (e *Engine) Break(ctx context.Context, req driver.BreakRequest) ([]driver.Broken, error) {
-	if !e.Capabilities().Break {
-		return nil, fmt.Errorf("breaking locks is %w: a member cannot", driver.ErrUnsupported)
-	}
-	if err := e.enter(ctx); err != nil {
+	if err := e.enterIf(ctx, e.capable.Break, "breaking locks"); err != nil {
 		return nil, err
 	}
 	defer e.running.Done()
@@ -34,7 +31,7 @@ func (e *Engine) Break(ctx context.Context, req driver.BreakRequest) ([]driver.B
 			return m.Breaks(ctx, req.Name)
 		}
 	}
-	h, err := hear(ctx, e, func(ctx context.Context, i int) ([]driver.Broken, error) {
+	h, err := hearAny(ctx, e, func(ctx context.Context, i int) ([]driver.Broken, error) {
 		return request(e.features[i].Breaker, ctx, req)
 	})
 	switch {
@@ -42,9 +39,9 @@ func (e *Engine) Break(ctx context.Context, req driver.BreakRequest) ([]driver.B
 		return nil, err
 	case len(h.answers) < e.quorum && token != 0 && (len(h.answers) > 0 || h.unknown):
 		// INVARIANT I10: some have broken it, or may have, and it may be enough.
-		return nil, undecidedError(h.errs, len(e.members))
+		return nil, e.undecided(h.errs)
 	case len(h.answers) < e.quorum: // nothing was sent but to read, or nothing arrived
-		return nil, missing(h.errs, e.quorum, len(e.members), 0)
+		return nil, e.missing(h.errs)
 	}
 	broken := map[uint64]driver.Broken{}
 	for token, of := range byToken(h.answers) {
@@ -63,17 +60,14 @@ func (e *Engine) Break(ctx context.Context, req driver.BreakRequest) ([]driver.B
 // that req is about; 0 if there is none. What a minority has counts as well: it may
 // be what is left of a lease, or the beginning of one.
 func (e *Engine) tokenToBreak(ctx context.Context, req driver.BreakRequest) (token uint64, err error) {
-	h, err := hear(ctx, e, func(ctx context.Context, i int) (driver.Lock, error) {
+	locks, err := read(ctx, e, func(ctx context.Context, i int) (driver.Lock, error) {
 		return e.members[i].Inspect(ctx, req.Name)
 	})
 	if err != nil {
 		return 0, err
 	}
-	if len(h.answers) < e.quorum {
-		return 0, missing(h.errs, e.quorum, len(e.members), 0)
-	}
 	foreign := 0 // members on which a client that is not holdfast has the name
-	for _, lock := range h.answers {
+	for _, lock := range locks {
 		for _, holding := range lock.Holders {
 			switch {
 			case holding.LeaseID == "":
@@ -93,24 +87,18 @@ func (e *Engine) tokenToBreak(ctx context.Context, req driver.BreakRequest) (tok
 // answer remembers. They are a majority at least, and a break that was done has
 // reached a majority: so one of them remembers it.
 func (e *Engine) Breaks(ctx context.Context, name string) ([]driver.Broken, error) {
-	if !e.Capabilities().Break {
-		return nil, fmt.Errorf("breaking locks is %w: a member cannot", driver.ErrUnsupported)
-	}
-	if err := e.enter(ctx); err != nil {
+	if err := e.enterIf(ctx, e.capable.Break, "breaking locks"); err != nil {
 		return nil, err
 	}
 	defer e.running.Done()
-	h, err := hear(ctx, e, func(ctx context.Context, i int) ([]driver.Broken, error) {
+	answers, err := read(ctx, e, func(ctx context.Context, i int) ([]driver.Broken, error) {
 		return e.features[i].Breaker.Breaks(ctx, name)
 	})
 	if err != nil {
 		return nil, err
 	}
-	if len(h.answers) < e.quorum {
-		return nil, missing(h.errs, e.quorum, len(e.members), 0)
-	}
 	broken := map[uint64]driver.Broken{}
-	for token, of := range byToken(h.answers) {
+	for token, of := range byToken(answers) {
 		broken[token] = of[0]
 	}
 	all := driver.ByToken(broken)

@@ -1,6 +1,7 @@
 package quorumlock
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -48,23 +49,16 @@ func (e *Engine) Diagnose(ctx context.Context, req driver.DiagnoseRequest) (driv
 		return driver.Diagnosis{}, err
 	}
 	defer e.running.Done()
-	checkups := make([]checkup, len(e.members))
-	done := make(chan checkup, len(e.members))
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	for i := range e.members {
-		e.running.Go(func() { done <- e.checkUp(ctx, i, req) })
+	h, err := hear(ctx, e, tell(e, 0, func(_ context.Context, i int) (checkup, error) {
+		return e.checkUp(ctx, i, req), nil
+	}), nil)
+	if err != nil {
+		return driver.Diagnosis{}, fmt.Errorf("the checks were cut short: %w", err)
 	}
-	for range e.members {
-		select {
-		case c := <-done:
-			checkups[c.member] = c
-		case <-ctx.Done():
-			return driver.Diagnosis{}, fmt.Errorf("the checks took too long: %w", ctx.Err())
-		case <-e.life.Done():
-			return driver.Diagnosis{}, errClosing
-		}
-	}
+	checkups := h.answers
+	slices.SortFunc(checkups, func(a, b checkup) int { return cmp.Compare(a.member, b.member) })
 	if err := e.noneAnswers(checkups); err != nil {
 		return driver.Diagnosis{}, err
 	}
@@ -90,7 +84,7 @@ func (e *Engine) noneAnswers(checkups []checkup) error {
 		}
 		errs = append(errs, c.err)
 	}
-	return missing(errs, e.quorum, len(e.members), 0)
+	return e.missing(errs)
 }
 
 // checkUp looks at one member. What would be a failure of a store of its own is a
@@ -188,36 +182,31 @@ func judgeIndependence(checkups []checkup) driver.Finding {
 // the same token, and a warning if a member is on its way to be left behind. The
 // offsets were measured over the network, so each is uncertain by its round trip.
 func (e *Engine) judgeClocks(checkups []checkup) driver.Finding {
-	var offsets []time.Duration
-	var least, most *driver.Finding
+	var clocks []driver.Finding // those that can be seen
 	for _, c := range checkups {
-		for i, f := range c.findings {
-			if _, known := f.Measures["offset"]; f.Key != "clock" || !known {
-				continue
-			}
-			offsets = append(offsets, f.Measures["offset"])
-			if least == nil || f.Measures["offset"] < least.Measures["offset"] {
-				least = &c.findings[i]
-			}
-			if most == nil || f.Measures["offset"] > most.Measures["offset"] {
-				most = &c.findings[i]
+		for _, f := range c.findings {
+			if _, known := f.Measures["offset"]; f.Key == "clock" && known {
+				clocks = append(clocks, f)
 			}
 		}
 	}
-	if least == most { // one at most
+	if len(clocks) < 2 {
 		return driver.Finding{Key: "clocks", Level: driver.Warn, Text: "too few clocks can be seen to compare them"}
 	}
+	slices.SortStableFunc(clocks, func(a, b driver.Finding) int { return cmp.Compare(a.Measures["offset"], b.Measures["offset"]) })
+	least, most := clocks[0], clocks[len(clocks)-1]
 	apart := most.Measures["offset"] - least.Measures["offset"]
 	f := driver.Finding{
 		Key: "clocks", Measures: map[string]time.Duration{"apart": apart},
 		Text: fmt.Sprintf("at most %s apart", apart.Round(time.Microsecond)),
 	}
-	if !e.agree(offsets, most.Measures["uncertainty"]+least.Measures["uncertainty"]) {
+	uncertainty := most.Measures["uncertainty"] + least.Measures["uncertainty"]
+	if !e.agree(clocks, uncertainty) {
 		f.Level, f.Err = driver.Fail, fmt.Errorf("%w has clocks within %s of each other: run NTP on all of them", ErrNoQuorum, e.lead())
 		f.Text = f.Err.Error()
 		return f
 	}
-	if apart > clockStep+most.Measures["uncertainty"]+least.Measures["uncertainty"] {
+	if apart > clockStep+uncertainty {
 		f.Level = driver.Warn
 		f.Text = fmt.Sprintf("that of %s is %s ahead of that of %s: a member that is more than a second off is as good as down: run NTP on both",
 			most.Server, apart.Round(time.Millisecond), least.Server)
@@ -226,40 +215,31 @@ func (e *Engine) judgeClocks(checkups []checkup) driver.Finding {
 }
 
 // agree reports whether a majority may have clocks that are near enough to each
-// other for one token: those that are not among the offsets may be anything.
-func (e *Engine) agree(offsets []time.Duration, uncertainty time.Duration) bool {
-	slices.Sort(offsets)
-	need := e.quorum - (len(e.members) - len(offsets))
-	for i := 0; i+need-1 < len(offsets); i++ {
-		if need <= 1 || offsets[i+need-1]-offsets[i] <= e.lead()+uncertainty {
+// other for one token: those that are not among the clocks, which are in order,
+// may be anything.
+func (e *Engine) agree(clocks []driver.Finding, uncertainty time.Duration) bool {
+	need := e.quorum - (len(e.members) - len(clocks))
+	for i := 0; i+need-1 < len(clocks); i++ {
+		if need <= 1 || clocks[i+need-1].Measures["offset"]-clocks[i].Measures["offset"] <= e.lead()+uncertainty {
 			return true
 		}
 	}
 	return false
 }
 
-// Leased returns a name of which a member has a lease, or none. It fails if a
-// member does not answer. It is for people who want to Admit: as long as there
-// is one the quorum is in use. That there is none does not prove the contrary,
-// because members that lost their memory may have had one.
+// Leased returns a name of which a member has a lease, or none. It fails if there
+// is none and a member does not answer. It is for people who want to Admit: as
+// long as there is one the quorum is in use. That there is none does not prove the
+// contrary, because members that lost their memory may have had one.
 func (e *Engine) Leased(ctx context.Context) (name string, found bool, err error) {
-	if err := e.cannotList(); err != nil {
-		return "", false, err
-	}
-	if err := e.enter(ctx); err != nil {
-		return "", false, err
-	}
-	defer e.running.Done()
-	for i, m := range e.members {
-		locks, err := listMember(ctx, e.features[i].Lister, "")
-		if err != nil {
-			return "", false, fmt.Errorf("%s: %w", label(m, i), err)
-		}
-		for _, lock := range locks {
-			if len(lock.Holders) > 0 {
-				return lock.Name, true, nil
-			}
+	h, err := e.lists(ctx, "")
+	for _, lock := range slices.Concat(h.answers...) {
+		if len(lock.Holders) > 0 {
+			return lock.Name, true, nil
 		}
 	}
-	return "", false, nil
+	if err == nil && len(h.errs) > 0 {
+		err = h.errs[0]
+	}
+	return "", false, err
 }

@@ -96,6 +96,7 @@ func TestDiagnose(t *testing.T) {
 		{"independent", func([]*patient) {}, "independence", driver.OK, nil, "of their own"},
 		{"runs unknown", func(p []*patient) { p[0].run, p[1].run = "", "" }, "independence", driver.OK, nil, ""},
 		{"one server twice", func(p []*patient) { p[2].run = "run1" }, "independence", driver.Fail, driver.ErrInvalid, "s1 and s3 are one server"},
+		{"clocks that agree", func([]*patient) {}, "clocks", driver.OK, nil, "at most 0s apart"},
 		{"clocks", func(p []*patient) { p[1].findings = well(102 * time.Millisecond) }, "clocks", driver.OK, nil, "102ms apart"},
 		{
 			"clocks apart", func(p []*patient) { p[1].findings = well(-103 * time.Millisecond) }, "clocks", driver.Warn, nil, "103ms ahead of that of here",

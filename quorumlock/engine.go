@@ -153,21 +153,16 @@ func (e *Engine) Admit(ctx context.Context) error {
 		return err
 	}
 	defer e.running.Done()
-	answers := ask(e, e.timeout(0), e.all(), func(ctx context.Context, i int) (struct{}, error) {
-		return struct{}{}, e.members[i].Admit(ctx)
-	})
-	var errs []error
-	for range e.members {
-		select {
-		case a := <-answers:
-			if a.err != nil {
-				errs = append(errs, fmt.Errorf("member %d: %w", a.from+1, a.err))
-			}
-		case <-ctx.Done():
-			return ctx.Err()
+	h, err := hear(ctx, e, tell(e, e.timeout(0), func(ctx context.Context, i int) (none struct{}, err error) {
+		if err = e.members[i].Admit(ctx); err != nil {
+			err = fmt.Errorf("member %d: %w", i+1, err)
 		}
+		return none, err
+	}), nil)
+	if err != nil {
+		return err
 	}
-	return errors.Join(errs...)
+	return errors.Join(h.errs...)
 }
 
 // Close implements driver.Engine. What is under way gets a moment to end, so
@@ -183,11 +178,9 @@ func (e *Engine) Close() error {
 		e.running.Wait()
 		close(idle)
 	}()
-	grace := time.NewTimer(closeGrace)
-	defer grace.Stop()
 	select {
 	case <-idle:
-	case <-grace.C:
+	case <-time.After(closeGrace):
 	}
 	e.end()
 	<-idle
@@ -215,4 +208,12 @@ func (e *Engine) enter(ctx context.Context) error {
 	}
 	e.running.Add(1)
 	return nil
+}
+
+// enterIf is enter for what a quorum can only do if all members can.
+func (e *Engine) enterIf(ctx context.Context, able bool, what string) error {
+	if !able {
+		return fmt.Errorf("%s is %w: a member cannot", what, driver.ErrUnsupported)
+	}
+	return e.enter(ctx)
 }

@@ -14,20 +14,21 @@ import (
 // members that come back.
 var ErrNoQuorum = fmt.Errorf("%w: no majority of the quorum's members", driver.ErrUnavailable)
 
-// errUndecided leaves the outcome of a release or an extend unknown: some
-// members may have carried it out.
-var errUndecided = errors.New("no majority of the quorum's members answered")
-
-// undecidedError leaves the outcome unknown: it wraps no definite error, though
-// those of single members may have been definite.
-func undecidedError(failed []error, of int) error {
-	return fmt.Errorf("%w: %d of %d failed, the first with: %s", errUndecided, len(failed), of, failed[0].Error())
+// undecided is the error of a request that some members may have carried out. It
+// leaves the outcome unknown: it wraps no definite error, though those of single
+// members may have been definite.
+func (e *Engine) undecided(failed []error) error {
+	return fmt.Errorf("no majority of the quorum's members answered: %d of %d failed, the first with: %s",
+		len(failed), len(e.members), failed[0].Error())
 }
 
 // errClosing: Close came before the answer.
 var errClosing = errors.New("the engine was closed before the members answered")
 
 func isLost(err error) bool { return errors.Is(err, driver.ErrLost) }
+
+// missing is missing of the engine's members, none of which is in quarantine.
+func (e *Engine) missing(errs []error) error { return missing(errs, e.quorum, len(e.members), 0) }
 
 // missing describes why there is no majority. INVARIANT I10: if so many members
 // give the same permanent reason that there cannot be one, it is that reason, and

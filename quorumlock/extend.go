@@ -61,20 +61,16 @@ func (x *extension) prepare() {
 // run asks all members and collects answers until each lease is decided. One lease
 // that is not does not keep the members' other answers from counting.
 func (x *extension) run(ctx context.Context) {
-	answers := ask(x.Engine, x.timeout(x.longest), x.all(), func(ctx context.Context, i int) ([]driver.RenewReply, error) {
+	answers := tell(x.Engine, x.timeout(x.longest), func(ctx context.Context, i int) ([]driver.RenewReply, error) {
 		return x.renew(ctx, i, x.renewals)
 	})
 	left, heard := len(x.leases), 0
 	var err error
 	for left > 0 && heard < len(x.members) && err == nil {
-		select {
-		case a := <-answers:
+		var a result[[]driver.RenewReply]
+		if a, _, err = next(ctx, x.Engine, answers, nil); err == nil {
 			heard++
 			left -= x.receive(a)
-		case <-ctx.Done():
-			err = ctx.Err()
-		case <-x.life.Done():
-			err = errClosing
 		}
 	}
 	x.stop(err)
@@ -98,20 +94,20 @@ func (x *extension) stop(err error) {
 			continue
 		}
 		if x.errs[l.index] = err; err == nil {
-			x.errs[l.index] = x.undecided(l)
+			x.errs[l.index] = x.unclear(l)
 		}
 	}
 }
 
-// undecided explains why neither is certain, that a lease is extended and that
+// unclear explains why neither is certain, that a lease is extended and that
 // it is lost. Too many members have failed for both. If one of them may have
 // carried the request out, or one that answered has, then the outcome is unknown;
 // otherwise nothing was extended anywhere, and that is certain.
-func (x *extension) undecided(l *renewed) error {
+func (x *extension) unclear(l *renewed) error {
 	for _, err := range l.failed {
 		if !driver.Definite(err) || len(l.has) > 0 {
-			return undecidedError(l.failed, len(x.members))
+			return x.undecided(l.failed)
 		}
 	}
-	return missing(l.failed, x.quorum, len(x.members), 0)
+	return x.missing(l.failed)
 }

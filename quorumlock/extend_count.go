@@ -14,10 +14,9 @@ type renewed struct {
 	known   tenure // what the ledger has of it; its token is 0 if that is nothing
 	decided bool
 	gone    bool           // it is lost, and what is left of it is to be taken away
-	heard   int            // members that answered, or failed
 	tokens  map[uint64]int // how many members have the lease with which token
 	has     []int          // members that have it
-	lost    []int          // members that do not
+	lost    int            // how many do not
 	failed  []error
 	repair  []int // members that are to be repaired if a majority has the lease as we know it
 }
@@ -44,13 +43,12 @@ func (x *extension) receive(a result[[]driver.RenewReply]) (decided int) {
 // INVARIANT I2: leases of one ID with different tokens are different leases. What
 // an earlier attempt left on one member makes no majority with the lease proper.
 func (l *renewed) count(from int, reply driver.RenewReply) {
-	l.heard++
 	switch {
 	case reply.Err == nil:
 		l.tokens[reply.Token]++
 		l.has = append(l.has, from)
 	case isLost(reply.Err):
-		l.lost = append(l.lost, from)
+		l.lost++
 	default:
 		l.failed = append(l.failed, reply.Err)
 		return // perhaps it has the lease: there is nothing to repair that we know of
@@ -68,7 +66,7 @@ func (x *extension) decide(l *renewed) bool {
 		// A majority has lengthened it: nobody else can have one meanwhile.
 		x.keep(l, token)
 		return true
-	case most+len(l.failed)+len(x.members)-l.heard < x.quorum:
+	case most+len(x.members)-len(l.has)-l.lost < x.quorum:
 		// Even if all that failed, and all that are pending, had it, they would be
 		// too few. INVARIANT I4: it does not come back.
 		x.lose(l)

@@ -34,8 +34,10 @@ func (x *extension) finish(answers <-chan result[[]driver.RenewReply], left int)
 	}
 	for i, reqs := range repairs {
 		if len(reqs) > 0 {
-			ask(x.Engine, x.timeout(x.longest), []int{i}, func(ctx context.Context, i int) ([]driver.RenewReply, error) {
-				return x.renew(ctx, i, reqs)
+			x.running.Go(func() {
+				ctx, cancel := context.WithTimeout(x.life, x.timeout(x.longest))
+				defer cancel()
+				_, _ = x.renew(ctx, i, reqs)
 			})
 		}
 	}

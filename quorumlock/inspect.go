@@ -20,9 +20,10 @@ func (e *Engine) Inspect(ctx context.Context, name string) (driver.Lock, error) 
 	}
 	defer e.running.Done()
 	v := view{quorum: e.quorum, members: len(e.members)}
-	h, err := hearUntil(ctx, e, func(ctx context.Context, i int) (driver.Lock, error) {
+	answers := tell(e, e.timeout(0), func(ctx context.Context, i int) (driver.Lock, error) {
 		return e.members[i].Inspect(ctx, name)
-	}, func(locks []driver.Lock) (bool, time.Duration) {
+	})
+	h, err := hear(ctx, e, answers, func(locks []driver.Lock) (bool, time.Duration) {
 		v.locks = locks
 		return v.complete(), v.disagreement()
 	})

@@ -52,11 +52,7 @@ func (l *ledger) init() {
 // waits for whoever has it.
 func (l *ledger) take(ctx context.Context, id driver.LeaseID, ttl time.Duration) (*entry, error) {
 	l.mu.Lock()
-	en := l.entries[id]
-	if en == nil {
-		en = &entry{turn: make(chan struct{}, 1)}
-		l.entries[id] = en
-	}
+	en := l.entryLocked(id)
 	en.keep(ttl)
 	l.mu.Unlock()
 	select {
@@ -65,6 +61,16 @@ func (l *ledger) take(ctx context.Context, id driver.LeaseID, ttl time.Duration)
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
+}
+
+// entryLocked returns the entry of id, which it makes if there is none.
+func (l *ledger) entryLocked(id driver.LeaseID) *entry {
+	en := l.entries[id]
+	if en == nil {
+		en = &entry{turn: make(chan struct{}, 1)}
+		l.entries[id] = en
+	}
+	return en
 }
 
 // leave ends what take began.
@@ -103,11 +109,7 @@ func (l *ledger) propose(en *entry, p proposal) {
 func (l *ledger) grant(id driver.LeaseID, t tenure) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	en := l.entries[id]
-	if en == nil {
-		en = &entry{turn: make(chan struct{}, 1)}
-		l.entries[id] = en
-	}
+	en := l.entryLocked(id)
 	en.lease = t
 	en.keep(t.ttl)
 }

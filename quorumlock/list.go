@@ -27,66 +27,35 @@ func (e *Engine) List(ctx context.Context, prefix string) iter.Seq2[driver.Lock,
 }
 
 func (e *Engine) list(ctx context.Context, prefix string) ([]driver.Lock, error) {
-	if err := e.cannotList(); err != nil {
+	h, err := e.lists(ctx, prefix)
+	if err == nil && len(h.answers) < e.quorum {
+		err = e.missing(h.errs)
+	}
+	if err != nil {
 		return nil, err
 	}
-	if err := e.enter(ctx); err != nil {
-		return nil, err
+	return e.agreed(h.answers), nil
+}
+
+// lists hears all members: lists are for people, and a name that only the slowest
+// would have made a majority for should not be left out. It is not tell's time
+// limit that counts but the caller's, because a list may be long.
+func (e *Engine) lists(ctx context.Context, prefix string) (hearing[[]driver.Lock], error) {
+	if err := e.enterIf(ctx, e.capable.List, "listing"); err != nil {
+		return hearing[[]driver.Lock]{}, err
 	}
 	defer e.running.Done()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	// Not through ask: a list takes as long as it takes, within the caller's time.
-	answers := make(chan result[[]driver.Lock], len(e.members))
-	for i, f := range e.features {
-		e.running.Go(func() {
-			locks, err := listMember(ctx, f.Lister, prefix)
-			answers <- result[[]driver.Lock]{from: i, value: locks, err: err}
-		})
-	}
-	// All members that answer are heard: a list is for people, and a name that only
-	// the slowest would have made a majority for should not be left out.
-	var heard [][]driver.Lock
-	var errs []error
-	for range e.members {
-		select {
-		case a := <-answers:
-			if a.err != nil {
-				errs = append(errs, a.err)
-			} else {
-				heard = append(heard, a.value)
+	return hear(ctx, e, tell(e, 0, func(_ context.Context, i int) (locks []driver.Lock, err error) {
+		for lock, err := range e.features[i].Lister.List(ctx, prefix) {
+			if err != nil { // half a list would make leases of a majority look like those of a minority
+				return nil, fmt.Errorf("%s: %w", label(e.members[i], i), err)
 			}
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		case <-e.life.Done():
-			return nil, errClosing
+			locks = append(locks, lock)
 		}
-	}
-	if len(heard) < e.quorum {
-		return nil, missing(errs, e.quorum, len(e.members), 0)
-	}
-	return e.agreed(heard), nil
-}
-
-// cannotList returns an error unless every member can list.
-func (e *Engine) cannotList() error {
-	if e.capable.List {
-		return nil
-	}
-	return fmt.Errorf("listing is %w: a member cannot", driver.ErrUnsupported)
-}
-
-// listMember returns all that one member lists, or an error: half a list would make
-// leases of a majority look like those of a minority.
-func listMember(ctx context.Context, lister driver.Lister, prefix string) ([]driver.Lock, error) {
-	var locks []driver.Lock
-	for lock, err := range lister.List(ctx, prefix) {
-		if err != nil {
-			return nil, err
-		}
-		locks = append(locks, lock)
-	}
-	return locks, nil
+		return locks, nil
+	}), nil)
 }
 
 // agreed returns the locks that a majority of the members has.

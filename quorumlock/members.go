@@ -7,15 +7,6 @@ import (
 	"github.com/holdfast-locks/holdfast/driver"
 )
 
-// all returns the indexes of the members.
-func (e *Engine) all() []int {
-	all := make([]int, len(e.members))
-	for i := range all {
-		all[i] = i
-	}
-	return all
-}
-
 // A result is one member's answer.
 type result[T any] struct {
 	from  int
@@ -23,14 +14,14 @@ type result[T any] struct {
 	err   error
 }
 
-// ask sends a request to some members at once. The channel holds all answers:
+// tell sends a request to all members at once. The channel holds all answers:
 // whoever asked may stop to listen at any time, and each request runs on until
 // it is answered or timeout is over. Its context is not the caller's, because
 // a request whose outcome nobody waits for any more still has to have one: what a
 // slow member has granted must be found, to be withdrawn or repaired.
-func ask[T any](e *Engine, timeout time.Duration, to []int, send func(ctx context.Context, member int) (T, error)) <-chan result[T] {
-	answers := make(chan result[T], len(to)) // no sender waits for a reader
-	for _, i := range to {
+func tell[T any](e *Engine, timeout time.Duration, send func(ctx context.Context, member int) (T, error)) <-chan result[T] {
+	answers := make(chan result[T], len(e.members)) // no sender waits for a reader
+	for i := range e.members {
 		e.running.Go(func() {
 			ctx, cancel := context.WithTimeout(e.life, timeout)
 			defer cancel()
@@ -41,6 +32,21 @@ func ask[T any](e *Engine, timeout time.Duration, to []int, send func(ctx contex
 	return answers
 }
 
+// next waits for an answer. It fails when the caller or the engine ends, and
+// says enough, without an answer, when grace is over; nil is no grace.
+func next[T any](ctx context.Context, e *Engine, answers <-chan T, grace <-chan time.Time) (answer T, enough bool, err error) {
+	select {
+	case answer = <-answers:
+	case <-grace:
+		enough = true
+	case <-ctx.Done():
+		err = ctx.Err()
+	case <-e.life.Done():
+		err = errClosing
+	}
+	return answer, enough, err
+}
+
 // A hearing is what the members have answered.
 type hearing[T any] struct {
 	answers []T
@@ -48,44 +54,44 @@ type hearing[T any] struct {
 	unknown bool // one of those that failed may have carried it out
 }
 
-// hear asks all members, and collects answers until those of a majority are
-// enough, and for a moment longer those of the others. It is for requests that any
-// majority can answer, and that need no clean-up: those that read, and Break. The
-// error is of the caller or of Close; members that fail are in the hearing.
-func hear[T any](ctx context.Context, e *Engine, send func(ctx context.Context, member int) (T, error)) (h hearing[T], err error) {
-	return hearUntil(ctx, e, send, func([]T) (bool, time.Duration) { return true, 0 })
-}
-
-// hearUntil is hear with a word in what is enough, and in how long the others are
-// waited for at least.
-func hearUntil[T any](ctx context.Context, e *Engine, send func(ctx context.Context, member int) (T, error), enough func([]T) (bool, time.Duration)) (h hearing[T], err error) {
+// hear collects answers until those of a majority are enough, and for a moment
+// longer those of the others: enough also says how long at least. If it is nil all
+// members are heard. It is for requests that need no clean-up: those that read,
+// and those that any majority can answer. The error is of the caller or of Close;
+// members that fail are in the hearing.
+func hear[T any](ctx context.Context, e *Engine, answers <-chan result[T], enough func([]T) (bool, time.Duration)) (h hearing[T], err error) {
 	began := time.Now()
-	answers := ask(e, e.timeout(0), e.all(), send)
 	var grace <-chan time.Time
 	for range e.members {
-		if len(h.answers) >= e.quorum && grace == nil {
+		if enough != nil && grace == nil && len(h.answers) >= e.quorum {
 			if ok, least := enough(h.answers); ok {
-				timer := time.NewTimer(max(graceAfter(began), least))
-				defer timer.Stop()
-				grace = timer.C
+				grace = time.After(max(graceAfter(began), least))
 			}
 		}
-		select {
-		case a := <-answers:
-			if a.err == nil {
-				h.answers = append(h.answers, a.value)
-				continue
-			}
+		switch a, over, err := next(ctx, e, answers, grace); {
+		case over || err != nil:
+			return h, err
+		case a.err == nil:
+			h.answers = append(h.answers, a.value)
+		default:
 			h.errs, h.unknown = append(h.errs, a.err), h.unknown || !driver.Definite(a.err)
-		case <-grace:
-			return h, nil
-		case <-ctx.Done():
-			return h, ctx.Err()
-		case <-e.life.Done():
-			return h, errClosing
 		}
 	}
 	return h, nil
+}
+
+// hearAny hears any majority, whatever it says.
+func hearAny[T any](ctx context.Context, e *Engine, send func(ctx context.Context, member int) (T, error)) (hearing[T], error) {
+	return hear(ctx, e, tell(e, e.timeout(0), send), func([]T) (bool, time.Duration) { return true, 0 })
+}
+
+// read returns what any majority answers, or why there is none.
+func read[T any](ctx context.Context, e *Engine, send func(ctx context.Context, member int) (T, error)) ([]T, error) {
+	h, err := hearAny(ctx, e, send)
+	if err == nil && len(h.answers) < e.quorum {
+		err = e.missing(h.errs)
+	}
+	return h.answers, err
 }
 
 // timeout returns how long a member may take to answer about a lease of ttl,

@@ -16,7 +16,7 @@ func (e *Engine) Release(ctx context.Context, req driver.ReleaseRequest) error {
 	}
 	defer e.running.Done()
 	r := e.newRelease(req)
-	answers := ask(e, e.timeout(r.ttl), e.all(), func(ctx context.Context, i int) (uint64, error) {
+	answers := tell(e, e.timeout(r.ttl), func(ctx context.Context, i int) (uint64, error) {
 		return e.members[i].Withdraw(ctx, r.request)
 	})
 	err := r.collect(ctx, answers)
@@ -77,28 +77,21 @@ func (e *Engine) newRelease(req driver.ReleaseRequest) *release {
 //	otherwise                                    unknown
 func (r *release) collect(ctx context.Context, answers <-chan result[uint64]) error {
 	for r.received < len(r.members) {
-		select {
-		case a := <-answers:
-			r.receive(a)
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-r.life.Done():
-			return errClosing
+		a, _, err := next(ctx, r.Engine, answers, nil)
+		if err != nil {
+			return err
 		}
-		switch {
+		switch r.receive(a); {
 		case r.ended >= r.quorum: // the rest is not a lease
 			return nil
 		case len(r.lost) > len(r.members)-r.quorum: // the others are too few
 			return driver.ErrLost
 		}
 	}
-	switch {
-	case r.ended+len(r.failed) < r.quorum:
-		return driver.ErrLost
-	case !r.unknown && r.ended == 0:
-		return missing(r.causes, r.quorum, len(r.members), 0)
+	if !r.unknown && r.ended == 0 {
+		return r.missing(r.causes)
 	}
-	return undecidedError(r.causes, len(r.members))
+	return r.undecided(r.causes)
 }
 
 // receive notes one member's answer.

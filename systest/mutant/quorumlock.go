@@ -80,5 +80,19 @@ func quorumMutants() []Mutant {
 			New:     "if took := time.Since(a.began); took < 0 {",
 			FoundBy: []Finder{{"quorumlock", "TestTooLate"}},
 		},
+		{
+			Name: "quorum-second-token-beside-a-lease", Invariant: "I6", File: "quorumlock/ballot_verdict.go",
+			Breaks:  "A repeat gets a new token although members that do not answer may have granted the first.",
+			Old:     "t.ownMost+t.unseen >= b.quorum",
+			New:     "t.ownMost >= b.quorum",
+			FoundBy: []Finder{{"quorumlock", "TestVerdict"}},
+		},
+		{
+			Name: "quorum-equal-clocks-are-one", File: "quorumlock/diagnose.go",
+			Breaks:  "Clocks that agree to the microsecond are reported as too few to compare.",
+			Old:     "if len(clocks) < 2 {",
+			New:     "if len(clocks) < 2 || clocks[0].Measures[\"offset\"] == clocks[1].Measures[\"offset\"] {",
+			FoundBy: []Finder{{"quorumlock", "TestDiagnose"}},
+		},
 	}...)
 }
