@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/internal/ask"
 )
 
 // A janitor withdraws from one member what should not be there, until the
@@ -28,14 +29,9 @@ type withdrawal struct {
 	keepEnd time.Time // when KeepFor is over; zero without
 }
 
-const (
-	// maxWithdrawals bounds the memory that a dead member costs. What does not
-	// fit ends with its TTL.
-	maxWithdrawals = 10_000
-
-	retryFirst = 50 * time.Millisecond
-	retryLast  = time.Second
-)
+// maxWithdrawals bounds the memory that a dead member costs. What does not fit
+// ends with its TTL.
+const maxWithdrawals = 10_000
 
 // add takes a request over. One for the same lease is merged with it. The
 // caller must be a call under way, or something that it has started.
@@ -67,24 +63,19 @@ func (w *withdrawal) merge(other withdrawal) {
 
 // run works until there is nothing left, or the engine is closed. The pauses are
 // for a member that does not answer; as soon as it does, the rest follows without.
+// Which request a member is asked again with does not matter to it: INVARIANT I6
+// holds for each.
 func (j *janitor) run() {
-	var pause time.Duration
-	for {
-		w, ok := j.first()
-		if !ok {
-			return
-		}
-		answered := j.withdraw(w)
-		j.done(w, answered)
-		if answered {
-			pause = 0
-			continue
-		}
-		pause = min(max(2*pause, retryFirst), retryLast)
-		select {
-		case <-time.After(pause):
-		case <-j.engine.life.Done():
-		}
+	for idle := false; !idle; {
+		ask.UntilEnd(j.engine.life, j.engine.timeout(0), func(ctx context.Context) error {
+			w, ok := j.first()
+			if idle = !ok; idle {
+				return nil
+			}
+			err := j.withdraw(ctx, w)
+			j.done(w, err == nil || driver.Permanent(err))
+			return err
+		})
 	}
 }
 
@@ -114,14 +105,10 @@ func (j *janitor) done(w withdrawal, answered bool) {
 	}
 }
 
-// withdraw sends w once, and reports whether the member has answered, or never
-// will.
-func (j *janitor) withdraw(w withdrawal) bool {
-	ctx, cancel := context.WithTimeout(j.engine.life, j.engine.timeout(0))
-	defer cancel()
+// withdraw sends w once. That there is no such lease is an answer, too.
+func (j *janitor) withdraw(ctx context.Context, w withdrawal) error {
 	// A name is not kept closed for longer than it should have been.
 	w.KeepFor = max(time.Until(w.keepEnd), 0)
-	// That there is no such lease is an answer, too.
 	_, err := j.engine.members[j.member].Withdraw(ctx, w.WithdrawRequest)
-	return err == nil || driver.Permanent(err)
+	return err
 }

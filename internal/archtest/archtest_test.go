@@ -30,7 +30,7 @@ var mayImport = map[string][]string{
 	"memlock":                 {"driver", "driver/mailbox", "driver/rules"},
 	"oncehttp":                {".", "driver", "wire", "wire/codes", "wire/problem"},
 	"onetime":                 {".", "driver", "internal/ask"},
-	"quorumlock":              {"driver"},
+	"quorumlock":              {"driver", "internal/ask"},
 	"quorumlock/membertest":   {"driver"},
 	"rediscore":               {"driver", "driver/mailbox", "rediscore/internal/form", "rediscore/internal/keys", "rediscore/internal/lua"},
 	"rediscore/doctor":        {"driver", "rediscore", "rediscore/internal/form", "rediscore/internal/keys"},

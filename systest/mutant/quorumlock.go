@@ -88,6 +88,13 @@ func quorumMutants() []Mutant {
 			FoundBy: []Finder{{"quorumlock", "TestVerdict"}},
 		},
 		{
+			Name: "quorum-janitor-tells-once", Invariant: "I5", File: "quorumlock/janitor.go",
+			Breaks:  "A member that is down when a lease is withdrawn is not told when it is back.",
+			Old:     "j.done(w, err == nil || driver.Permanent(err))",
+			New:     "j.done(w, true)",
+			FoundBy: []Finder{{"quorumlock", "TestReleaseIsFinished"}},
+		},
+		{
 			Name: "quorum-equal-clocks-are-one", File: "quorumlock/diagnose.go",
 			Breaks:  "Clocks that agree to the microsecond are reported as too few to compare.",
 			Old:     "if len(clocks) < 2 {",
