@@ -13,7 +13,7 @@ const reserved = "holdfast:{"
 
 // A Kind is what a key of a name is for. Its text is in the key, and its name
 // in scripts is the same in capital letters; see package lua.
-type Kind string
+type Kind = string
 
 const (
 	Lock      Kind = "lock" // the key that clients which know nothing of holdfast use
@@ -77,17 +77,26 @@ func (k Space) Of(kinds []Kind, name string, id driver.LeaseID) []string {
 // Append adds to all the keys of a name; id is that of the lease ID's keys.
 func (k Space) Append(all []string, kinds []Kind, name string, id driver.LeaseID) []string {
 	base := k.companions(name)
+	var text strings.Builder // one allocation for all keys
+	text.Grow(len(kinds)*(len(base)+len(Waiters+":")+len(name)) + len(id))
 	for _, kind := range kinds {
+		rest := name
 		switch kind {
 		case Lock:
 			all = append(all, k.Lock(name))
+			continue
 		case Marker:
-			all = append(all, k.Prefix+reserved+"member}:"+string(Marker))
+			all = append(all, k.Prefix+reserved+"member}:"+Marker)
+			continue
 		case Cancelled:
-			all = append(all, base+string(kind)+":"+string(id))
-		default:
-			all = append(all, base+string(kind)+":"+name)
+			rest = string(id)
 		}
+		from := text.Len()
+		text.WriteString(base)
+		text.WriteString(kind)
+		text.WriteString(":")
+		text.WriteString(rest)
+		all = append(all, text.String()[from:])
 	}
 	return all
 }
@@ -100,7 +109,7 @@ func (k Space) Key(kind Kind, name string) string { return k.Of([]Kind{kind}, na
 func (k Space) Token(kinds []Kind, digest driver.Digest) []string {
 	all := make([]string, len(kinds))
 	for i, kind := range kinds {
-		all[i] = k.Prefix + reserved + string(digest) + "}:" + string(kind) + ":" + string(digest)
+		all[i] = k.Prefix + reserved + string(digest) + "}:" + kind + ":" + string(digest)
 	}
 	return all
 }
@@ -153,10 +162,10 @@ func (k Space) ListedName(key string) (name string, ok bool) {
 		return "", false
 	}
 	kind, name, ok := strings.Cut(rest, ":")
-	if !ok || Kind(kind) != Fence && Kind(kind) != Queue {
+	if !ok || kind != Fence && kind != Queue {
 		return "", false
 	}
-	return name, k.Check(name) == nil && driver.CheckName(name) == nil && k.Key(Kind(kind), name) == key
+	return name, k.Check(name) == nil && driver.CheckName(name) == nil && k.Key(kind, name) == key
 }
 
 // globEscape returns a pattern that matches s only.

@@ -11,8 +11,8 @@ import (
 	"crypto/sha1" //nolint:gosec // what Redis calls scripts by
 	"embed"
 	"encoding/hex"
-	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/holdfast-locks/holdfast/rediscore/internal/keys"
@@ -34,10 +34,10 @@ type Script struct {
 
 // A Layout says what the KEYS and ARGV of a script are, in their order: some
 // once and, in scripts about several leases or names, then some for each. Go
-// puts them together by it. In front of the script's text it makes a local for
-// each name: the place of what is there once, counted from 1, and of what is
-// there for each, counted from where its own begin. HEAD_KEYS and HEAD_ARGS are
-// how many are there once, EACH_KEYS and EACH_ARGS how many for each.
+// puts them together by it. In the script, KEYS[NAME] is what is there once, and
+// KEYS[at + NAME] what is there for each, whose own begin behind at. HEAD_KEYS
+// and HEAD_ARGS are how many are there once, EACH_KEYS and EACH_ARGS how many for
+// each.
 type Layout struct {
 	Keys, EachKeys []keys.Kind
 	Args, EachArgs []string
@@ -52,24 +52,24 @@ func New(text string) *Script {
 // build returns the script that a row of scripts.go describes.
 func build(r row) *Script {
 	l := Layout{r.keys, r.eachKeys, strings.Fields(r.args), strings.Fields(r.eachArgs)}
-	s := New(l.locals() + read(r.pieces))
+	s := New(l.places().Replace(read(r.pieces)))
 	s.Layout, s.Repeats = l, r.repeats
 	return s
 }
 
-// locals returns the beginning of a script.
-func (l Layout) locals() string {
-	text := places(l.Keys) + places(l.EachKeys) + places(l.Args) + places(l.EachArgs)
-	return text + fmt.Sprintf("local HEAD_KEYS, EACH_KEYS = %d, %d\nlocal HEAD_ARGS, EACH_ARGS = %d, %d\n",
-		len(l.Keys), len(l.EachKeys), len(l.Args), len(l.EachArgs))
-}
-
-func places[Name ~string](names []Name) string {
-	var text strings.Builder
-	for i, name := range names {
-		fmt.Fprintf(&text, "local %s = %d\n", strings.ToUpper(string(name)), i+1)
+// places puts numbers in place of names. As locals they would cost the server
+// time in every call.
+func (l Layout) places() *strings.Replacer {
+	var pairs []string
+	for _, names := range [][]string{l.Keys, l.EachKeys, l.Args, l.EachArgs} {
+		for i, name := range names {
+			name, place := strings.ToUpper(name)+"]", strconv.Itoa(i+1)+"]"
+			pairs = append(pairs, "["+name, "["+place, "+ "+name, "+ "+place)
+		}
 	}
-	return text.String()
+	return strings.NewReplacer(append(pairs,
+		"HEAD_KEYS", strconv.Itoa(len(l.Keys)), "EACH_KEYS", strconv.Itoa(len(l.EachKeys)),
+		"HEAD_ARGS", strconv.Itoa(len(l.Args)), "EACH_ARGS", strconv.Itoa(len(l.EachArgs)))...)
 }
 
 // Arg returns the index of an argument that is there once.

@@ -4,41 +4,41 @@ import (
 	"reflect"
 	"regexp"
 	"slices"
-	"strings"
 	"testing"
 )
 
-// TestLayouts: a script uses only such places in KEYS and ARGV as its layout
-// names, never by a number, and none of its names means two places.
+// TestLayouts: the scripts are written without a number in KEYS and ARGV, and
+// in what is sent there is no name in them: each is in the script's layout, and
+// means one place.
 func TestLayouts(t *testing.T) {
 	t.Parallel()
-	comment := regexp.MustCompile(`--.*`)
-	used := regexp.MustCompile(`(KEYS|ARGV)\[(?:[^][]* \+ )?(\w+)\]`)
+	files, err := drawer.ReadDir(".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	number := regexp.MustCompile(`(KEYS|ARGV)\[[^]]*[0-9][^]]*\]`)
+	for _, file := range files {
+		text, err := drawer.ReadFile(file.Name())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, place := range number.FindAllString(string(text), -1) {
+			t.Errorf("%s: %s: want the name of what is there", file.Name(), place)
+		}
+	}
+	name := regexp.MustCompile(`(KEYS|ARGV)\[[^]]*[A-Z][^]]*\]|(HEAD|EACH)_[A-Z]+`)
 	for _, set := range []any{ForEngine(true), ForEngine(false), ForMember()} {
 		scripts := reflect.ValueOf(set)
 		for i := range scripts.NumField() {
 			what, s := scripts.Type().Field(i).Name, scripts.Field(i).Interface().(*Script)
-			all := slices.Concat(texts(s.Keys), texts(s.EachKeys), s.Args, s.EachArgs)
+			all := slices.Concat(s.Keys, s.EachKeys, s.Args, s.EachArgs)
 			slices.Sort(all)
-			if got := slices.Compact(slices.Clone(all)); len(got) != len(all) {
+			if once := slices.Compact(slices.Clone(all)); len(once) != len(all) {
 				t.Errorf("%s: a name is there twice: %q", what, all)
 			}
-			for _, at := range used.FindAllStringSubmatch(comment.ReplaceAllString(s.Text, ""), -1) {
-				list := slices.Concat(texts(s.Keys), texts(s.EachKeys))
-				if at[1] == "ARGV" {
-					list = slices.Concat(s.Args, s.EachArgs)
-				}
-				if !slices.Contains(list, strings.ToLower(at[2])) {
-					t.Errorf("%s: %s is not in its layout", what, at[0])
-				}
+			for _, place := range name.FindAllString(s.Text, -1) {
+				t.Errorf("%s: %s is not in its layout", what, place)
 			}
 		}
 	}
-}
-
-func texts[Name ~string](names []Name) (all []string) {
-	for _, name := range names {
-		all = append(all, string(name))
-	}
-	return all
 }
