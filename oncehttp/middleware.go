@@ -11,7 +11,6 @@ import (
 	"slices"
 
 	"github.com/holdfast-locks/holdfast"
-	"github.com/holdfast-locks/holdfast/wire"
 )
 
 // A Middleware makes handlers safe to repeat. It is safe for concurrent use,
@@ -122,7 +121,7 @@ func (x *exchange) run(ctx context.Context, _ *holdfast.Lease) ([]byte, error) {
 	if x.recorder.status == 0 && ctx.Err() != nil {
 		return nil, errors.Join(errSilent, context.Cause(ctx))
 	}
-	x.recorder.finish()
+	x.recorder.begin()
 	if !x.opts.Keep(x.recorder.status) {
 		return nil, errNotFinal
 	}
@@ -155,10 +154,9 @@ func (x *exchange) replay(kept []byte) {
 	case err != nil:
 		x.refuse(x.w, x.name, storeProblem(err), err)
 	case response.Overflow:
-		x.refuse(x.w, x.name, wire.Problem{
-			Status: http.StatusGone, Code: "response_not_kept", ResponseStatus: response.Status,
-			Detail: "the request was carried out before, and its response was too large to keep: it is not carried out again",
-		}, errOverflow)
+		p := refusal(http.StatusGone, "response_not_kept", "the request was carried out before, and its response was too large to keep: it is not carried out again")
+		p.ResponseStatus = response.Status
+		x.refuse(x.w, x.name, p, errOverflow)
 	default:
 		response.send(x.w)
 		x.opts.Observer(Event{Kind: Replayed, Name: x.name, Status: response.Status})

@@ -1,6 +1,7 @@
 package oncehttp
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"time"
@@ -122,18 +123,12 @@ func (o *Options) resolve() (Options, error) {
 	if len(c.Methods) == 0 {
 		c.Methods = []string{http.MethodPost, http.MethodPatch}
 	}
-	if c.MaxRequest == 0 {
-		c.MaxRequest = defaultMaxBody
-	}
-	if c.MaxBody == 0 {
-		c.MaxBody = defaultMaxBody
-	}
+	c.MaxRequest = cmp.Or(c.MaxRequest, defaultMaxBody)
+	c.MaxBody = cmp.Or(c.MaxBody, defaultMaxBody)
 	if c.Keep == nil {
 		c.Keep = KeepStatus
 	}
-	if c.Prefix == "" {
-		c.Prefix = "http/"
-	}
+	c.Prefix = cmp.Or(c.Prefix, "http/")
 	if c.Observer == nil {
 		c.Observer = func(Event) {}
 	}

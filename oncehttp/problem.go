@@ -34,21 +34,19 @@ func storeProblem(err error) wire.Problem {
 	case holdfast.ErrFingerprint:
 		return coded(code, "this "+Header+" belongs to another request: method, path, query and body must be the same in a repeat")
 	case holdfast.ErrDeadlock, holdfast.ErrUnsupported, holdfast.ErrPermission, holdfast.ErrKindMismatch, holdfast.ErrInvalid:
-		return wire.Problem{
-			Status: http.StatusInternalServerError, Code: "misconfigured",
-			Detail: "this server cannot keep responses as it is set up: nothing was done",
-		}
+		return refusal(http.StatusInternalServerError, "misconfigured", "this server cannot keep responses as it is set up: nothing was done")
 	}
 	code, _ = codes.Of(holdfast.ErrUnavailable)
 	return coded(code, "whether this request was seen before could not be found out, so nothing was done: repeat it with the same "+Header)
 }
 
 func coded(c wire.Code, detail string) wire.Problem {
-	return wire.Problem{Status: c.Status, Code: c.Underscored(), Detail: detail}
+	return refusal(c.Status, c.Underscored(), detail)
+}
+
+func refusal(status int, code, detail string) wire.Problem {
+	return wire.Problem{Status: status, Code: code, Detail: detail}
 }
 
 // interrupted is for work that may have been done, in part or as a whole.
-var interrupted = wire.Problem{
-	Status: http.StatusServiceUnavailable, Code: "interrupted",
-	Detail: "the request was interrupted, and what it did may not be final: repeat it with the same " + Header,
-}
+var interrupted = refusal(http.StatusServiceUnavailable, "interrupted", "the request was interrupted, and what it did may not be final: repeat it with the same "+Header)

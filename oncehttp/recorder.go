@@ -47,9 +47,7 @@ func (w *recorder) WriteHeader(status int) {
 
 // Write implements http.ResponseWriter.
 func (w *recorder) Write(p []byte) (int, error) {
-	if w.status == 0 {
-		w.WriteHeader(http.StatusOK)
-	}
+	w.begin()
 	if w.status < 200 || w.status == http.StatusNoContent || w.status == http.StatusNotModified {
 		return 0, http.ErrBodyNotAllowed
 	}
@@ -64,8 +62,8 @@ func (w *recorder) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// finish notes that the handler has returned.
-func (w *recorder) finish() {
+// begin answers 200 if the handler has written, or returned, without a status.
+func (w *recorder) begin() {
 	if w.status == 0 {
 		w.WriteHeader(http.StatusOK)
 	}

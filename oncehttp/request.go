@@ -23,19 +23,13 @@ var (
 func (x *exchange) admit(key string, err error) (wire.Problem, error) {
 	switch {
 	case errors.Is(err, errNoKey):
-		return wire.Problem{
-			Status: http.StatusBadRequest, Code: "key_missing",
-			Detail: "this request needs the header " + Header + " with a new random key, which is the same when it is repeated",
-		}, err
+		return refusal(http.StatusBadRequest, "key_missing", "this request needs the header "+Header+" with a new random key, which is the same when it is repeated"), err
 	case err != nil:
-		return wire.Problem{Status: http.StatusBadRequest, Code: "key_malformed", Detail: err.Error()}, err
+		return refusal(http.StatusBadRequest, "key_malformed", err.Error()), err
 	}
 	caller := x.caller(x.r)
 	if caller == "" {
-		return wire.Problem{
-			Status: http.StatusForbidden, Code: "caller_unknown",
-			Detail: "a request with " + Header + " must say who sends it",
-		}, errNoCaller
+		return refusal(http.StatusForbidden, "caller_unknown", "a request with "+Header+" must say who sends it"), errNoCaller
 	}
 	x.key, x.route = key, x.opts.Route(x.r)
 	x.name = x.Name(caller, x.route, key)
@@ -44,10 +38,7 @@ func (x *exchange) admit(key string, err error) (wire.Problem, error) {
 
 // read reads the body, up to Options.MaxRequest.
 func (x *exchange) read() (wire.Problem, error) {
-	large := wire.Problem{
-		Status: http.StatusRequestEntityTooLarge, Code: "body_too_large",
-		Detail: fmt.Sprintf("the body of a request with %s may have %d bytes", Header, x.opts.MaxRequest),
-	}
+	large := refusal(http.StatusRequestEntityTooLarge, "body_too_large", fmt.Sprintf("the body of a request with %s may have %d bytes", Header, x.opts.MaxRequest))
 	if x.r.ContentLength > x.opts.MaxRequest {
 		return large, errTooLarge
 	}
@@ -57,10 +48,7 @@ func (x *exchange) read() (wire.Problem, error) {
 	case errors.As(err, &tooLarge):
 		return large, errTooLarge
 	case err != nil:
-		return wire.Problem{
-			Status: http.StatusBadRequest, Code: "body_unreadable",
-			Detail: "the body of the request did not arrive as a whole",
-		}, err
+		return refusal(http.StatusBadRequest, "body_unreadable", "the body of the request did not arrive as a whole"), err
 	}
 	x.body = body
 	return wire.Problem{}, nil

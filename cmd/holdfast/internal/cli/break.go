@@ -49,8 +49,8 @@ The exit status is 0 if a lease was ended, 1 if there was none.`,
 			if err := driver.CheckBreak(opts.Author, opts.Reason); err != nil {
 				return usage("break: %v", err)
 			}
-			return a.withClient(cmd.Context(), nil, func(c *holdfast.Client, _ string) error {
-				return a.breakLock(cmd.Context(), c, args[0], opts)
+			return a.ask(cmd, func(ctx context.Context, c *holdfast.Client) error {
+				return a.breakLock(ctx, c, args[0], opts)
 			})
 		},
 	}
@@ -76,7 +76,7 @@ func thisUser() string {
 func (a *app) breakLock(ctx context.Context, c *holdfast.Client, name string, opts holdfast.BreakOptions) error {
 	before, err := c.Inspect(ctx, name)
 	if err != nil {
-		return exit.FromStore(err)
+		return err
 	}
 	if slices.ContainsFunc(before.Holders, driver.Holding.Foreign) {
 		return exit.With(exit.Config, fmt.Errorf("break %q: a client that is not holdfast has it: stop that client, "+
@@ -84,7 +84,7 @@ func (a *app) breakLock(ctx context.Context, c *holdfast.Client, name string, op
 	}
 	records, err := c.Break(ctx, name, &opts)
 	if err != nil {
-		return exit.FromStore(err)
+		return err
 	}
 	broken, status := holdingsOf(before, records), exit.Not
 	if len(broken) > 0 {

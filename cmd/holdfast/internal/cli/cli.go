@@ -19,7 +19,6 @@ import (
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/exit"
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/linewriter"
-	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/store"
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/supervise"
 	"github.com/holdfast-locks/holdfast/driver"
 )
@@ -120,15 +119,24 @@ func usage(format string, arguments ...any) error {
 	return exit.With(exit.Usage, fmt.Errorf(format, arguments...))
 }
 
-// withClient opens the store, calls f and closes everything.
+// ask opens the store, calls f and closes everything. An error of f that has no
+// status gets that of the client's errors.
+func (a *app) ask(cmd *cobra.Command, f func(context.Context, *holdfast.Client) error) error {
+	return a.withClient(cmd.Context(), nil, func(c *holdfast.Client, _ string) error {
+		err := f(cmd.Context(), c)
+		if e := (*exit.Error)(nil); errors.As(err, &e) {
+			return err
+		}
+		return exit.FromStore(err)
+	})
+}
+
+// withClient is ask for those who observe the client, or want the store's URL.
+// The error of f has a status.
 func (a *app) withClient(ctx context.Context, observer holdfast.Observer, f func(c *holdfast.Client, url string) error) error {
-	url, err := a.store()
+	engine, url, err := a.open(ctx)
 	if err != nil {
 		return err
-	}
-	engine, err := a.open(ctx, url)
-	if err != nil {
-		return exit.With(openStatus(err), fmt.Errorf("open store: %w", err))
 	}
 	client, err := holdfast.New(engine, &holdfast.Options{Observer: observer})
 	if err != nil {
@@ -180,24 +188,4 @@ func closeLimit(err error) time.Duration {
 		return time.Second
 	}
 	return closeTimeout
-}
-
-// store returns the URL of the store to use.
-func (a *app) store() (string, error) {
-	for _, url := range []string{a.storeURL, a.getenv("HOLDFAST_STORE")} {
-		if url != "" {
-			return url, nil
-		}
-	}
-	url, err := store.Default(a.getenv("XDG_STATE_HOME"))
-	return url, exit.With(exit.Config, err)
-}
-
-// openStatus is the status for a store that cannot be opened: what is invalid
-// then is the configuration, not an argument.
-func openStatus(err error) int {
-	if errors.Is(err, driver.ErrInvalid) {
-		return exit.Config
-	}
-	return exit.StatusOf(err)
 }

@@ -52,17 +52,13 @@ a server has a lease, and with 69 if one does not answer.`,
 }
 
 func (a *app) doctor(ctx context.Context, ttl time.Duration, admit bool) error {
-	url, err := a.store()
-	if err != nil {
-		return err
-	}
 	ctx, cancel := context.WithTimeout(ctx, doctorTimeout)
 	defer cancel()
 	opening, opened := context.WithTimeout(ctx, openTimeout)
-	engine, err := store.Open(opening, url)
+	engine, url, err := a.open(opening)
 	opened()
 	if err != nil {
-		return exit.With(openStatus(err), fmt.Errorf("open store: %w", err))
+		return err
 	}
 	defer engine.Close()
 	if admit {
@@ -79,7 +75,7 @@ func (a *app) doctor(ctx context.Context, ttl time.Duration, admit bool) error {
 	}
 	diagnosis, err := features.Diagnoser.Diagnose(ctx, driver.DiagnoseRequest{TTL: ttl, URL: url})
 	if err != nil {
-		return exit.With(openStatus(err), fmt.Errorf("doctor: %w", err))
+		return openError("doctor", err)
 	}
 	return a.answerWith(doctorStatus(diagnosis), wire.DiagnosisOf(diagnosis, store.Public(url), ttl), render.Diagnosis(diagnosis))
 }
@@ -92,14 +88,14 @@ func admitAll(ctx context.Context, engine driver.Engine) error {
 		return usage("doctor: --admit: the store is not a quorum")
 	}
 	name, found, err := quorum.Leased(ctx)
-	switch {
-	case err != nil:
-		return exit.With(openStatus(err), fmt.Errorf("doctor: --admit: %w", err))
-	case found:
+	if found {
 		return exit.With(exit.Busy, fmt.Errorf("doctor: --admit: %q is held: the quorum is in use, and its servers must wait", name))
 	}
-	if err := quorum.Admit(ctx); err != nil {
-		return exit.With(openStatus(err), fmt.Errorf("doctor: --admit: %w", err))
+	if err == nil {
+		err = quorum.Admit(ctx)
+	}
+	if err != nil {
+		return openError("doctor: --admit", err)
 	}
 	return nil
 }

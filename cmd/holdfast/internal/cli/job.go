@@ -74,6 +74,19 @@ func (a *app) observer(verbose bool, status *runner.Status) holdfast.Observer {
 	}
 }
 
+// options fills in what is to be said of the lock by the flags that run and once
+// share. The error is for usage.
+func (f *jobFlags) options(o *holdfast.AcquireOptions, waits bool) (err error) {
+	o.TTL, o.Reason = f.ttl, f.reason
+	if o.Labels, err = parseLabels(f.labels); err == nil && waits {
+		o.Wait, err = parseWait(f.wait)
+	}
+	if err == nil {
+		err = o.Check()
+	}
+	return err
+}
+
 // killAfter returns the time between TERM and KILL: what was given, or else its
 // default.
 func killAfter(cmd *cobra.Command, given, ttl time.Duration) (time.Duration, error) {

@@ -151,33 +151,24 @@ func (f *onceFlags) job(cmd *cobra.Command, words, command []string) (j runner.O
 		return j, usage("once: --max-output %d: want 1 to %d", f.maxOutput, holdfast.MaxOnceResult)
 	case f.ttl < runner.MinTTL:
 		return j, usage("once: --ttl %s: want at least %s, or there is no time to stop the command when the lease is lost", f.ttl, runner.MinTTL)
+	case changed("json"):
+		return j, usage("once: --json is for status and forget")
+	case f.await && changed("wait-for"):
+		return j, usage("once: --wait and -w exclude one another")
 	}
 	pause, err := killAfter(cmd, f.killAfter, f.ttl)
 	if err != nil {
 		return j, err
 	}
-	if changed("json") {
-		return j, usage("once: --json is for status and forget")
-	}
-	j = runner.OnceJob{Retention: f.retention, Fingerprint: f.fingerprint, MaxOutput: f.maxOutput, Await: f.await}
+	j = runner.OnceJob{Retention: f.retention, Fingerprint: f.fingerprint, MaxOutput: f.maxOutput}
 	j.Name, j.Args, j.KillAfter = words[0], command, pause
-	j.Opts = holdfast.AcquireOptions{TTL: f.ttl, Reason: f.reason}
-	if j.Opts.Labels, err = parseLabels(f.labels); err == nil && changed("wait-for") {
-		j.Opts.Wait, err = parseWait(f.wait)
-		j.Await = j.Opts.Wait > 0
-	}
-	if err == nil {
-		err = driver.CheckName(j.Name)
-	}
-	if err == nil {
-		err = j.Opts.Check()
+	if err = driver.CheckName(j.Name); err == nil {
+		err = f.options(&j.Opts, changed("wait-for"))
 	}
 	if err != nil {
 		return j, usage("once: %w", err)
 	}
-	if f.await && changed("wait-for") {
-		return j, usage("once: --wait and -w exclude one another")
-	}
+	j.Await = f.await || j.Opts.Wait > 0
 	return j, nil
 }
 
@@ -197,16 +188,14 @@ func (a *app) look(cmd *cobra.Command, words []string, f func(context.Context, *
 	if err := driver.CheckName(words[1]); err != nil {
 		return usage("once %s: %w", words[0], err)
 	}
-	return a.withClient(cmd.Context(), nil, func(c *holdfast.Client, _ string) error {
-		return f(cmd.Context(), c, words[1])
-	})
+	return a.ask(cmd, func(ctx context.Context, c *holdfast.Client) error { return f(ctx, c, words[1]) })
 }
 
 // onceStatus tells what has become of a key.
 func (a *app) onceStatus(ctx context.Context, c *holdfast.Client, key string) error {
 	s, err := c.OnceStatus(ctx, key)
 	if err != nil {
-		return exit.FromStore(err)
+		return err
 	}
 	view := wire.Once{Key: key, State: "unknown"}
 	text, status := "unknown: nobody does it, and nobody has done it lately", exit.Not
@@ -229,7 +218,7 @@ func (a *app) onceStatus(ctx context.Context, c *holdfast.Client, key string) er
 func (a *app) onceForget(ctx context.Context, c *holdfast.Client, key string) error {
 	found, err := c.OnceForget(ctx, key)
 	if err != nil {
-		return exit.FromStore(err)
+		return err
 	}
 	text := " was not done\n"
 	if found {

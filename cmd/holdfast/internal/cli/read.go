@@ -3,6 +3,7 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"runtime"
@@ -19,14 +20,23 @@ import (
 	"github.com/holdfast-locks/holdfast/wire"
 )
 
+// question returns a command that asks the store and changes nothing.
+func (a *app) question(use, short string, args cobra.PositionalArgs, f func(context.Context, *holdfast.Client, []string) error) *cobra.Command {
+	return a.withJSON(&cobra.Command{
+		Use:   use,
+		Short: short,
+		Args:  args,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.ask(cmd, func(ctx context.Context, c *holdfast.Client) error { return f(ctx, c, args) })
+		},
+	})
+}
+
 func (a *app) checkCommand() *cobra.Command {
 	var quiet bool
-	cmd := &cobra.Command{
-		Use:   "check NAME",
-		Short: "Tell by the exit status whether a lock is held: 0 held, 1 not",
-		Args:  cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			lock, err := a.inspect(cmd, args[0])
+	cmd := a.question("check NAME", "Tell by the exit status whether a lock is held: 0 held, 1 not", cobra.ExactArgs(1),
+		func(ctx context.Context, c *holdfast.Client, args []string) error {
+			lock, err := c.Inspect(ctx, args[0])
 			if err != nil {
 				return err
 			}
@@ -38,45 +48,45 @@ func (a *app) checkCommand() *cobra.Command {
 				status = exit.OK
 			}
 			return a.answerWith(status, wire.WholeLockOf(lock), text)
-		},
-	}
+		})
 	cmd.Flags().BoolVarP(&quiet, "quiet", "q", false, "print nothing")
-	return a.withJSON(cmd)
+	return cmd
 }
 
 func (a *app) showCommand() *cobra.Command {
-	return a.withJSON(&cobra.Command{
-		Use:   "show NAME",
-		Short: "Show who holds a lock, for how long, who waits for it, and who lost it",
-		Args:  cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			lock, broken, err := a.inspectAll(cmd, args[0])
+	return a.question("show NAME", "Show who holds a lock, for how long, who waits for it, and who lost it", cobra.ExactArgs(1),
+		func(ctx context.Context, c *holdfast.Client, args []string) error {
+			lock, err := c.Inspect(ctx, args[0])
 			if err != nil {
+				return err
+			}
+			broken, err := c.Breaks(ctx, args[0])
+			if err != nil && !errors.Is(err, holdfast.ErrUnsupported) { // a store that cannot break locks remembers nobody
 				return err
 			}
 			return a.answer(wire.LockDetailsOf(lock, broken), render.Lock(lock, broken))
-		},
-	})
+		})
 }
 
 func (a *app) listCommand() *cobra.Command {
-	return a.withJSON(&cobra.Command{
-		Use:     "ls [PREFIX]",
-		Aliases: []string{"list"},
-		Short:   "List the locks that are held or waited for, all or those whose names begin with PREFIX",
-		Args:    cobra.MaximumNArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			locks, err := a.list(cmd, strings.Join(args, ""))
-			if err != nil {
-				return err
+	cmd := a.question("ls [PREFIX]", "List the locks that are held or waited for, all or those whose names begin with PREFIX", cobra.MaximumNArgs(1),
+		func(ctx context.Context, c *holdfast.Client, args []string) error {
+			var locks []driver.Lock
+			for lock, err := range c.List(ctx, strings.Join(args, "")) {
+				if err != nil {
+					return err
+				}
+				locks = append(locks, lock)
 			}
+			slices.SortFunc(locks, func(x, y driver.Lock) int { return strings.Compare(x.Name, y.Name) })
 			views := make([]wire.Lock, len(locks))
 			for i, lock := range locks {
 				views[i] = wire.LockOf(lock)
 			}
 			return a.answer(views, render.Table(locks))
-		},
-	})
+		})
+	cmd.Aliases = []string{"list"}
+	return cmd
 }
 
 func (a *app) versionCommand() *cobra.Command {
@@ -109,43 +119,4 @@ func currentVersion() versionView {
 		v.Version = strings.Trim(info.Main.Version, "()")
 	}
 	return v
-}
-
-// inspect asks the store about one name.
-func (a *app) inspect(cmd *cobra.Command, name string) (lock driver.Lock, err error) {
-	err = a.withClient(cmd.Context(), nil, func(c *holdfast.Client, _ string) error {
-		lock, err = c.Inspect(cmd.Context(), name)
-		return exit.FromStore(err)
-	})
-	return lock, err
-}
-
-// inspectAll asks about one name, and who lost it. A store that cannot break locks
-// remembers nobody.
-func (a *app) inspectAll(cmd *cobra.Command, name string) (lock driver.Lock, broken []holdfast.Broken, err error) {
-	err = a.withClient(cmd.Context(), nil, func(c *holdfast.Client, _ string) error {
-		if lock, err = c.Inspect(cmd.Context(), name); err != nil {
-			return exit.FromStore(err)
-		}
-		if broken, err = c.Breaks(cmd.Context(), name); errors.Is(err, holdfast.ErrUnsupported) {
-			err = nil
-		}
-		return exit.FromStore(err)
-	})
-	return lock, broken, err
-}
-
-// list asks the store for the names in use, and sorts them.
-func (a *app) list(cmd *cobra.Command, prefix string) (locks []driver.Lock, err error) {
-	err = a.withClient(cmd.Context(), nil, func(c *holdfast.Client, _ string) error {
-		for lock, err := range c.List(cmd.Context(), prefix) {
-			if err != nil {
-				return exit.FromStore(err)
-			}
-			locks = append(locks, lock)
-		}
-		return nil
-	})
-	slices.SortFunc(locks, func(x, y driver.Lock) int { return strings.Compare(x.Name, y.Name) })
-	return locks, err
 }

@@ -147,7 +147,7 @@ func (f *runFlags) command(cmd *cobra.Command, args []string) ([]string, error) 
 
 // acquisition translates the flags about the lock.
 func (f *runFlags) acquisition(cmd *cobra.Command, j *runner.Job) error {
-	j.Opts = holdfast.AcquireOptions{TTL: f.ttl, MinHold: f.minHold, MaxHold: f.maxHold, Reason: f.reason}
+	j.Opts = holdfast.AcquireOptions{MinHold: f.minHold, MaxHold: f.maxHold}
 	if err := f.mode(cmd, &j.Opts); err != nil {
 		return err
 	}
@@ -157,24 +157,14 @@ func (f *runFlags) acquisition(cmd *cobra.Command, j *runner.Job) error {
 			return usage("run: --%s %s: want more than 0", name, given)
 		}
 	}
-	var err error
-	if j.Opts.Labels, err = parseLabels(f.labels); err != nil {
+	waits := changed("wait")
+	if waits && f.noWait {
+		return usage("run: -n and -w exclude one another")
+	}
+	if err := f.options(&j.Opts, waits); err != nil {
 		return usage("run: %w", err)
 	}
-	j.Try = f.noWait
-	if changed("wait") {
-		if f.noWait {
-			return usage("run: -n and -w exclude one another")
-		}
-		j.Opts.Wait, err = parseWait(f.wait)
-		j.Try = j.Opts.Wait == 0
-	}
-	if err == nil {
-		err = j.Opts.Check()
-	}
-	if err != nil {
-		return usage("run: %w", err)
-	}
+	j.Try = f.noWait || waits && j.Opts.Wait == 0
 	return nil
 }
 

@@ -59,7 +59,8 @@ The exit status is 0, or
 	cmd.AddCommand(
 		a.tokenIssueCommand(&f),
 		a.secretCommand(&f, "redeem -", "Print the payload of the token whose secret is on standard input, once", a.redeemToken),
-		a.secretCommand(&f, "revoke -", "Make sure that nobody redeems the token whose secret is on standard input", a.revokeToken),
+		a.secretCommand(&f, "revoke -", "Make sure that nobody redeems the token whose secret is on standard input",
+			func(ctx context.Context, s *onetime.Service, secret string) error { return s.Revoke(ctx, secret) }),
 		a.tokenPruneCommand(&f),
 	)
 	return cmd
@@ -97,7 +98,7 @@ func (a *app) tokenIssueCommand(f *tokenFlags) *cobra.Command {
 func (a *app) issueToken(ctx context.Context, s *onetime.Service, payload []byte, ttl time.Duration) error {
 	secret, err := s.Issue(ctx, payload, ttl)
 	if err != nil {
-		return a.tokenError(err)
+		return err
 	}
 	id, _ := s.ID(secret) // it was just made
 	err = a.answer(struct {
@@ -112,14 +113,24 @@ func (a *app) issueToken(ctx context.Context, s *onetime.Service, payload []byte
 	return err
 }
 
-// secretCommand returns a command that reads a secret and calls do.
+// secretCommand returns a command that calls do with the secret from standard
+// input.
 func (a *app) secretCommand(f *tokenFlags, use, short string, do func(context.Context, *onetime.Service, string) error) *cobra.Command {
 	return a.withJSON(&cobra.Command{
 		Use:   use,
 		Short: short,
 		Args:  cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.withSecret(cmd, f, args, do)
+			if len(args) != 1 || args[0] != "-" {
+				return usage("token %s: want - and the secret on standard input; an argument can be seen by others", cmd.Name())
+			}
+			data, err := readInput(cmd, maxSecretInput)
+			if err != nil {
+				return usage("token %s: secret: %w", cmd.Name(), err)
+			}
+			return a.withTokens(cmd, f, func(ctx context.Context, s *onetime.Service) error {
+				return do(ctx, s, strings.TrimSpace(string(data)))
+			})
 		},
 	})
 }
@@ -127,7 +138,7 @@ func (a *app) secretCommand(f *tokenFlags, use, short string, do func(context.Co
 func (a *app) redeemToken(ctx context.Context, s *onetime.Service, secret string) error {
 	payload, err := s.Redeem(ctx, secret)
 	if err != nil {
-		return a.tokenError(err)
+		return err
 	}
 	text := string(payload)
 	view := struct {
@@ -143,10 +154,6 @@ func (a *app) redeemToken(ctx context.Context, s *onetime.Service, secret string
 	return nil
 }
 
-func (a *app) revokeToken(ctx context.Context, s *onetime.Service, secret string) error {
-	return a.tokenError(s.Revoke(ctx, secret))
-}
-
 func (a *app) tokenPruneCommand(f *tokenFlags) *cobra.Command {
 	return a.withJSON(&cobra.Command{
 		Use:   "prune",
@@ -156,7 +163,7 @@ func (a *app) tokenPruneCommand(f *tokenFlags) *cobra.Command {
 			return a.withTokens(cmd, f, func(ctx context.Context, s *onetime.Service) error {
 				n, err := s.Prune(ctx)
 				if err != nil {
-					return a.tokenError(err)
+					return err
 				}
 				return a.answer(struct {
 					Pruned int `json:"pruned"`
@@ -171,27 +178,13 @@ func (a *app) withTokens(cmd *cobra.Command, f *tokenFlags, use func(context.Con
 	if f.collection == "" {
 		return usage("token: --collection: it is empty")
 	}
-	return a.withClient(cmd.Context(), nil, func(c *holdfast.Client, _ string) error {
+	return a.ask(cmd, func(ctx context.Context, c *holdfast.Client) error {
 		s, err := onetime.New(c, &onetime.Options{Name: f.collection, Memory: f.memory})
 		if err != nil {
 			return a.tokenError(err)
 		}
-		defer s.Close(cmd.Context()) // cannot fail: the context does not end
-		return use(cmd.Context(), s)
-	})
-}
-
-// withSecret is withTokens with the secret from standard input.
-func (a *app) withSecret(cmd *cobra.Command, f *tokenFlags, args []string, use func(context.Context, *onetime.Service, string) error) error {
-	if len(args) != 1 || args[0] != "-" {
-		return usage("token %s: want - and the secret on standard input; an argument can be seen by others", cmd.Name())
-	}
-	data, err := readInput(cmd, maxSecretInput)
-	if err != nil {
-		return usage("token %s: secret: %w", cmd.Name(), err)
-	}
-	return a.withTokens(cmd, f, func(ctx context.Context, s *onetime.Service) error {
-		return use(ctx, s, strings.TrimSpace(string(data)))
+		defer s.Close(ctx) // cannot fail: the context does not end
+		return a.tokenError(use(ctx, s))
 	})
 }
 
@@ -213,10 +206,11 @@ var refusals = []error{
 	onetime.ErrUnknown, onetime.ErrExpired, onetime.ErrRevoked, onetime.ErrRedeemed, onetime.ErrMalformed, holdfast.ErrOutcomeUnknown,
 }
 
-// tokenError gives err its status and, with --json, prints its code.
+// tokenError gives err its status, unless it has one, and prints its code with
+// --json.
 func (a *app) tokenError(err error) error {
-	if err == nil {
-		return nil
+	if e := (*exit.Error)(nil); err == nil || errors.As(err, &e) {
+		return err
 	}
 	code, _ := codes.Of(err)
 	if a.json && slices.Contains(refusals, code.Err) {

@@ -16,10 +16,7 @@ import (
 	"github.com/holdfast-locks/holdfast/sqlitelock"
 )
 
-const (
-	supported = "sqlite:///path/file.db, redis://host:port, redis+sentinel://host:port/master, redis+cluster://host:port, quorum+redis://a,b,c, the same with rediss, memory:"
-	later     = "http https"
-)
+const supported = "sqlite:///path/file.db, redis://host:port, redis+sentinel://host:port/master, redis+cluster://host:port, quorum+redis://a,b,c, the same with rediss, memory:"
 
 // Open opens the store at rawURL. An error that wraps driver.ErrInvalid or
 // driver.ErrUnsupported means that the URL is wrong or of a kind that this
@@ -39,8 +36,7 @@ func Open(ctx context.Context, rawURL string) (driver.Engine, error) {
 		return opened(redislock.Open(ctx, rawURL))
 	case "quorum+redis", "quorum+rediss":
 		return opened(openQuorum(rawURL))
-	}
-	if strings.Contains(" "+later+" ", " "+scheme+" ") {
+	case "http", "https":
 		return nil, fmt.Errorf("store %s: is not supported in this version; use one of %s: %w", scheme, supported, driver.ErrUnsupported)
 	}
 	return nil, fmt.Errorf("%w store: unknown scheme %q; use one of %s", driver.ErrInvalid, scheme, supported)

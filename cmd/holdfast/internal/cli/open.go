@@ -3,12 +3,14 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/exit"
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/store"
 	"github.com/holdfast-locks/holdfast/driver"
 )
@@ -16,10 +18,36 @@ import (
 // openPause is the time between two attempts to open a store that is not there.
 const openPause = 500 * time.Millisecond
 
-// open opens the store. With --wait it waits for a store that is not there, and
-// takes off a.wait what that took: one limit bounds both waits. The first
-// attempt has its own time, however short the wait is.
-func (a *app) open(ctx context.Context, url string) (driver.Engine, error) {
+// open opens the store that the user wants, and returns its URL.
+func (a *app) open(ctx context.Context) (engine driver.Engine, url string, err error) {
+	if url = cmp.Or(a.storeURL, a.getenv("HOLDFAST_STORE")); url == "" {
+		if url, err = store.Default(a.getenv("XDG_STATE_HOME")); err != nil {
+			return nil, "", exit.With(exit.Config, err)
+		}
+	}
+	if engine, err = a.await(ctx, url); err != nil {
+		return nil, "", openError("open store", err)
+	}
+	return engine, url, nil
+}
+
+// openError returns the error of what was to be done with a store as a whole:
+// what is invalid then is the configuration, not an argument.
+func openError(what string, err error) error {
+	return exit.With(openStatus(err), fmt.Errorf("%s: %w", what, err))
+}
+
+func openStatus(err error) int {
+	if errors.Is(err, driver.ErrInvalid) {
+		return exit.Config
+	}
+	return exit.StatusOf(err)
+}
+
+// await opens the store at url. With --wait it waits for a store that is not
+// there, and takes off a.wait what that took: one limit bounds both waits. The
+// first attempt has its own time, however short the wait is.
+func (a *app) await(ctx context.Context, url string) (driver.Engine, error) {
 	if a.wait == 0 {
 		return store.Open(ctx, url)
 	}
