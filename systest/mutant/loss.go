@@ -145,6 +145,13 @@ func lossMutants() []Mutant {
 			FoundBy: []Finder{{".", "TestReleaseDoesNotOutlastTheLease"}},
 		},
 		{
+			Name: "release-is-limited-twice", Invariant: "", File: "lease_release.go",
+			Breaks:  "A release has a second time limit inside the first, which cannot end before it.",
+			Old:     "\tl.awaitRenewals(ctx)\n\terr :=",
+			New:     "\tl.awaitRenewals(ctx)\n\tctx, stop := l.client.requestContext(ctx)\n\tdefer stop()\n\terr :=",
+			FoundBy: []Finder{{".", "TestAcquireReleaseCost"}},
+		},
+		{
 			Name: "close-heeds-ended-context", Invariant: "I5", File: "client.go",
 			Breaks:  "Close gives up at once if its context has ended, as after a signal.",
 			Old:     "grace := c.opts.RequestTimeout",
