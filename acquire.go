@@ -68,8 +68,8 @@ type acquisition struct {
 	blocker   *driver.Blocker // the store's last answer of Held, or nil
 	blockedAt time.Time       // when it came
 	bound     time.Duration   // of the wait; 0 if there is none
-	queued    instant         // before the last request that was answered with a place was sent
-	record    []byte          // with errRecorded
+	queued    instant         // when the last request was sent that was answered with a place; zero if none was
+	record    []byte          // the result of do-once work that is done already, with errRecorded
 
 	// worthWaitingFor, if set, says why waiting for this holder is pointless.
 	worthWaitingFor func(Holder) error
@@ -144,8 +144,8 @@ func (a *acquisition) tellAcquired(l *Lease) {
 	a.client.opts.Observer(Event{Kind: Acquired, Name: l.name, LeaseID: l.id, Token: l.token, Took: time.Since(a.began)})
 }
 
-// final reports whether another attempt would end in the same way. To what the
-// store says for good come our own verdicts on what it has answered.
+// final reports whether another attempt would end in the same way: because the
+// store says so, or by our own verdict on what it has answered.
 func final(err error) bool {
 	for _, verdict := range []error{errRecorded, ErrFingerprint, ErrNotReplicated} {
 		if errors.Is(err, verdict) {

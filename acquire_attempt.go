@@ -104,9 +104,10 @@ func (w *waiter) handedOver(token uint64) *Lease {
 	switch {
 	case w.opts.WholeTTL || w.opts.LockDelay > 0 || w.req.Replicas > 0:
 		// The caller wants all of it, the delay must follow the lease even if
-		// we die at once, and the replicas must know of it: ask for that. If the
-		// lease is over by then, the repeat has a place like any other request;
-		// old news of this grant leads to no more than another repeat.
+		// we die at once, and the replicas must know of it: repeat the request,
+		// which is answered with the whole lease. If that is over by then, the
+		// repeat has a place like any other request; an old notice of this grant
+		// leads to no more than another repeat.
 		return nil
 	case !ok:
 		w.startOver() // the store may still hold the lock for us
@@ -131,9 +132,9 @@ func (w *waiter) found(token uint64) *Lease {
 	return w.handedOver(token)
 }
 
-// overtaken drops a grant that came behind a greater token: the answer was
-// late, and what it granted is gone, or the store has lost its count. Whoever
-// has the greater token is in the way.
+// overtaken drops a grant although the store has made it, because this client has
+// a lease of the name with a greater token: the answer was late, and what it
+// granted is gone, or the store has lost its count. The later lease is in the way.
 func (w *waiter) overtaken(ahead *Lease) error {
 	w.startOver() // the store may still hold the lock for us
 	w.answered()
@@ -141,10 +142,9 @@ func (w *waiter) overtaken(ahead *Lease) error {
 	return w.heldError(0)
 }
 
-// startOver abandons the present lease ID and draws another for the next
-// attempt, so that news of the one, which may still come, is not taken for news
-// of the other, and nothing that is still to be undone of the one undoes the
-// other.
+// startOver abandons the present lease ID and draws another for the next attempt.
+// A late notice about the old one is then not taken for the new one, and
+// cancelling the old one does not undo the new one.
 func (w *waiter) startOver() {
 	w.cancelRequest()
 	w.req.LeaseID, w.uncertain, w.queued = driver.NewLeaseID(), false, instant{}

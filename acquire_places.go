@@ -11,9 +11,9 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/schedule"
 )
 
-// When places are renewed, as parts of the waiter TTL.
+// When places are refreshed, as parts of the waiter TTL.
 const (
-	refreshPart   = 3  // a place is renewed when 1/3 of its TTL is over
+	refreshPart   = 3  // a place is refreshed when 1/3 of its TTL is over
 	refreshJitter = 30 // less up to 1/30, so that not all come at once
 	refreshRetry  = 10 // 1/10 after a refresh that failed, the next
 	refreshJoin   = 10 // a place due within 1/10 joins a batch that goes out now
@@ -21,9 +21,9 @@ const (
 	// expirySlack is waited beyond the end of the lease in the way, which
 	// stores report in whole milliseconds.
 	expirySlack = 2 * time.Millisecond
-	// lookAgain is the least time between two refreshes of one place that news
-	// leads to, and between any other two of them, whatever comes. INVARIANT
-	// I7: no waiter spins.
+	// lookAgain is the least time between two refreshes of one place that notices
+	// have led to, and between any two attempts of one waiter. INVARIANT I7: no
+	// waiter spins, whatever it is told.
 	lookAgain = 10 * time.Millisecond
 
 	// A foreign client tells nobody when it gives the lock back. The first of
@@ -53,13 +53,13 @@ type place struct {
 	entry   schedule.Entry
 	left    bool      // its waiter is gone
 	sent    time.Time // when the last refresh was sent
-	hurried time.Time // when the last look was due that news led to
+	hurried time.Time // when the last refresh was due that a notice led to
 	urgent  bool      // it is due sooner than its waiter TTL needs: something may have happened
 	open    time.Time // when the first was sent that was not answered; zero if all were
 
 	// While a foreign client is in the way of the first of the queue; else zero.
-	foreign     time.Duration // the pause before the last look
-	foreignEnds time.Time     // when its lock would have ended, as of that look
+	foreign     time.Duration // the pause before the last refresh
+	foreignEnds time.Time     // when its lock would have ended, as of that refresh
 }
 
 func (p *place) name() string { return p.req.Name }
@@ -86,7 +86,7 @@ func (k *placeKeeper) join(req driver.RefreshRequest, blocker driver.Blocker) *p
 	return p
 }
 
-// leave ends the charge. An answer under way is dropped.
+// leave stops refreshing a place. An answer under way is dropped.
 func (k *placeKeeper) leave(p *place) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -194,8 +194,8 @@ func (k *placeKeeper) answerLocked(p *place, r refresh) {
 
 // nextLookLocked returns the time until the next refresh: a part of the waiter
 // TTL or, for the first of the queue, until the lease in the way ends by itself
-// or a foreign client may have given it back. Those behind need not look then,
-// but would notice by their refresh.
+// or a foreign client may have given it back. Those behind it do not ask then: if
+// the first is gone, their usual refresh finds out.
 func (k *placeKeeper) nextLookLocked(p *place, w driver.Blocker) time.Duration {
 	usual := p.req.WaiterTTL/refreshPart - rand.N(p.req.WaiterTTL/refreshJitter)
 	pause := usual

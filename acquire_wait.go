@@ -34,7 +34,7 @@ type waiter struct {
 }
 
 // ask makes the request one for a place, if the engine has a queue. The watch
-// comes first, so that no news is missed.
+// comes first, so that no notice is missed.
 func (w *waiter) ask() {
 	queuer := w.client.features.Queuer
 	if queuer == nil {
@@ -85,8 +85,8 @@ func (w *waiter) pause(ctx context.Context) (*Lease, error) {
 // be one.
 func (w *waiter) tooSoon() time.Duration { return time.Until(w.tried.Add(lookAgain)) }
 
-// sleep returns nil after d, or at news, which the next attempt will find out
-// about, or ctx's error.
+// sleep returns nil after d, or at a notice, whose meaning the next attempt finds
+// out, or ctx's error.
 func (w *waiter) sleep(ctx context.Context, d time.Duration) error {
 	if d <= 0 {
 		return nil
@@ -147,8 +147,8 @@ func (w *waiter) await(ctx context.Context) (*Lease, error) {
 	for {
 		select {
 		case notice := <-w.watch.C():
-			// After a lost reply this may be news of an earlier place of the
-			// same lease ID: then only the store can tell.
+			// After a lost reply the notice may be about an earlier place of
+			// the same lease ID: then only the store can tell.
 			if notice.Token != 0 && !w.uncertain {
 				return w.handedOver(notice.Token), nil
 			}

@@ -41,8 +41,10 @@ type Broken = driver.Broken
 // If the message is lost the next renewal finds out. The next holder may be at
 // work by then: only a resource that checks tokens is safe.
 //
-// A lock that a foreign client holds cannot be broken: the error wraps
-// ErrKindMismatch. It wraps ErrUnsupported if the engine cannot break locks.
+// ErrOutcomeUnknown says that leases may have been ended or not: Breaks tells. A
+// second call without a Token may meet the next holder. A lock that a foreign
+// client holds cannot be broken: the error wraps ErrKindMismatch. It wraps
+// ErrUnsupported if the engine cannot break locks.
 func (c *Client) Break(ctx context.Context, name string, opts *BreakOptions) ([]Broken, error) {
 	var o BreakOptions
 	if opts != nil {

@@ -29,10 +29,14 @@ type Client struct {
 	background context.Context
 	abandon    context.CancelFunc
 
-	mu      sync.Mutex // guards the rest
-	closed  bool
-	pending int           // goroutines started by spawn and acquisitions that still run
-	idle    chan struct{} // closed when closed and pending is 0
+	mu     sync.Mutex // guards the rest
+	closed bool
+	idle   chan struct{} // closed when closed and pending is 0
+
+	// pending counts the goroutines that spawn has started, and acquisitions and
+	// releases that still run. They may begin while Close waits for the others,
+	// which a sync.WaitGroup does not allow.
+	pending int
 }
 
 // New returns a client of the store that engine is open on. It sends nothing.
@@ -74,12 +78,12 @@ func (c *Client) requestContext(ctx context.Context) (context.Context, context.C
 func (c *Client) Features() driver.Features { return c.features }
 
 // Close releases every lease that is still held and waits until all releases
-// and the clean-ups of abandoned requests are done, or until ctx's deadline; it
-// then gives them up and returns an error that wraps ctx's, and what they would
-// have cleaned up ends with its TTL. A ctx that has ended already, or that is
-// cancelled, leaves it Options.RequestTimeout: the signal that ends a program
-// must not keep it from tidying up. Acquiring fails with ErrClosed from now on.
-// It does not close the engine. A second Close waits again.
+// and the clean-ups of abandoned requests are done, or until ctx's deadline. It
+// then gives them up and returns an error that wraps ctx's; what they would have
+// cleaned up ends with its TTL. If ctx has ended already, or is cancelled, Close
+// still waits for Options.RequestTimeout: the signal that ends a program must
+// not keep it from tidying up. Acquiring fails with ErrClosed from now on. Close
+// does not close the engine. It may be called again, and then waits again.
 func (c *Client) Close(ctx context.Context) error {
 	c.deafen()
 	for _, l := range c.shut() {

@@ -34,4 +34,28 @@
 //
 // A Client and its leases are safe for concurrent use. A client has one timer
 // for all its leases, and no goroutine while nothing is due.
+//
+// # Rooms
+//
+// For whoever reads the source: the files stand in families, by the first word
+// of their names. In this order each needs only what came before.
+//
+//	errors.go               what callers test for
+//	options.go, holder.go   what a caller wants, and who it says that it is
+//	clock.go, clock_*.go    an instant, as two local clocks show it
+//	client.go               a Client: what its calls share, and how it ends
+//	lease.go                a Lease, as its holder sees it
+//	lease_term.go           the arithmetic of it: every deadline is computed here
+//	acquire.go              one call of Acquire, from its arguments to its end
+//	acquire_attempt.go      one request, and the lease that it brings
+//	acquire_*.go            between two requests: the wait, the queue, outages;
+//	                        what may not be waited for; several names
+//	lease_keepalive.go      who renews leases and ends them, on internal/schedule
+//	lease_*.go              renewal, release, downgrade; loss, and how it is noticed
+//	do.go                   acquire, work, release
+//	once.go, once_*.go      work that is done at most once
+//	inspect.go, break.go    other people's locks
+//	observe.go, print.go    what is told, and how it is written
+//
+// A request that is not answered is classified, and repeated, by internal/ask.
 package holdfast

@@ -21,8 +21,11 @@ type Place = driver.Waiting
 // Never is the ExpiresIn of a Holding, or of a HeldError, that has no end.
 const Never = driver.Never
 
-// Inspect reports what the store knows of a name. It is a snapshot: what it
-// says may be over when it returns.
+// Inspect reports what the store knows of a name: who holds it, who waits, and
+// since and until when. It is a snapshot: what it says may be over when it
+// returns. A name that nobody uses is not an error: its Lock has no holders.
+// ErrUnavailable says that the store did not answer within
+// Options.RequestTimeout.
 func (c *Client) Inspect(ctx context.Context, name string) (Lock, error) {
 	if err := driver.CheckName(name); err != nil {
 		return Lock{}, opError("inspect", name, err)
@@ -40,8 +43,10 @@ func (c *Client) inspect(ctx context.Context, name string) (Lock, error) {
 }
 
 // List yields the locks whose names begin with prefix and that somebody
-// holds, in no particular order. An error ends the sequence; it wraps
-// ErrUnsupported if the engine cannot list.
+// holds, in no particular order; all of them if prefix is empty. A lock that is
+// taken or given back meanwhile may be among them or not. An error ends the
+// sequence; it wraps ErrUnsupported if the engine cannot list. Nothing but ctx
+// bounds how long it takes.
 func (c *Client) List(ctx context.Context, prefix string) iter.Seq2[Lock, error] {
 	lister := c.features.Lister
 	return func(yield func(Lock, error) bool) {

@@ -94,18 +94,18 @@ func (k *leaseKeeper) due(now instant) (expired []*Lease, renewals []renewal) {
 	defer k.mu.Unlock()
 	k.wakeLocked()
 	k.table.Visit(func(l *Lease) (next time.Time, wait bool) {
-		s := l.step(now, len(renewals) > 0)
+		r, next, over := l.step(now, len(renewals) > 0)
 		switch {
-		case s.over:
+		case over:
 			expired = append(expired, l)
 			k.rivals.leave(l)
 			return time.Time{}, false
-		case s.renewal.lease != nil:
-			renewals = append(renewals, s.renewal)
+		case r.lease != nil:
+			renewals = append(renewals, r)
 		case l.entry.At().After(now.mono):
 			return time.Time{}, true
 		}
-		return s.next, false
+		return next, false
 	})
 	k.size.Store(int64(k.table.Len()))
 	return expired, renewals
@@ -126,27 +126,19 @@ func (k *leaseKeeper) renew(ctx context.Context, batch []renewal) {
 	k.client.report(reports)
 }
 
-// A step is what the keeper does about a lease.
-type step struct {
-	over    bool    // the lease has ended, or does now
-	renewal renewal // to be sent now; zero if none
-	next    time.Time
-}
-
-// step decides what l needs now. With joining, a renewal may go out a little
-// early.
-func (l *Lease) step(now instant, joining bool) step {
+// step decides what l needs now: nothing more because it is over, or a renewal to
+// be sent now, zero if none, and attention again at next. With joining, a renewal
+// may go out a little early.
+func (l *Lease) step(now instant, joining bool) (r renewal, next time.Time, over bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.state != stateHeld || l.term.over(now) {
-		return step{over: true}
+		return renewal{}, time.Time{}, true
 	}
-	s := step{}
 	if l.term.due(now, joining, l.client.leases.pace()) {
-		s.renewal = l.beginRenewalLocked(now)
+		r = l.beginRenewalLocked(now)
 	}
-	s.next = l.term.attention()
-	return s
+	return r, l.term.attention(), false
 }
 
 // beginRenewalLocked returns the renewal to send, or the zero renewal if there

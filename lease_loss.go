@@ -73,7 +73,7 @@ func (c *Client) hear() (stop func()) {
 }
 
 // told is called by the engine for each message about a loss, of anybody's
-// lease. Losses are rare, so that a look at all leases is cheaper than an index
+// lease. Losses are rare, so that going through all leases is cheaper than an index
 // that each of them would have to be put in. A message can end a lease too
 // early, but never keep one alive: INVARIANT I3 stands without any.
 func (c *Client) told(loss driver.Loss) {

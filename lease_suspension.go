@@ -2,9 +2,10 @@ package holdfast
 
 import "time"
 
-// While the machine is suspended timers stand still, and so they end a lease too
-// late by as long. The lease keeper therefore looks at both clocks so often, as long
-// as there are leases. What is shorter than suspensionShortest is none.
+// While the machine is suspended timers stand still, so that they would end a
+// lease too late by just that time. Therefore the lease keeper compares both
+// clocks every suspensionLook, as long as there are leases. They are not read at
+// one instant: a difference below suspensionShortest is not a suspension.
 const (
 	suspensionLook     = time.Second
 	suspensionShortest = 10 * time.Millisecond

@@ -53,7 +53,7 @@ const (
 // renewals fit before the deadline even if the store takes almost half of the
 // TTL to answer.
 const (
-	renewalRemaining = 2.0 / 3 // a renewal is due when so much is left
+	renewalRemaining = 2.0 / 3 // a renewal is due when this much is left
 	unansweredPart   = 6       // 1/6 after a renewal without an answer, the next
 	retryDivisor     = 20      // 1/20 after a renewal that failed, the next
 	batchingPart     = 10      // a renewal due within 1/10, or 1/10 of the pace, joins a batch that goes out now
@@ -100,7 +100,7 @@ func (t term) granted(sent, now instant, pace time.Duration) (term, bool) {
 	return t.begun(now, pace), true
 }
 
-// handedOver begins the term with news of a hand-over, which is here now, or
+// handedOver begins the term with a notice of a hand-over, which is here now, or
 // reports false if that came too late.
 //
 // INVARIANT I3: the lease ends with the place, which lasts waiterTTL from when

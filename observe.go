@@ -11,7 +11,7 @@ import (
 //
 // Acquired, Waiting, Refused, Released and outages are told by the call that they are
 // about, before it returns: a slow Observer makes that call slow. Everything
-// else is told in the background, by when it has taken effect: no Observer
+// else is told in the background, after it has taken effect: no Observer
 // holds up a renewal, or the end of a lost lease's context. Close waits until
 // all is told.
 type Observer func(Event)

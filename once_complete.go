@@ -27,7 +27,7 @@ func (l *Lease) complete(ctx context.Context, recorder driver.Recorder, req driv
 	err := f.Effective()
 	switch {
 	case err != nil && !isLost(err):
-		// Should the record not be stored, then nobody shall wait for the TTL.
+		// If the record was not stored, nobody should have to wait for the TTL.
 		l.client.releaseInBackground(l.releaseRequest, l.repeatUntil())
 	case lost == nil:
 		l.observeRelease(err)

@@ -17,8 +17,10 @@ type OnceStatus struct {
 	ExpiresIn time.Duration // of the result, or of the lease of the work unless it is extended
 }
 
-// OnceStatus reports what has become of a do-once key. A lock that is held under
-// the same name is in progress, too.
+// OnceStatus reports what has become of a do-once key. It is a snapshot, as that of
+// Inspect. A key whose name is held as a lock is in progress too. A result that
+// Once has not stored is ErrKindMismatch; an engine that keeps no results is
+// ErrUnsupported.
 func (c *Client) OnceStatus(ctx context.Context, key string) (OnceStatus, error) {
 	status, err := c.status(ctx, key)
 	return status, opError("status of", key, err)
@@ -58,7 +60,8 @@ func recall(ctx context.Context, recorder driver.Recorder, key string) (OnceStat
 
 // OnceForget deletes the result of a do-once key, so that the next call of Once
 // works again, and reports whether there was one. Work in progress goes on,
-// and its result will be stored.
+// and its result will be stored. ErrOutcomeUnknown says that the result may be
+// deleted or not; the call may be repeated.
 func (c *Client) OnceForget(ctx context.Context, key string) (bool, error) {
 	recorder, err := c.recorder(key)
 	if err != nil {

@@ -37,7 +37,7 @@ type Options struct {
 	// process ID. Reason and Labels are set for each acquisition.
 	Holder Holder
 
-	// Observer is told what happens to leases; nil is nobody.
+	// Observer is told what happens to leases. Default: none.
 	Observer Observer
 }
 
@@ -94,11 +94,11 @@ type AcquireOptions struct {
 	MinToken uint64
 
 	// LockDelay keeps the lock of a holder that died or was cut off closed
-	// for so much longer than the lease, for resources that cannot check
+	// for this much longer than the lease, for resources that cannot check
 	// tokens. Release still frees it at once.
 	LockDelay time.Duration
 
-	// Replicas makes an acquire count only when so many replicas of the store
+	// Replicas makes an acquire count only when this many replicas of the store
 	// have acknowledged it; otherwise it is released again, and the error is
 	// ErrNotReplicated. It narrows the gap in which a failover loses the lease,
 	// and does not close it: renewals are not waited for, a replica that has
