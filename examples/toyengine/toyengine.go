@@ -62,7 +62,7 @@ func (e *Engine) Capabilities() driver.Capabilities {
 	return driver.Capabilities{Shared: true, Semaphore: true, Queue: true, List: true}
 }
 
-// Close implements driver.Engine. Step 2: it leaves all leases alone.
+// Close implements driver.Engine. Step 3: it leaves all leases alone.
 func (e *Engine) Close() error {
 	e.closed.Store(true)
 	return nil
@@ -121,7 +121,7 @@ func (l *lock) view(id driver.LeaseID, now time.Time) (v rules.View, first drive
 	return v, first
 }
 
-// grant records a lease. Step 4.
+// grant records a lease. Step 6.
 func (l *lock) grant(req driver.AcquireRequest, least uint64, ends time.Time) (token uint64, err error) {
 	if token, err = rules.NextToken(l.last, least); err == nil {
 		l.last = token
@@ -155,7 +155,7 @@ func (x *entry) lengthen(ends time.Time) {
 	}
 }
 
-// Acquire implements driver.Engine. Steps 3 to 5.
+// Acquire implements driver.Engine. Steps 3 and 5.
 func (e *Engine) Acquire(ctx context.Context, req driver.AcquireRequest) (reply driver.AcquireReply, err error) {
 	if err := driver.CheckSupport(e.Capabilities(), req); err != nil {
 		return reply, err
@@ -186,7 +186,7 @@ func (e *Engine) Acquire(ctx context.Context, req driver.AcquireRequest) (reply 
 	return reply, err
 }
 
-// Extend implements driver.Engine. Step 6.
+// Extend implements driver.Engine. Step 5.
 func (e *Engine) Extend(ctx context.Context, reqs []driver.ExtendRequest) []error {
 	errs := make([]error, len(reqs))
 	for i, req := range reqs {
@@ -207,7 +207,7 @@ func (e *Engine) lease(ctx context.Context, name string, id driver.LeaseID, do f
 	})
 }
 
-// Release implements driver.Engine. Steps 5 and 6.
+// Release implements driver.Engine. Step 4.
 func (e *Engine) Release(ctx context.Context, req driver.ReleaseRequest) error {
 	return e.step(ctx, req.Name, func(l *lock, now time.Time) error {
 		if req.Cancel {
@@ -256,7 +256,7 @@ func (e *Engine) Refresh(ctx context.Context, reqs []driver.RefreshRequest) []dr
 	return replies
 }
 
-// Inspect implements driver.Engine. Step 7.
+// Inspect implements driver.Engine. Step 3.
 func (e *Engine) Inspect(ctx context.Context, name string) (driver.Lock, error) {
 	shown := driver.Lock{Name: name}
 	err := e.step(ctx, name, func(l *lock, now time.Time) error {
@@ -296,7 +296,7 @@ func (e *Engine) List(ctx context.Context, prefix string) iter.Seq2[driver.Lock,
 // clock is the store's, as tokens count it.
 func clock(now time.Time) uint64 { return uint64(now.UnixMicro()) }
 
-// clone returns a copy that shares no labels with h. Step 7.
+// clone returns a copy that shares no labels with h. Step 3.
 func clone(h driver.Holder) driver.Holder {
 	h.Labels = maps.Clone(h.Labels)
 	return h

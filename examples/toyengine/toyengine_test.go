@@ -18,7 +18,6 @@ type store struct {
 	*toyengine.Store
 }
 
-// harness is the suite's way to the engines of a store.
 var harness = enginetest.Harness{
 	Open: func(testing.TB) driver.Engine {
 		s := toyengine.New()
@@ -31,7 +30,7 @@ var harness = enginetest.Harness{
 
 func TestConformance(t *testing.T) { enginetest.Run(t, harness) }
 
-// TestConformanceBehindForward runs the suite on what wrappers make of the engine.
+// TestConformanceBehindForward: wrappers of the engine pass, too.
 func TestConformanceBehindForward(t *testing.T) { enginetest.RunForwarded(t, harness) }
 
 // TestSize: docs/engines.md says that an engine is small.
