@@ -10,12 +10,12 @@ import (
 	"time"
 )
 
-// A Breaker is an engine with Capabilities.Break: leases can be taken away
-// from their holders, by people who know that a holder is dead or wrong.
+// A Breaker is an engine with Capabilities.Break: it can take leases away from
+// their holders, for people who know that a holder is dead or wrong.
 type Breaker interface {
 	// Break ends leases before their time: the live lease of the name with
 	// req.Token, or, with req.Older, every one whose token is at most
-	// req.Token. What KeepFor keeps closed counts as a lease. In the same step
+	// req.Token. A name that KeepFor keeps closed counts as leased. In the same step
 	// it must hand the lock over to the queue, store a record of each lease
 	// that it ended, and tell the engines of their holders; see LossTeller.
 	//
@@ -41,13 +41,13 @@ type BreakRequest struct {
 	ID    LeaseID // guaranteed unique to one break, equal in its repeats
 	Name  string
 	Token uint64 // of the lease; 1 to MaxToken
-	Older bool   // with every lease whose token is smaller
+	Older bool   // also every lease whose token is smaller
 
 	Author string // who breaks it, and why: for people; guaranteed valid by CheckBreak
 	Reason string
 }
 
-// A Broken is what is remembered of one lease that was broken.
+// A Broken is the record of one lease that was broken.
 type Broken struct {
 	ID      LeaseID // of the BreakRequest
 	LeaseID LeaseID // of the lease
@@ -80,8 +80,8 @@ const (
 )
 
 // CheckBreak returns an error that wraps ErrInvalid unless author and reason
-// can be kept and shown: UTF-8 without control characters, see IsControl, not
-// too long, and an author who is not empty.
+// can be kept and shown: UTF-8 without control characters (see IsControl), not
+// longer than MaxAuthor and MaxReason, and with an author.
 func CheckBreak(author, reason string) error {
 	if author == "" {
 		return fmt.Errorf("%w author: it is empty: say who breaks the lock", ErrInvalid)

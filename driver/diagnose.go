@@ -8,13 +8,13 @@ import (
 // A Diagnoser is an engine with Capabilities.Diagnose: it can tell whether its
 // store is fit for locks.
 type Diagnoser interface {
-	// Diagnose looks at the store, and tries locks under a random name, of
-	// which it removes all traces that it may remove. It must not touch any
-	// other lock, and must bound how much of the store it looks at.
+	// Diagnose inspects the store, and tries locks under a random name, whose
+	// traces it must remove as far as it may. It must not touch any other lock,
+	// and must bound how much of the store it reads.
 	//
-	// What is wrong with the store is a finding. Diagnose returns an error only
-	// if the store does not answer at all, or if ctx or req is bad. What the
-	// store does not let us see must be a finding too.
+	// Whatever is wrong with the store is a finding, and so is what the store
+	// does not let us see. Diagnose must return an error only if the store does
+	// not answer at all, or if ctx or req is bad.
 	Diagnose(ctx context.Context, req DiagnoseRequest) (Diagnosis, error)
 }
 

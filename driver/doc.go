@@ -4,9 +4,19 @@
 // for all that its methods return, and meets this package only in an engine
 // that it hands from a constructor to holdfast.New.
 //
+// # Where to begin
+//
+// Six methods make an [Engine]. Whatever else a store can do has a flag in
+// [Capabilities] and an optional interface that carries it: [Queuer],
+// [Downgrader], [AllAcquirer], [Recorder], [Vault], [Lister], [Router],
+// [Breaker], [LossTeller] and [Diagnoser]. [FeaturesOf] resolves the flags of an
+// engine, and [Forward] is the base of a wrapper. [Member] is a contract of its
+// own, for one store of a quorum. The page docs/engines.md says in which order to
+// write an engine.
+//
 // # How to read the contract
 //
-// "Must" is the engine's duty; each must has a case in package enginetest.
+// "Must" is the engine's duty, and each one has a case in package enginetest.
 // "Is guaranteed" is the caller's duty, so an engine need not check it again.
 // The words INVARIANT I1 to I12 refer to ARCHITECTURE.md.
 //

@@ -30,15 +30,15 @@ type Engine interface {
 	// another, may answer Spent. It must not while a lease of this ID may be
 	// live. The caller cancels the ID and asks again under a new one.
 	//
-	// Once Acquire has returned, nothing that the engine still does about it may
-	// end or shorten a lease that a repeat is granted later.
-	//
 	// Otherwise it must answer Held, say by whom and for how long, and leave
 	// the lease in the way unchanged. A request is in the way of others as
 	// soon as it has a place in the queue: while anybody has one, a request
 	// without, or behind, must be answered Held even if the live leases would
 	// allow it (INVARIANT I7). If req.Queue is set and the answer is Held, the
 	// engine must keep a place; see AcquireRequest.
+	//
+	// Once Acquire has returned, nothing that the engine still does about it may
+	// end or shorten a lease that a repeat is granted later.
 	//
 	// A name with live leases or places must refuse with ErrKindMismatch a
 	// request of another kind (INVARIANT I12). Exclusive and Shared are one
@@ -97,16 +97,15 @@ type AcquireRequest struct {
 	// store's clock, because it would drag every later token with it.
 	MinToken uint64
 
-	// Replicas asks to wait, after a grant, until so many replicas of the store
-	// have acknowledged it. AcquireReply.Acked must say how many have when the
-	// engine gives up: shortly before ctx ends, or when there are enough. It
-	// must not hold up other requests. Only for engines with
-	// Capabilities.Replicas.
+	// Replicas asks to wait, after a grant, until this many replicas of the
+	// store have acknowledged it, or until shortly before ctx ends.
+	// AcquireReply.Acked must say how many have. Other requests must not wait
+	// as well. Only for engines with Capabilities.Replicas.
 	Replicas int
 
-	// Once asks not to be granted a name that has a record: the answer must
-	// then be Recorded, with the record, and no place. Only for engines with
-	// Capabilities.Records.
+	// Once asks for nothing but the record if the name has one: the answer must
+	// then be Recorded, with the record, and the request gets no place. Only for
+	// engines with Capabilities.Records.
 	Once bool
 
 	// Queue asks for a place in the queue when the answer is Held. The place
@@ -165,9 +164,9 @@ const MaxToken uint64 = 1<<53 - 2
 
 // TokenMemory is how long a store must remember the last token of an unused
 // name, counted from the token read as microseconds since 1970. A token must
-// be at least the store's clock in microseconds. Both together make the next
-// token greater unless the store's clock goes back by more than TokenMemory in
-// net; after it, the name costs nothing (INVARIANT I11).
+// be at least the store's clock in microseconds. Together these make the next
+// token greater, unless the store's clock goes back by more than TokenMemory in
+// all. After that time the name costs nothing (INVARIANT I11).
 const TokenMemory = 24 * time.Hour
 
 // An ExtendRequest asks to lengthen one lease.
@@ -183,12 +182,11 @@ type ReleaseRequest struct {
 	LeaseID LeaseID
 
 	// KeepFor, if positive, keeps the name closed for this long after the
-	// release: the lease is over (Extend answers ErrLost), but it stays in
-	// the way of others, its own lease ID included, as it was before: a
-	// shared lease of exclusive requests, a permit of those who find no
-	// other. A repeat must not lengthen it. One longer than
-	// Capabilities.MaxTTL must count as that. No message announces its end:
-	// waiters learn it from Blocker.ExpiresIn.
+	// release. The lease is over (Extend answers ErrLost), but it is in the way
+	// of the same requests as before, and of those of its own lease ID: a shared
+	// lease keeps exclusive requests out, and permits stay taken. A repeat must
+	// not lengthen it. One longer than Capabilities.MaxTTL must count as that.
+	// No message announces its end: waiters learn it from Blocker.ExpiresIn.
 	KeepFor time.Duration
 
 	// Cancel says that an AcquireRequest of this lease ID may still be under

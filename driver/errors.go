@@ -30,18 +30,18 @@ var (
 	ErrClosed = errors.New("closed")
 )
 
-// ErrOutcomeUnknown: the store may or may not have carried the request out. It
-// is what package holdfast makes of an error with an effect that is not
-// definite; an engine has no need to return it.
+// ErrOutcomeUnknown: the store may or may not have carried the request out.
+// Package holdfast makes it of an error that is not definite; an engine need not
+// return it.
 var ErrOutcomeUnknown = errors.New("outcome is unknown")
 
 // definite are the definite errors. The same request would meet all but the last
 // again.
 var definite = []error{ErrLost, ErrInvalid, ErrUnsupported, ErrPermission, ErrKindMismatch, ErrClosed, ErrUnavailable}
 
-// Class returns the definite error that err wraps, or nil: then the request may
-// or may not have been carried out. An error that wraps several counts as
-// permanent if one of them is.
+// Class returns the definite error that err wraps. It returns nil if there is
+// none: then the request may or may not have been carried out. Of several it
+// returns one that is permanent.
 func Class(err error) error {
 	for _, class := range definite {
 		if errors.Is(err, class) {
@@ -55,7 +55,7 @@ func Class(err error) error {
 // (INVARIANT I10).
 func Definite(err error) bool { return Class(err) != nil }
 
-// Permanent reports whether err is definite, and the same request would meet it
+// Permanent reports whether err is definite and the same request would meet it
 // again.
 func Permanent(err error) bool {
 	class := Class(err)

@@ -23,13 +23,13 @@ type Features struct {
 	Diagnoser   Diagnoser
 }
 
-// A Capable says what it can do: an Engine, or what is like one.
+// A Capable says what it can do: an Engine or a Member.
 type Capable interface{ Capabilities() Capabilities }
 
 // FeaturesOf resolves what engine can do. It returns an error that wraps
 // ErrInvalid if a flag is set and the engine lacks the methods that carry it.
-// A wrapper that embeds only Engine is such a one, because it passes the flags on
-// and loses the methods: it should embed Forward.
+// A wrapper that embeds only Engine fails like that: it passes the flags on and
+// loses the methods. It should embed Forward.
 func FeaturesOf(engine Capable) (Features, error) {
 	if w, ok := engine.(interface{ wrapped() Engine }); ok {
 		// A Forward has all methods, so what is behind it is asked as well.

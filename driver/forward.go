@@ -52,8 +52,7 @@ func behind[I any](f Forward, flag bool, what string) (i I, err error) {
 	return i, nil
 }
 
-// pass hands on a request by a method of one optional interface, which reach
-// returns.
+// pass hands a request on by a method of the optional interface that reach returns.
 func pass[I, Req, Reply any](ctx context.Context, reach func() (I, error), method func(I, context.Context, Req) (Reply, error), req Req) (reply Reply, err error) {
 	i, err := reach()
 	if err != nil {
@@ -71,7 +70,7 @@ func passOrder[I, Req any](ctx context.Context, reach func() (I, error), method 
 	return method(i, ctx, req)
 }
 
-// Watch implements Queuer. Without a queue there is never any news.
+// Watch implements Queuer. Without a queue there is never a notice.
 func (f Forward) Watch(id LeaseID) Watch {
 	q, err := f.queuer()
 	if err != nil {
@@ -157,7 +156,7 @@ func (f Forward) List(ctx context.Context, prefix string) iter.Seq2[Lock, error]
 	return l.List(ctx, prefix)
 }
 
-// Route implements Router. Without routes all names have the same.
+// Route implements Router. Without routes all names have the same one.
 func (f Forward) Route(name string) uint32 {
 	r, err := behind[Router](f, f.Capabilities().Routes, "routing")
 	if err != nil {

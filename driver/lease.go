@@ -32,7 +32,7 @@ type Holder struct {
 	Reason string            `json:"reason,omitempty"` // why it holds the lock
 	Labels map[string]string `json:"labels,omitempty"`
 
-	// Fingerprint is of the request that do-once work answers.
+	// Fingerprint is that of the request which do-once work answers.
 	Fingerprint string `json:"fingerprint,omitempty"`
 }
 

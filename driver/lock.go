@@ -24,7 +24,7 @@ func (l Lock) Live() (live []Holding) {
 }
 
 // ShownPlaces is how many places of a long queue Inspect must describe. An
-// engine may leave out those behind, which would hold its store up.
+// engine may leave the rest out, because to read them would hold its store up.
 const ShownPlaces = 256
 
 // A Holding is one live lease of a Lock.
@@ -47,5 +47,5 @@ type Waiting struct {
 	Permits   int // of a Semaphore; else 0
 	Holder    Holder
 	Since     time.Duration // how long ago the store saw the first request
-	ExpiresIn time.Duration // until the place is given up, unless it is renewed
+	ExpiresIn time.Duration // until the place is given up, unless it is refreshed
 }

@@ -33,27 +33,27 @@ const LossStart = 50 * time.Millisecond
 type Loss struct {
 	Name string
 
-	// LeaseID is that of a lease that is over: the store, or whoever ended the
-	// lease there, has said so, with the whole ID, which nobody else knows. If
-	// it is empty it is time to look: a renewal of the name's leases will say
-	// what there is to say.
+	// LeaseID is that of a lease that is over. The store, or whoever ended the
+	// lease there, has said so with the whole ID, which nobody else knows. If it
+	// is empty, some lease of the name may be over: a renewal will tell.
 	LeaseID LeaseID
 
 	// Err says why, and wraps ErrLost; nil if LeaseID is empty.
 	Err error
 }
 
-// Losses keeps who wants to hear of losses, for engines that are LossTellers,
-// and when it is worth to listen for them. Its zero value is ready for use.
+// Losses is what a LossTeller in Go is made of: it knows who wants to hear of
+// losses, and when it is worth listening for them. The zero Losses is ready to
+// use.
 type Losses struct {
-	held  atomic.Int64 // leases that were granted and not given back, about
-	armed atomic.Bool  // whether the engine will listen if it holds any soon
+	held  atomic.Int64 // roughly how many leases were granted and not given back
+	armed atomic.Bool  // whether the engine listens, or will if it still holds any soon
 
 	mu        sync.Mutex
 	listeners map[*func(Loss)]struct{}
 }
 
-// OnLoss does what LossTeller says.
+// OnLoss implements LossTeller.
 func (l *Losses) OnLoss(told func(Loss)) (stop func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -69,7 +69,7 @@ func (l *Losses) OnLoss(told func(Loss)) (stop func()) {
 }
 
 // Granted is told of n grants. If anybody wants to hear of losses, and leases
-// are held LossStart from now, it calls listen, once; short work costs nothing.
+// are still held LossStart from now, it calls listen, once.
 func (l *Losses) Granted(n int, listen func()) {
 	l.held.Add(int64(n))
 	if l.armed.Load() || !l.heard() || l.armed.Swap(true) {
@@ -93,7 +93,7 @@ func (l *Losses) heard() bool {
 	return len(l.listeners) > 0
 }
 
-// Tell tells everybody. The engine must not hold a lock of its own.
+// Tell tells everybody who listens. The engine must not hold a lock of its own.
 func (l *Losses) Tell(loss Loss) {
 	l.mu.Lock()
 	all := slices.Collect(maps.Keys(l.listeners))

@@ -6,36 +6,37 @@ import (
 )
 
 // A Member is one of the stores of a quorum, which together act as one engine: a
-// lock is held where a majority of them has it. No store knows of the others. It
-// need not be an Engine. If there is one on the same store, then the leases of
+// lock is held if a majority of them has it. No store knows of the others. A
+// Member need not be an Engine. If there is one on the same store, the leases of
 // both exclude each other.
 //
 // # Counters
 //
 // For each name a member keeps a counter: the last token, as Inspect and the
-// store's Engine know it, remembered for TokenMemory. A token of a quorum is even. The
-// counter is raised to each token that the member accepts, and to the odd
-// number above it when that token is withdrawn. It must never go down. That is
-// what keeps the tokens of a quorum in order, and what stops a request that
+// store's Engine know it, remembered for TokenMemory. A token of a quorum is
+// even. The counter is raised to each token that the member accepts, and to the
+// odd number above it when that token is withdrawn. It must never go down. That
+// is what keeps the tokens of a quorum in order, and what stops a request that
 // arrives too late: whatever was withdrawn can be neither accepted nor repaired
 // afterwards (INVARIANT I5).
 //
 // # Quarantine
 //
 // A store that lost leases may give them to somebody else while their holders
-// still trust them. So a member keeps a marker in the store: which run of the
-// server wrote it, from one start of the server to the next, and until when the
-// store is in quarantine. A request that finds no marker, or that of another
-// run, must write one, for ProposeRequest.Quarantine from now. During the
-// quarantine nothing may be accepted and nothing repaired. The marker must be
-// lost with the leases, and must not expire by itself.
+// still trust them. So a member keeps a marker in the store. It says which run of
+// the server wrote it, from one start to the next, and until when the store is in
+// quarantine. A request that finds no marker, or that of another run, must write
+// one that ends Quarantine from now. During the quarantine nothing may be
+// accepted and nothing repaired. The marker must be lost with the leases, and
+// must not expire by itself.
 //
 // # Breaking
 //
-// A member that is a Breaker, with Capabilities.Break, must raise the counter in Break as well, to the
-// odd number above the request's token, whether or not it has the lease, so that
-// it is not repaired afterwards; but not for a token that is more than twice
-// MaxTokenLead ahead of the store's clock, which no lease can have.
+// A member with Capabilities.Break is a Breaker. Its Break must also raise the
+// counter to the odd number above the request's token, whether or not the member
+// has the lease, so that it is not repaired afterwards. It must not for a token
+// that is more than twice MaxTokenLead ahead of the store's clock, which no lease
+// can have.
 //
 // # Steps
 //
@@ -69,7 +70,7 @@ type Member interface {
 	// MaxBatch.
 	//
 	// If the live lease is the lease ID's, it must be lengthened, and the reply
-	// must carry its token, unless Repair is set and its token is smaller than
+	// must carry its token, unless Repair is set and that token is smaller than
 	// the request's. With Repair, where there is no lease in the way or only
 	// that one, the member must record a lease with the request's token,
 	// provided that the counter is not above it, that it is not more than twice
@@ -78,12 +79,12 @@ type Member interface {
 	// the error must be ErrLost and nothing changes.
 	Renew(ctx context.Context, reqs []RenewRequest) []RenewReply
 
-	// Withdraw ends the lease of an ID unless its token is greater than the
+	// Withdraw ends the lease of an ID, unless its token is greater than the
 	// request's, and raises the counter to the odd number above the greater of
-	// the two; to that above the request's token even if there is no such
-	// lease. It must leave the counter alone, except for what the lease itself
-	// needs, if the request's token is more than req.Lead and TombstoneTTL ahead
-	// of the store's clock.
+	// the two tokens, or above the request's if there is no such lease. If the
+	// request's token is more than req.Lead and TombstoneTTL ahead of the
+	// store's clock, it must leave the counter alone, except for what the lease
+	// itself needs.
 	//
 	// It must return the token of the lease that it ended, or ErrLost if there
 	// was none.
@@ -94,16 +95,16 @@ type Member interface {
 	// for as long as the longest TTL.
 	Admit(ctx context.Context) error
 
-	// Inspect reports what the store knows of a name, as that of Engine does:
-	// the lease, and the counter as LastToken.
+	// Inspect reports what the store knows of a name, as Engine's does: the
+	// lease, and the counter as LastToken.
 	Inspect(ctx context.Context, name string) (Lock, error)
 
-	// Capabilities says what a quorum may ask for besides, as that of Engine
-	// does: Break, Losses and List.
+	// Capabilities says what else a quorum may ask for, as Engine's does: Break,
+	// Losses and List.
 	Capabilities() Capabilities
 
-	// Close frees the member's connections and ends its goroutines, as that of
-	// Engine does. It must not touch any lease. Calls after Close must fail with
+	// Close frees the member's connections and ends its goroutines, as Engine's
+	// does. It must not touch any lease. Calls after Close must fail with
 	// ErrClosed.
 	Close() error
 }
@@ -123,7 +124,7 @@ type ProposeRequest struct {
 	// Token is even, and guaranteed to be at most MaxToken.
 	Token uint64
 	// Replaces is the greatest token that the sender has proposed for this
-	// lease ID before and counts no longer; 0 if none. It is less than Token.
+	// lease ID before and no longer counts; 0 if none. It is less than Token.
 	Replaces uint64
 	// Lead is how far Token may be ahead of the store's clock. It is small for
 	// a token that the sender took from a clock of its own, and at most twice

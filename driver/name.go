@@ -10,8 +10,8 @@ import (
 const MaxNameLen = 512
 
 // CheckName returns an error that wraps ErrInvalid unless name can name a
-// lock: 1 to MaxNameLen bytes of UTF-8 without control characters; see
-// IsControl. There is no other rule: spaces, slashes and braces are allowed.
+// lock: 1 to MaxNameLen bytes of UTF-8 without control characters (see
+// IsControl). There is no other rule: spaces, slashes and braces are allowed.
 func CheckName(name string) error {
 	if name == "" {
 		return fmt.Errorf("%w name: it is empty", ErrInvalid)
@@ -36,9 +36,9 @@ func checkText(what, s string, limit int) error {
 	return nil
 }
 
-// IsControl reports whether r may not stand in a name or in what a holder says
+// IsControl reports whether r is not allowed in a name, or in what a holder says
 // of itself: a control character, which a terminal would obey, or one that
-// turns the direction of the text around it, so that people read another name
+// changes the direction of the text around it, so that people read another name
 // than the one that is stored.
 func IsControl(r rune) bool {
 	return unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r)

@@ -5,7 +5,8 @@ import (
 	"iter"
 )
 
-// A Downgrader is an engine with Capabilities.Shared.
+// A Downgrader is an engine with Capabilities.Shared: it can turn an exclusive
+// lease into a shared one.
 type Downgrader interface {
 	// Downgrade turns a live exclusive lease into a shared one in one step:
 	// its token and expiry stay as they are, nobody holds the lock in between,
@@ -24,11 +25,11 @@ type DowngradeRequest struct {
 // An AllAcquirer is an engine with Capabilities.AcquireAll: it can take several
 // locks in one step.
 type AllAcquirer interface {
-	// AcquireAll makes one attempt to take all locks: it must record all the
-	// leases, as Acquire would each, or none. The names are guaranteed to
-	// differ, Queue and Once not to be set, and the number to be 1 to
-	// MaxBatch. An engine that cannot treat these names in one step must
-	// answer ErrUnsupported, and the store is unchanged.
+	// AcquireAll makes one attempt to take all locks, in one step: it must
+	// record all the leases, each as Acquire would, or none. The names are
+	// guaranteed to differ, Queue and Once not to be set, and the number to be
+	// 1 to MaxBatch. An engine that cannot take these names in one step must
+	// answer ErrUnsupported and change nothing.
 	AcquireAll(ctx context.Context, reqs []AcquireRequest) (AllReply, error)
 }
 
@@ -42,9 +43,9 @@ type AllReply struct {
 
 // A Lister is an engine with Capabilities.List: it can list the names it knows.
 type Lister interface {
-	// List yields the locks whose names begin with prefix and that have a
-	// holder or a place, in no particular order, each at most once. It must
-	// not block the store for longer than a bounded step at a time; names that
+	// List must yield the locks whose names begin with prefix and that have a
+	// holder or a place, in no particular order, each at most once. It must not
+	// hold the store up for longer than a bounded step at a time. Names that
 	// come or go meanwhile may be missed. An error ends the sequence.
 	List(ctx context.Context, prefix string) iter.Seq2[Lock, error]
 }
@@ -52,8 +53,7 @@ type Lister interface {
 // A Router is an engine with Capabilities.Routes: its store is made of parts that
 // can fail one by one, such as the nodes of a Redis Cluster.
 type Router interface {
-	// Route returns the same number for names that one request may treat
-	// together. A batch of Extend or Refresh is guaranteed to have names of one
+	// Route returns the same number for names that may share a request. A batch of Extend or Refresh is guaranteed to have names of one
 	// route only, so that a part that hangs delays no other (INVARIANT I9).
 	Route(name string) uint32
 }

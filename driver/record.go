@@ -5,20 +5,17 @@ import (
 	"time"
 )
 
-// A Recorder is an engine with Capabilities.Records: it can keep a record beside
-// a lock, of what came of work that is to be done once.
+// A Recorder is an engine with Capabilities.Records: beside a lock it can keep a
+// record, which is the result of work that is to be done once.
 type Recorder interface {
 	// Complete stores the record of a name for the time of Retention and ends
 	// the lease, in one step. It must return ErrLost, and change nothing, if
-	// the lease is not live (INVARIANT I4), unless it is what completed the
-	// name: a repeat is not an error (INVARIANT I6). Places whose request
-	// asked for Once are given up in the same step, and their watches told.
-	//
-	// Length of Record is guaranteed to be at most MaxRecord.
+	// the lease is not live (INVARIANT I4), unless it is the one that completed
+	// the name: a repeat is not an error (INVARIANT I6). In the same step it
+	// must give up the places of requests with Once, and tell their watches.
 	Complete(ctx context.Context, req CompleteRequest) error
 
-	// Recall returns the record of a name, or found false if it has none. Its
-	// retention is over at ExpiresIn.
+	// Recall returns the record of a name, or found false if it has none.
 	Recall(ctx context.Context, name string) (r Record, found bool, err error)
 
 	// Forget deletes the record of a name, and reports whether there was one.
@@ -26,18 +23,18 @@ type Recorder interface {
 	Forget(ctx context.Context, name string) (found bool, err error)
 }
 
-// A CompleteRequest asks to store what came of the work under one lease.
+// A CompleteRequest asks to store the result of the work under one lease.
 type CompleteRequest struct {
 	Name      string
 	LeaseID   LeaseID
-	Record    []byte
+	Record    []byte        // guaranteed to be at most MaxRecord long
 	Retention time.Duration // 10 ms to 10 years
 }
 
 // A Record is what Complete stored.
 type Record struct {
 	Data      []byte
-	ExpiresIn time.Duration
+	ExpiresIn time.Duration // until its retention is over
 }
 
 // MaxRecord is the greatest length of a record in bytes: 16 MiB and a header.

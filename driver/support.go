@@ -24,8 +24,8 @@ func CheckSupport(c Capabilities, req AcquireRequest) error {
 	return CheckTTL(c, "TTL", req.TTL)
 }
 
-// CheckTTL returns an error that wraps ErrInvalid if d, which is called what, is
-// longer than c allows.
+// CheckTTL returns an error that wraps ErrInvalid if d is longer than c allows.
+// The error calls d what.
 func CheckTTL(c Capabilities, what string, d time.Duration) error {
 	if c.MaxTTL > 0 && d > c.MaxTTL {
 		return fmt.Errorf("%w %s %s: the longest of this store is %s", ErrInvalid, what, d, c.MaxTTL)

@@ -23,33 +23,33 @@ import (
 // when its TTL is over while it is Fresh, and when RedeemGrace is over after
 // it was redeemed.
 //
-// # Room of their own
+// # Tokens and locks
 //
 // Digests and lock names have nothing to do with one another: a digest that is
-// equal to a lock's name names a token all the same, and no token shows in
-// Inspect or List. Asking for an unknown digest must leave nothing in the
-// store: anybody can send one.
+// equal to a lock's name still names a token, and no token shows in Inspect or
+// List. A request with an unknown digest must leave nothing in the store, because
+// anybody can send one.
 //
-// # Engines of several stores or versions
+// # Servers without tokens
 //
-// An engine whose server turns out not to keep tokens must answer
-// ErrUnsupported to each request.
+// An engine whose server turns out not to keep tokens must answer each request
+// with ErrUnsupported.
 type Vault interface {
 	// Deposit stores a fresh token. The same request again is a repeat
-	// (INVARIANT I6), told by By: it is not an error and must change nothing,
-	// whatever has become of the token since; in particular it neither
+	// (INVARIANT I6), known by its By: it is not an error and must change
+	// nothing, whatever has become of the token since. In particular it neither
 	// lengthens the TTL nor makes the token Fresh again. It must return
-	// ErrKindMismatch, and change nothing, if another request, with another
-	// By, has stored a token under the digest, whatever has become of that
-	// one. A digest that is Unknown is free. The engine must not keep Payload
-	// itself, which belongs to the caller.
+	// ErrKindMismatch, and change nothing, if a request with another By has
+	// stored a token under the digest, whatever has become of that one. A digest
+	// that is Unknown is free. The engine must not keep Payload itself, which
+	// belongs to the caller.
 	Deposit(ctx context.Context, req DepositRequest) error
 
 	// Redeem hands out the payload of a Fresh token and makes it Redeemed, in
 	// one step: of all requests for one token, through whatever engines, one
 	// is answered with Granted.
 	//
-	// The same request again, told by By, is a repeat: it must be answered
+	// The same request again, known by its By, is a repeat: it must be answered
 	// with Granted and the payload for RedeemGrace from the first time, which
 	// a repeat does not lengthen (INVARIANT I6), even if the TTL is over by
 	// then, and no longer than the token is remembered. After that, and to
@@ -70,13 +70,13 @@ type Vault interface {
 	// payloads of up to limit other tokens that nobody can be handed any more.
 	// It returns how many tokens it deleted, payloads not counted, and whether
 	// there may be more to do; more must be false once there is nothing. It
-	// must be one bounded step of the store, whatever the number of tokens
-	// that it leaves alone. Its outcome shows in no other answer, so it may be
-	// repeated at will. Limit is guaranteed to be 1 to MaxPrune.
+	// must be one bounded step of the store, however many tokens it leaves
+	// alone. Its outcome shows in no other answer, so it may be repeated at
+	// will. limit is guaranteed to be 1 to MaxPrune.
 	Prune(ctx context.Context, limit int) (deleted int, more bool, err error)
 
-	// SelfPruning reports whether the store does by itself what Prune does,
-	// which then has nothing to do and must answer 0, false. The answer must
+	// SelfPruning reports whether the store does by itself what Prune does.
+	// Prune then has nothing to do and must answer 0, false. The answer must
 	// not change. It must be false if the engine cannot tell.
 	SelfPruning() bool
 }

@@ -29,7 +29,7 @@ type Box[N any] struct {
 	byID map[driver.LeaseID]*interest[N]
 }
 
-// An interest is that of all who watch one lease ID.
+// An interest is what belongs to one lease ID that is watched.
 type interest[N any] struct {
 	note    N
 	watches map[*watch[N]]struct{}
@@ -88,7 +88,7 @@ func (b *Box[N]) Tell(id driver.LeaseID, notice driver.Notice) (watched bool) {
 	return true
 }
 
-// TellAll tells everybody to look: notices may have been lost.
+// TellAll tells everybody to send a Refresh: notices may have been lost.
 func (b *Box[N]) TellAll() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -104,8 +104,8 @@ func (i *interest[N]) tell(notice driver.Notice) {
 }
 
 // tell sends a notice, in place of one that was not received. A grant is only
-// replaced by a grant: whoever waits would otherwise not hear of its lease, and
-// look for it with one request more.
+// replaced by a grant: otherwise the waiter would not hear of its lease, and would
+// need one more request to find it.
 func (w *watch[N]) tell(notice driver.Notice) {
 	select {
 	case unread := <-w.c:

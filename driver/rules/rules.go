@@ -18,7 +18,8 @@
 //
 //   - It is over: it is taken out, and nobody is told.
 //   - Its request asked for Once, and the name has a record: it is given up,
-//     wherever in the queue it is. The waiter is told to look.
+//     wherever in the queue it is. The waiter is told, with a notice without a
+//     token.
 //   - It is the first and fits: it becomes a lease, in the step that made room.
 //     The lease ends when the place would have ended, so that a waiter that died
 //     costs the others no more than that, and its token is drawn then, see
