@@ -49,7 +49,8 @@
 // # Words for engine authors
 //
 // The engines of this repository name the steps of their work by these words, in
-// Go, SQL and Lua alike:
+// Go, SQL and Lua alike; docs/engines.md has the names, and those of what is
+// remembered, side by side:
 //
 //   - look: read what a request sees of a name
 //   - settle a name: bring it up to date. Purge it, then serve its queue
