@@ -26,7 +26,7 @@ func (e *Engine) Extend(ctx context.Context, reqs []driver.ExtendRequest) []erro
 	for i, req := range reqs {
 		// INVARIANT I4: only the exact lease, and never a new one.
 		if h := e.settleLocked(req.Name, now).held(req.LeaseID); h != nil {
-			h.lengthen(now.Add(req.TTL))
+			lengthen(&h.expiry, now.Add(req.TTL))
 		} else {
 			errs[i] = driver.ErrLost
 		}

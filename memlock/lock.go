@@ -115,11 +115,11 @@ func (l *lock) grant(req driver.AcquireRequest, token uint64, expiry time.Time) 
 	return h
 }
 
-// lengthen moves the expiry to t unless it is later already: a repeat, or an old
-// request that arrives late, shortens nothing. INVARIANT I6.
-func (h *lease) lengthen(t time.Time) {
-	if t.After(h.expiry) {
-		h.expiry = t
+// lengthen moves the end of a lease or a place to t unless it is later already: a
+// repeat, or an old request that arrives late, shortens nothing. INVARIANT I6.
+func lengthen(end *time.Time, t time.Time) {
+	if t.After(*end) {
+		*end = t
 	}
 }
 

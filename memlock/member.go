@@ -9,6 +9,12 @@ import (
 	"github.com/holdfast-locks/holdfast/driver/rules"
 )
 
+// Duties shown here. A member decides in the order that driver.Member gives, and
+// changes nothing but for a lease that it accepts. Its counter, the last token of
+// the name, never goes down: what was withdrawn or broken raises it, and is
+// neither accepted nor repaired afterwards (INVARIANT I4). The quarantine begins
+// with the first request that finds no marker, which is lost with the leases.
+
 // A Member is an engine's store as one of the stores of a quorum; see package
 // quorumlock. Use NewMember to make one. It is in quarantine until Admit is
 // called, or the quarantine is over.
@@ -73,7 +79,7 @@ func (m *Member) Propose(ctx context.Context, req driver.ProposeRequest) (driver
 	l := m.engine.settleLocked(req.Name, now)
 	var v rules.View
 	l.look(&v, now)
-	if err := v.CheckKind(rules.Need{}); err != nil { // INVARIANT I12: a quorum has exclusive leases only
+	if err := v.CheckKind(quorumNeed()); err != nil { // INVARIANT I12
 		return driver.ProposeReply{}, err
 	}
 	reply := m.voteLocked(l, req, now)
@@ -88,14 +94,14 @@ func (m *Member) voteLocked(l *lock, req driver.ProposeRequest, now time.Time) d
 	}
 	own := l.held(req.LeaseID)
 	if own != nil && (own.token == req.Token || own.token > req.Replaces) {
-		own.lengthen(now.Add(req.TTL)) // INVARIANT I6
+		lengthen(&own.expiry, now.Add(req.TTL)) // INVARIANT I6
 		vote := driver.VoteOwn
 		if own.token == req.Token {
 			vote = driver.VoteAccepted
 		}
 		return driver.ProposeReply{Vote: vote, Token: own.token}
 	}
-	if own == nil && !l.free() {
+	if own == nil && !l.free(now) { // INVARIANT I1
 		reply := driver.ProposeReply{Vote: driver.VoteHeld, Blocker: l.blocker(0, now)}
 		if len(l.leases) > 0 {
 			reply.Rival = l.leases[0].req.LeaseID
@@ -109,21 +115,28 @@ func (m *Member) voteLocked(l *lock, req driver.ProposeRequest, now time.Time) d
 	if req.Token <= l.lastToken || !near(req.Token, now, driver.MaxProposalLag, req.Lead) {
 		return driver.ProposeReply{Vote: driver.VoteRefused}
 	}
-	expiry := now.Add(req.TTL)
-	if own != nil {
-		l.end(own)
-		expiry = later(expiry, own.expiry)
-	}
-	l.accept(req.LeaseID, req.Holder, req.Token, expiry)
+	l.accept(own, req.LeaseID, req.Holder, req.Token, now.Add(req.TTL))
 	return driver.ProposeReply{Vote: driver.VoteAccepted, Token: req.Token}
 }
 
-// free reports whether nothing is in the way of an exclusive lease.
-func (l *lock) free() bool { return len(l.leases) == 0 && len(l.queue) == 0 }
+// quorumNeed is what the leases of a quorum need.
+func quorumNeed() rules.Need { return rules.Need{Mode: driver.Exclusive} }
 
-// accept records a lease with a token that the counter is not above.
-func (l *lock) accept(id driver.LeaseID, holder driver.Holder, token uint64, expiry time.Time) {
-	l.grant(driver.AcquireRequest{LeaseID: id, Holder: copyHolder(holder)}, token, expiry)
+// free reports whether nothing is in the way of a lease of the quorum.
+func (l *lock) free(now time.Time) bool {
+	var v rules.View
+	l.look(&v, now)
+	return v.Free(quorumNeed())
+}
+
+// accept records a lease with a token that the counter is not above. It takes the
+// place of own, unless that is nil, and ends no earlier.
+func (l *lock) accept(own *lease, id driver.LeaseID, holder driver.Holder, token uint64, expiry time.Time) {
+	h := l.grant(driver.AcquireRequest{LeaseID: id, Holder: copyHolder(holder)}, token, expiry)
+	if own != nil {
+		l.end(own)
+		lengthen(&h.expiry, own.expiry)
+	}
 }
 
 // near reports whether token, read as microseconds, is no more than lag behind
@@ -131,13 +144,6 @@ func (l *lock) accept(id driver.LeaseID, holder driver.Holder, token uint64, exp
 func near(token uint64, now time.Time, lag, lead time.Duration) bool {
 	ahead := int64(token) - now.UnixMicro()
 	return ahead >= -lag.Microseconds() && ahead <= lead.Microseconds()
-}
-
-func later(a, b time.Time) time.Time {
-	if a.After(b) {
-		return a
-	}
-	return b
 }
 
 // Renew implements driver.Member.
@@ -161,29 +167,22 @@ func (m *Member) renewLocked(req driver.RenewRequest, now time.Time) driver.Rene
 	l := m.engine.settleLocked(req.Name, now)
 	own := l.held(req.LeaseID)
 	if own != nil && (!req.Repair || own.token >= req.Token) {
-		own.lengthen(now.Add(req.TTL))
+		lengthen(&own.expiry, now.Add(req.TTL))
 		return driver.RenewReply{Token: own.token}
-	}
-	expiry := now.Add(req.TTL)
-	if own != nil {
-		expiry = later(expiry, own.expiry)
 	}
 	// INVARIANT I4: a lease that somebody else had in between, or that was
 	// withdrawn, does not come back.
 	if !m.repairableLocked(l, own, req, now) {
 		return driver.RenewReply{Err: driver.ErrLost}
 	}
-	if own != nil {
-		l.end(own)
-	}
-	l.accept(req.LeaseID, req.Holder, req.Token, expiry)
+	l.accept(own, req.LeaseID, req.Holder, req.Token, now.Add(req.TTL))
 	return driver.RenewReply{Token: req.Token}
 }
 
 // repairableLocked reports whether the lease of req may be recorded anew.
 func (m *Member) repairableLocked(l *lock, own *lease, req driver.RenewRequest, now time.Time) bool {
 	return req.Repair && l.lastToken <= req.Token &&
-		(own != nil || l.free()) &&
+		(own != nil || l.free(now)) &&
 		near(req.Token, now, 1<<62, 2*driver.MaxTokenLead) &&
 		!m.engine.cancelledLocked(req.LeaseID, now) &&
 		m.remainingLocked(now, req.Quarantine) == 0

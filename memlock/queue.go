@@ -67,15 +67,8 @@ func (l *lock) givePlace(req driver.AcquireRequest, now time.Time) (rank int) {
 		l.queue = append(l.queue, &place{req: req, asked: now})
 		rank = len(l.queue)
 	}
-	l.queue[rank-1].lengthen(now.Add(req.WaiterTTL))
+	lengthen(&l.queue[rank-1].until, now.Add(req.WaiterTTL))
 	return rank
-}
-
-// lengthen moves the end of the place to t unless it is later already.
-func (p *place) lengthen(t time.Time) {
-	if t.After(p.until) {
-		p.until = t
-	}
 }
 
 // Refresh implements driver.Queuer. As with Extend, each request has an answer of
@@ -108,7 +101,7 @@ func (e *Engine) refreshLocked(req driver.RefreshRequest, now time.Time) (driver
 	if rank == 0 { // nor is a place given here: it would be the last, not the lost one
 		return driver.AcquireReply{}, driver.ErrLost
 	}
-	l.queue[rank-1].lengthen(now.Add(req.WaiterTTL))
+	lengthen(&l.queue[rank-1].until, now.Add(req.WaiterTTL))
 	return driver.AcquireReply{Outcome: driver.Held, Blocker: l.blocker(rank, now)}, l.stuck
 }
 

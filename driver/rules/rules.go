@@ -158,13 +158,16 @@ func (v *View) Judge(req *driver.AcquireRequest, clock uint64) (outcome driver.O
 		return driver.Held, 0, err
 	case v.Stuck != nil:
 		return driver.Held, 0, v.Stuck
-	// INVARIANT I7: whoever has a place comes first. If it were this
-	// request's turn, it would have been served.
-	case v.Queued || !v.Fits(NeedOf(req)):
+	case !v.Free(NeedOf(req)):
 		return driver.Held, 0, nil
 	}
 	return driver.Granted, least, nil
 }
+
+// Free reports whether the name, which is settled, is free for a new request for
+// n: it fits, and nobody waits. INVARIANT I7: whoever has a place comes first. If
+// it were this request's turn, it would have been served.
+func (v *View) Free(n Need) bool { return !v.Queued && v.Fits(n) }
 
 // Blocker says what is in the way of a request that is answered Held: holder is
 // that of the lease that ends first, and place the rank of the request's place,

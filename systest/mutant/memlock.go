@@ -19,15 +19,15 @@ func memlockMutants() []Mutant {
 		{
 			Name: "mem-repeat-draws-token", Invariant: "I6", File: "memlock/acquire.go",
 			Breaks:  "A repeat of a granted request draws a new token.",
-			Old:     "v.own.lengthen(now.Add(req.TTL))\n",
-			New:     "v.own.lengthen(now.Add(req.TTL))\n\t\t\tl.lastToken++\n\t\t\tv.own.token = l.lastToken\n",
+			Old:     "lengthen(&v.own.expiry, now.Add(req.TTL))\n",
+			New:     "lengthen(&v.own.expiry, now.Add(req.TTL))\n\t\t\tl.lastToken++\n\t\t\tv.own.token = l.lastToken\n",
 			FoundBy: []Finder{conformance("memlock", "RepeatIsGrantedAgain")},
 		},
 		{
 			Name: "mem-extend-shortens", Invariant: "I6", File: "memlock/lock.go",
 			Breaks:  "A request with a shorter TTL shortens the lease.",
-			Old:     "if t.After(h.expiry) {",
-			New:     "if t != h.expiry {",
+			Old:     "if t.After(*end) {",
+			New:     "if t != *end {",
 			FoundBy: []Finder{conformance("memlock", "ExtendNeverShortens"), conformance("memlock", "RepeatNeverShortens")},
 		},
 		{
@@ -40,8 +40,8 @@ func memlockMutants() []Mutant {
 		{
 			Name: "mem-barging", Invariant: "I7", File: "driver/rules/rules.go",
 			Breaks:  "A new request that fits is granted in front of those who wait.",
-			Old:     "case v.Queued || !v.Fits(NeedOf(req)):",
-			New:     "case !v.Fits(NeedOf(req)):",
+			Old:     "return !v.Queued && v.Fits(n) }",
+			New:     "return v.Fits(n) }",
 			FoundBy: []Finder{conformance("memlock", "SharedDoesNotOvertakeExclusive")},
 		},
 		{

@@ -61,8 +61,8 @@ func sqliteMutants() []Mutant {
 		{
 			Name: "sqlite-barging", Invariant: "I7", File: "driver/rules/rules.go",
 			Breaks:  "A new request that fits is granted in front of those who wait.",
-			Old:     "case v.Queued || !v.Fits(NeedOf(req)):",
-			New:     "case !v.Fits(NeedOf(req)):",
+			Old:     "return !v.Queued && v.Fits(n) }",
+			New:     "return v.Fits(n) }",
 			FoundBy: []Finder{sqlite("SharedDoesNotOvertakeExclusive")},
 		},
 		{
