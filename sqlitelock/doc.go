@@ -1,6 +1,33 @@
 // Package sqlitelock is the embedded engine: the processes of one host share
 // locks through a single SQLite file, with no server.
 //
+// # Rooms
+//
+//	open.go                     Open, OpenURL: which path may be a lock database
+//	files.go                    that all who come by a path have the same files
+//	witness_linux.go            how they tell even after these were deleted
+//	access_*.go, identity_*.go, mount_*.go
+//	                            what the systems say of files
+//	schema.go, schema.sql       the tables, and whose database it is
+//	clock.go, clock_*.go        the boot-time clock of each system
+//	engine.go                   Engine, Close
+//	statements.go, prepare.go   all SQL but the schema
+//	tx.go                       one write transaction, one read; waiting for others
+//	errors.go                   what SQLite's errors mean
+//	view.go                     what a request sees of a name, for package rules
+//	queue.go                    settle, purge and serve; places
+//	acquire.go                  Acquire, AcquireAll
+//	release.go                  Extend, Release, Downgrade
+//	refresh.go                  Refresh
+//	record.go, vault.go         do-once records; one-time tokens
+//	break.go                    Break, Breaks
+//	inspect.go, list.go         what people are shown
+//	watch.go                    who is told, in this process
+//	bell.go, listen.go          who is told in other processes, and hears it
+//	alarm.go                    the same for leases that were broken
+//	sweep.go                    what is over goes away
+//	diagnose.go, diagnose_*.go  whether the file is fit for locks
+//
 // # Time
 //
 // The store's clock is the host's boot-time clock, which every process on the
