@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os/exec"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -15,9 +16,9 @@ import (
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/exit"
 )
 
-// environment returns env with what the command is told about its lock. An
-// outer holdfast's values are replaced: of two entries for one variable, which
-// one counts depends on who reads them.
+// environment returns env, which it changes, with what the command is told about
+// its lock. An outer holdfast's values are replaced: if a variable has two entries,
+// it depends on the reader which one counts.
 func environment(env []string, j Job, lease *holdfast.Lease) []string {
 	ours := []string{
 		"HOLDFAST_NAME=" + lease.Name(),
@@ -28,18 +29,11 @@ func environment(env []string, j Job, lease *holdfast.Lease) []string {
 		"HOLDFAST_TTL_MS=" + strconv.FormatInt(TTL(j.Opts).Milliseconds(), 10),
 		"HOLDFAST_STORE=" + j.Store,
 	}
-	replaced := map[string]bool{}
-	for _, entry := range ours {
-		key, _, _ := strings.Cut(entry, "=")
-		replaced[key] = true
+	isReplaced := func(outer string) bool {
+		key, _, _ := strings.Cut(outer, "=")
+		return slices.ContainsFunc(ours, func(own string) bool { return strings.HasPrefix(own, key+"=") })
 	}
-	result := make([]string, 0, len(env)+len(ours))
-	for _, entry := range env {
-		if key, _, _ := strings.Cut(entry, "="); !replaced[key] {
-			result = append(result, entry)
-		}
-	}
-	return append(result, ours...)
+	return append(slices.DeleteFunc(env, isReplaced), ours...)
 }
 
 // mark is the entry of the environment that only this job has.

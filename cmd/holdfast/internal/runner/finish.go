@@ -4,7 +4,6 @@ package runner
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -29,17 +28,13 @@ func (w *watch) nameLeft() {
 	case <-time.After(settle):
 	}
 	if left := w.tree.Left(); len(left) > 0 {
+		advice := ""
+		if w.verb == "run" { // once has no such option
+			advice = " (--wait-children keeps the lock until they have ended)"
+		}
 		w.Warn("%s %q: the command has ended, and what it left behind works on without the lock: %s%s",
-			w.verb, w.Name, list(left), w.leftAdvice())
+			w.verb, w.Name, list(left), advice)
 	}
-}
-
-// leftAdvice says what to do about it, where there is something.
-func (w *watch) leftAdvice() string {
-	if w.verb != "run" {
-		return ""
-	}
-	return " (--wait-children keeps the lock until they have ended)"
 }
 
 // listed is how many processes a message names.
@@ -100,17 +95,12 @@ func (w *watch) end(ctx context.Context) error {
 // endBy returns when a release must be over after the job had to be stopped, and
 // sets that as the end of the whole program after a loss. It is called once, when
 // the job is gone.
-func endBy(verdict error) time.Time {
-	var e *exit.Error
-	isOwn := errors.As(verdict, &e)
-	if isOwn && e.Status == exit.MaxHold {
+func endBy(verdict *exit.Error) time.Time {
+	if verdict.Status == exit.MaxHold {
 		return time.Now().Add(maxHoldRelease)
 	}
-	by := time.Now().Add(lateEnd)
-	if isOwn {
-		e.EndBy = by
-	}
-	return by
+	verdict.EndBy = time.Now().Add(lateEnd)
+	return verdict.EndBy
 }
 
 // notEnded says which processes could not be killed, if there are any. The lock

@@ -30,14 +30,13 @@ type OnceJob struct {
 type once struct {
 	OnceJob
 	signals chan os.Signal
-	working chan struct{} // tells that the work takes over the signals
-	stuck   chan error    // tells that the lock must not be given back
-	stopped chan error    // tells why the command was stopped
+	working chan struct{}    // tells that the work takes over the signals
+	stuck   chan error       // tells that the lock must not be given back
+	stopped chan *exit.Error // tells why the command was stopped
 
 	// The work sets these; they are valid when it is over.
-	ran    bool // the command was started
-	status int  // of the command
-	output *capture
+	status int      // of the command
+	output *capture // nil unless the command was started
 }
 
 // Once runs the job and returns what the command wrote to standard output, or
@@ -51,7 +50,7 @@ func Once(ctx context.Context, j OnceJob) (holdfast.OnceResult, error) {
 	// A reader of standard output that goes away ends neither us nor, through
 	// us, the command.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
-	o := &once{OnceJob: j, signals: make(chan os.Signal, 16), working: make(chan struct{}), stuck: make(chan error), stopped: make(chan error, 1)}
+	o := &once{OnceJob: j, signals: make(chan os.Signal, 16), working: make(chan struct{}), stuck: make(chan error), stopped: make(chan *exit.Error, 1)}
 	supervise.Catch(o.signals)
 	result, ended, err := o.await(ctx)
 	var own *exit.Error
@@ -65,7 +64,7 @@ func Once(ctx context.Context, j OnceJob) (holdfast.OnceResult, error) {
 	case err == nil && ended != 0 && !result.Replayed:
 		return result, exit.With(exit.Signal(int(ended)), fmt.Errorf(
 			"once %q: it is done and recorded; ended by a signal while standard output did not take all of it", j.Name))
-	case err != nil && ended != 0 && !o.ran:
+	case err != nil && ended != 0 && o.output == nil:
 		return result, exit.With(exit.Signal(int(ended)), errors.New("once: ended by a signal before the command was started"))
 	}
 	return result, o.verdict(err)
@@ -82,7 +81,7 @@ func (o *once) await(ctx context.Context) (result holdfast.OnceResult, ended sys
 		result, err = o.take(ctx)
 	}()
 	signals, working := o.signals, o.working
-	var verdict error
+	var verdict *exit.Error
 	var late <-chan time.Time
 	for {
 		select {
@@ -141,7 +140,7 @@ func (o *once) work(ctx context.Context, lease *holdfast.Lease) ([]byte, error) 
 
 // run runs the command until nothing of it is left. The verdict says why it
 // was stopped; err that it did not start.
-func (o *once) run(lease *holdfast.Lease) (verdict, err error) {
+func (o *once) run(lease *holdfast.Lease) (verdict *exit.Error, err error) {
 	output, stdout, err := newCapture(os.Stdout, o.MaxOutput)
 	if err != nil {
 		return nil, err
@@ -152,7 +151,7 @@ func (o *once) run(lease *holdfast.Lease) (verdict, err error) {
 		output.end()
 		return nil, err
 	}
-	o.ran, o.output = true, output
+	o.output = output
 	w := newWatch(o.Job, lease, time.Now(), tree, o.signals)
 	w.loop()
 	tree.Close()
@@ -189,10 +188,10 @@ func (o *once) verdict(err error) error {
 	switch {
 	case isOwn && (own.Status == exit.Lost || !isLost):
 		return own
-	case isLost && o.ran: // INVARIANT I4: the store has refused the record
+	case isLost && o.output != nil: // INVARIANT I4: the store has refused the record
 		return exit.With(exit.Lost, fmt.Errorf("once %q: the lease was lost while the command ran, which ended with status %d; "+
 			"nothing is recorded", o.Name, o.status))
-	case err != nil && o.ran:
+	case err != nil && o.output != nil:
 		return exit.FromStore(fmt.Errorf("%w; the command has succeeded", err))
 	}
 	return exit.FromStore(err)

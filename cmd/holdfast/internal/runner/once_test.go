@@ -24,7 +24,7 @@ func TestOnceVerdict(t *testing.T) {
 		"failed, and was a loss": {errors.Join(holdfast.ErrLost, &exit.Error{Status: 3}), exit.Lost},
 		"the store is silent":    {holdfast.ErrOutcomeUnknown, exit.Unavailable},
 	} {
-		o := &once{ran: true}
+		o := &once{output: new(capture)}
 		o.Name = "job"
 		got := 0
 		var e *exit.Error

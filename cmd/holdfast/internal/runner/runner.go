@@ -89,34 +89,31 @@ func (j Job) command(lease *holdfast.Lease, signals chan<- os.Signal, stdout *os
 func (j Job) acquire(ctx context.Context, signals <-chan os.Signal) (*holdfast.Lease, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	type result struct {
-		lease *holdfast.Lease
-		err   error
-	}
-	done := make(chan result, 1)
-	go func() { // ends with ctx at the latest; its result is always awaited
-		lease, err := j.take(ctx)
-		done <- result{lease, err}
+	var lease *holdfast.Lease
+	var err error
+	done := make(chan struct{})
+	go func() { // ends with ctx at the latest; it is always awaited
+		defer close(done)
+		lease, err = j.take(ctx)
 	}()
-	ended := syscall.Signal(0)
-	for {
+	for ended := syscall.Signal(0); ; {
 		select {
 		case s := <-signals:
 			if sig := s.(syscall.Signal); supervise.Ends(sig) && ended == 0 {
 				ended = sig
 				cancel()
 			}
-		case r := <-done:
+		case <-done:
 			switch {
 			case ended != 0:
-				if r.lease != nil {
-					j.release(ctx, r.lease)
+				if lease != nil {
+					j.release(ctx, lease)
 				}
 				return nil, exit.With(exit.Signal(int(ended)), errors.New("run: ended by a signal while waiting for the lock"))
-			case errors.Is(r.err, holdfast.ErrHeld):
-				return nil, exit.With(j.Busy, r.err)
+			case errors.Is(err, holdfast.ErrHeld):
+				return nil, exit.With(j.Busy, err)
 			}
-			return r.lease, exit.FromStore(r.err)
+			return lease, exit.FromStore(err)
 		}
 	}
 }

@@ -84,8 +84,8 @@ func TestOnceHasTheWholeTTL(t *testing.T) {
 		})
 		signal()
 		<-o.working
-		if err := <-done; !errors.Is(err, context.Canceled) || o.ran {
-			t.Errorf("the command was started: %t (%v)", o.ran, err)
+		if err := <-done; !errors.Is(err, context.Canceled) || o.output != nil {
+			t.Errorf("the command was started: %t (%v)", o.output != nil, err)
 		}
 	})
 }

@@ -32,7 +32,7 @@ type watch struct {
 	timer   *time.Timer         // when to look at the lease next, or to kill
 	lost    <-chan struct{}     // of the lease's context; nil once that was seen
 	exited  <-chan struct{}     // of the command; nil once that was seen
-	verdict error               // why the job is being stopped; nil if it is not
+	verdict *exit.Error         // why the job is being stopped; nil if it is not
 	killing bool                // KILL is due at killAt
 	killAt  time.Time           // when the timer fires, if killing
 	ending  bool                // the job was asked to end by a signal
@@ -118,15 +118,7 @@ func (w *watch) endedByLoss() bool {
 // example, and not through this process. Shells and many others that catch such
 // a signal end with the status that tells of it.
 func (w *watch) endedBySignal() bool {
-	if w.tree.Signalled() {
-		return true
-	}
-	for _, sig := range []syscall.Signal{syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTERM} {
-		if w.tree.Status() == exit.Signal(int(sig)) {
-			return true
-		}
-	}
-	return false
+	return w.tree.Signalled() || supervise.Ends(syscall.Signal(w.tree.Status()-exit.Signal(0)))
 }
 
 // left is how long the lease may still be trusted, by either clock.
@@ -189,10 +181,8 @@ const maxKillPause = 50 * time.Millisecond
 
 // ignores reports whether the command may run on in spite of verdict: on after
 // a loss, if the user says so, but never beyond MaxHold.
-func (w *watch) ignores(verdict error) bool {
-	var e *exit.Error
-	isMaxHold := errors.As(verdict, &e) && e.Status == exit.MaxHold
-	return w.OnLost == Ignore && !isMaxHold
+func (w *watch) ignores(verdict *exit.Error) bool {
+	return w.OnLost == Ignore && (verdict == nil || verdict.Status != exit.MaxHold)
 }
 
 // margin is what KILL must be ahead of the deadline for the job to be gone in
@@ -220,23 +210,23 @@ func TTL(o holdfast.AcquireOptions) time.Duration {
 }
 
 // lostVerdict says why the lease is over, or about to be.
-func (w *watch) lostVerdict() error {
+func (w *watch) lostVerdict() *exit.Error {
 	cause := context.Cause(w.lease.Context())
 	// The library's deadline for MaxHold is earlier than MaxHold by its margin
 	// for clock drift, and by the time that the acquire took: on a busy machine,
 	// or far from the store, that is a good part of the TTL.
 	slack := w.margin() + w.KillAfter + TTL(w.Opts)/6 + 100*time.Millisecond
 	if errors.Is(cause, holdfast.ErrMaxHold) || !w.maxEnd.IsZero() && cause == nil && time.Until(w.maxEnd) < slack {
-		return exit.With(exit.MaxHold, fmt.Errorf("%s %q: --max-hold %s is over; the command was stopped", w.verb, w.Name, w.Opts.MaxHold))
+		return &exit.Error{Status: exit.MaxHold, Err: fmt.Errorf("%s %q: --max-hold %s is over; the command was stopped", w.verb, w.Name, w.Opts.MaxHold)}
 	}
 	if cause == nil {
 		cause = errors.New("the store does not answer, and the lease is about to end")
 	}
-	return exit.With(exit.Lost, fmt.Errorf("%s %q: %w; the command was stopped", w.verb, w.Name, cause))
+	return &exit.Error{Status: exit.Lost, Err: fmt.Errorf("%s %q: %w; the command was stopped", w.verb, w.Name, cause)}
 }
 
 // stop ends the job, before the deadline if that is still ahead.
-func (w *watch) stop(verdict error) {
+func (w *watch) stop(verdict *exit.Error) {
 	if w.verdict != nil {
 		return
 	}
