@@ -100,13 +100,8 @@ func (g *guard) report(what string, n int) {
 // reap waits for the command and all that this process adopts. On Linux the
 // kernel says exactly when nobody is left: there are no children any more.
 func (g *guard) reap() {
-	for {
-		var ws unix.WaitStatus
-		pid, err := unix.Wait4(-1, &ws, unix.WUNTRACED, nil)
+	waitForAll(func(pid int, ws unix.WaitStatus) {
 		switch {
-		case errors.Is(err, unix.EINTR):
-		case err != nil: // ECHILD
-			return
 		case pid != g.pgid:
 		case ws.Stopped():
 			g.report(reportStopped, int(ws.StopSignal()))
@@ -114,6 +109,22 @@ func (g *guard) reap() {
 			g.report(reportSignalled, int(ws.Signal()))
 		case ws.Exited():
 			g.report(reportExited, ws.ExitStatus())
+		}
+	})
+}
+
+// waitForAll tells of each child of this process that stops or ends, until there
+// are no children any more.
+func waitForAll(tell func(pid int, ws unix.WaitStatus)) {
+	for {
+		var ws unix.WaitStatus
+		pid, err := unix.Wait4(-1, &ws, unix.WUNTRACED, nil)
+		switch {
+		case errors.Is(err, unix.EINTR):
+		case err != nil: // ECHILD
+			return
+		default:
+			tell(pid, ws)
 		}
 	}
 }

@@ -174,6 +174,9 @@ const fallenPause = 5 * time.Millisecond
 // the warden, too.
 func awaitGroup(int) {}
 
+// bootClock goes on while the machine is suspended.
+const bootClock = unix.CLOCK_BOOTTIME
+
 // sysProcAttr asks for a group of its own, and for death with its parent; the
 // syscall package covers the case that the parent died before that was set.
 func sysProcAttr() *syscall.SysProcAttr {

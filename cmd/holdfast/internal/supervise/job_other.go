@@ -71,15 +71,9 @@ func noSuchGroup(err error) bool {
 	return errors.Is(err, unix.ESRCH) || errors.Is(err, unix.EPERM)
 }
 
-// bootTime reads the monotonic clock: whether it stops while the machine is
+// bootClock is the monotonic clock: whether it stops while the machine is
 // suspended differs from system to system.
-func bootTime() time.Duration {
-	var ts unix.Timespec
-	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &ts); err != nil {
-		panic("holdfast: no monotonic clock: " + err.Error())
-	}
-	return time.Duration(ts.Nano())
-}
+const bootClock = unix.CLOCK_MONOTONIC
 
 // sysProcAttr asks for a group of its own. There is no parent-death signal
 // outside Linux.

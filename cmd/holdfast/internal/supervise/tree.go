@@ -14,7 +14,6 @@
 package supervise
 
 import (
-	"errors"
 	"os"
 	"os/signal"
 	"slices"
@@ -147,20 +146,15 @@ type reaper struct {
 // stopped is continued: it has to reap the job, and to see its end.
 func (r *reaper) reap() {
 	defer close(r.childless)
-	for {
-		var ws unix.WaitStatus
-		pid, err := unix.Wait4(-1, &ws, unix.WUNTRACED, nil)
+	waitForAll(func(pid int, ws unix.WaitStatus) {
 		switch {
-		case errors.Is(err, unix.EINTR):
-		case err != nil: // ECHILD
-			return
 		case pid != r.warden:
 		case ws.Stopped():
 			_ = unix.Kill(r.warden, unix.SIGCONT) // it is this process's, and not reaped
 		default:
 			close(r.wardenDead)
 		}
-	}
+	})
 }
 
 // follow notes what the warden reports, until the job is gone.
