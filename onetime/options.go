@@ -1,6 +1,7 @@
 package onetime
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -104,26 +105,19 @@ func (o *Options) resolve() (Options, error) {
 	if o != nil {
 		c = *o
 	}
-	setDefault(&c.Name, "onetime")
-	setDefault(&c.Memory, 24*time.Hour)
-	setDefault(&c.MaxPayload, MaxPayload)
-	setDefault(&c.RequestTimeout, 5*time.Second)
-	setDefault(&c.PruneEvery, 10*time.Minute)
-	setDefault(&c.PruneBatch, 500)
-	setDefault(&c.Failures.Burst, 10)
-	setDefault(&c.Failures.Every, 6*time.Second)
-	setDefault(&c.Failures.MaxCallers, 10_000)
+	c.Name = cmp.Or(c.Name, "onetime")
+	c.Memory = cmp.Or(c.Memory, 24*time.Hour)
+	c.MaxPayload = cmp.Or(c.MaxPayload, MaxPayload)
+	c.RequestTimeout = cmp.Or(c.RequestTimeout, 5*time.Second)
+	c.PruneEvery = cmp.Or(c.PruneEvery, 10*time.Minute)
+	c.PruneBatch = cmp.Or(c.PruneBatch, 500)
+	c.Failures.Burst = cmp.Or(c.Failures.Burst, 10)
+	c.Failures.Every = cmp.Or(c.Failures.Every, 6*time.Second)
+	c.Failures.MaxCallers = cmp.Or(c.Failures.MaxCallers, 10_000)
 	if c.Observer == nil {
 		c.Observer = func(Event) {}
 	}
 	return c, c.check()
-}
-
-func setDefault[T comparable](field *T, value T) {
-	var zero T
-	if *field == zero {
-		*field = value
-	}
 }
 
 func (o *Options) check() error {
