@@ -33,7 +33,7 @@ func tell[T any](e *Engine, timeout time.Duration, send func(ctx context.Context
 }
 
 // next waits for an answer. It fails when the caller or the engine ends, and
-// says enough, without an answer, when grace is over; nil is no grace.
+// says enough, without an answer, when grace is over. Grace may be nil.
 func next[T any](ctx context.Context, e *Engine, answers <-chan T, grace <-chan time.Time) (answer T, enough bool, err error) {
 	select {
 	case answer = <-answers:
