@@ -24,7 +24,7 @@
 //
 // The engine decides in one step of its store who is handed the payload. All
 // others get [ErrRedeemed], as long as the store keeps its data: a store that
-// fails over to a replica without the last writes forgets who redeemed as well.
+// fails over to a replica without the last writes forgets redeems as well.
 //
 // A reply can be lost after that step. Within one call the request is
 // repeated, under the same ID, until it is answered; see

@@ -23,7 +23,7 @@ type failures struct {
 	callers map[callerKey]*caller
 }
 
-// A caller is one who has failed of late, or asks now.
+// A caller is one that has failed recently, or asks now.
 type caller struct {
 	// full is when all failures will be forgiven: each moves it by
 	// FailureLimit.Every.

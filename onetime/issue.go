@@ -77,7 +77,7 @@ func (s *Service) peek(ctx context.Context, d driver.Digest) (reply driver.Vault
 	return reply, nil
 }
 
-// Revoke makes sure that nobody redeems the token any more, and deletes its
+// Revoke makes sure that nobody can redeem the token from now on, and deletes its
 // payload. To revoke a token again is not an error; otherwise the errors are
 // those of Redeem, so that ErrRedeemed says that it came too late.
 func (s *Service) Revoke(ctx context.Context, secret string) error {

@@ -16,7 +16,7 @@ import (
 // holdfast.ErrInvalid.
 const (
 	MinTTL     = holdfast.MinTTL
-	MaxTTL     = holdfast.MaxRetention // about ten years; also of Memory
+	MaxTTL     = holdfast.MaxRetention // about ten years; the limit of Memory, too
 	MaxPayload = driver.MaxPayload     // 64 KiB
 
 	// MinMemory is longer than a late copy of an Issue may be under way: the
@@ -30,7 +30,8 @@ const (
 // Options configure a Service. Nil is default; a zero field is default.
 type Options struct {
 	// Name of the collection: a secret is only known in the collection that
-	// issued it, and pruning locks its name. All who redeem must say the same.
+	// issued it, and pruning locks its name. All processes that redeem must use
+	// the same.
 	// Up to 400 bytes, as for the name of a lock. Default: "onetime".
 	Name string
 
@@ -59,7 +60,7 @@ type Options struct {
 	// Failures limits failed redeems; see RedeemOptions.Caller.
 	Failures FailureLimit
 
-	// Observer is told what happens to tokens; nil is nobody.
+	// Observer is told what happens to tokens. It may be nil.
 	Observer Observer
 }
 

@@ -13,8 +13,8 @@ import (
 // the first pause before the same token is proposed again. It doubles: the
 // others have an eighth of a second to withdraw, each of them from each member
 // one lock after the other. A raise succeeds at once unless others are granted the
-// name in between, each of whom lifts the counters: four in a row mean that this
-// client is too far away to keep up.
+// name in between, and lift the counters: four in a row mean that this client is
+// too far away to keep up.
 const (
 	maxRaises  = 4
 	maxPresses = 7

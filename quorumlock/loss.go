@@ -9,7 +9,7 @@ import (
 )
 
 // OnLoss implements driver.LossTeller, if all members do: a lease is over when
-// a majority of the members says so; when fewer say so it is time to look.
+// a majority of the members says so; when fewer say so it is time to ask.
 func (e *Engine) OnLoss(told func(driver.Loss)) (stop func()) {
 	e.counted.listen.Do(func() {
 		for i, f := range e.features {
@@ -41,7 +41,7 @@ type lossCount struct {
 	cases map[driver.LeaseID]*lossWord
 }
 
-// A lossWord is who says that one lease is over.
+// A lossWord is what members say of one lease: that it is over.
 type lossWord struct {
 	members map[int]bool // by index; one that says it twice counts once
 	since   time.Time    // when the first of them said so

@@ -55,10 +55,10 @@ type hearing[T any] struct {
 }
 
 // hear collects answers until those of a majority are enough, and for a moment
-// longer those of the others: enough also says how long at least. If it is nil all
-// members are heard. It is for requests that need no clean-up: those that read,
-// and those that any majority can answer. The error is of the caller or of Close;
-// members that fail are in the hearing.
+// longer those of the others; enough also says how long that moment is at least. If
+// enough is nil, all members are heard. It is for requests that need no clean-up:
+// those that read, and those that any majority can answer. The error is of the
+// caller or of Close; members that fail are in the hearing.
 func hear[T any](ctx context.Context, e *Engine, answers <-chan result[T], enough func([]T) (bool, time.Duration)) (h hearing[T], err error) {
 	began := time.Now()
 	var grace <-chan time.Time
@@ -114,5 +114,5 @@ func graceAfter(began time.Time) time.Duration {
 }
 
 // patience is how long such answers are waited for if those that came leave the
-// outcome in doubt. It is also what a member costs that is silent by then.
+// outcome in doubt. So that is also what a silent member costs then.
 const patience = 50 * time.Millisecond

@@ -34,7 +34,7 @@ type release struct {
 	*Engine
 	request driver.WithdrawRequest
 	ttl     time.Duration // of the lease; 0 if it is not known
-	keepEnd time.Time     // when KeepFor is over, also for members that hear of it late
+	keepEnd time.Time     // when KeepFor is over, even for members that hear of it late
 	lead    time.Duration // of what is to be proposed after it
 
 	received int     // answers

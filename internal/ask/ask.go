@@ -69,7 +69,7 @@ func Effective(ctx context.Context, err error) error {
 }
 
 // hideLimit replaces the context error that a limit of ours has caused, so that
-// nobody takes it for the end of his own context.
+// no caller takes it for the end of its own context.
 func hideLimit(ctx context.Context, err error) error {
 	if timedOut(ctx) {
 		return ErrNoAnswer

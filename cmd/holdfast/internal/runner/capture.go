@@ -22,7 +22,7 @@ const backlog = 64 << 10
 const maxPipe = 1 << 20
 
 // A capture keeps what a command writes to its standard output, and passes it
-// on at once. A reader who is slow or goes away delays neither the command,
+// on at once. A reader that is slow or goes away delays neither the command,
 // as long as its output may be kept, nor the end of its work.
 type capture struct {
 	read  *os.File // the end of the pipe that is ours
@@ -42,7 +42,7 @@ type capture struct {
 	done    chan struct{} // closed when everything was passed on
 }
 
-// newCapture returns a capture and the file that the command shall write to,
+// newCapture returns a capture and the file that the command is to write to,
 // which the caller must close when the command has it. The caller must call
 // end, even if there is no command after all.
 func newCapture(out io.Writer, limit int) (*capture, *os.File, error) {
@@ -61,9 +61,9 @@ func newCapture(out io.Writer, limit int) (*capture, *os.File, error) {
 	return c, write, nil
 }
 
-// end is to be called when the command has ended: its output ends there,
-// whoever else can still write to it. It returns the output, or nil and true if
-// it was too long.
+// end must be called when the command has ended: its output ends there, even if
+// others can still write to it. It returns the output, or nil and true if it was
+// too long.
 func (c *capture) end() (output []byte, tooLong bool) {
 	c.mu.Lock()
 	c.ending = true

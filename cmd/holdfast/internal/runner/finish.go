@@ -53,10 +53,10 @@ func list(processes []supervise.Process) string {
 }
 
 const (
-	// lateEnd is how long all may take, release and clean-up, after a job that
+	// lateEnd is how long release and clean-up may take together after a job that
 	// was lost: most likely the store is out of reach, and the lock is somebody
-	// else's or free soon anyhow. It leaves a busy machine as much again of the
-	// 300 ms that are promised.
+	// else's or free soon anyhow. It is half of the 300 ms that are promised, so
+	// that a busy machine has as much again.
 	lateEnd = 150 * time.Millisecond
 
 	// maxHoldRelease bounds the release after --max-hold: the store is well, but

@@ -43,8 +43,8 @@ type Job struct {
 	KillAfter time.Duration // between TERM and KILL
 	Busy      int           // status if somebody else has the lock
 
-	// WaitChildren keeps the lock until also those have ended whom a command
-	// that ends by itself leaves behind.
+	// WaitChildren keeps the lock until what the command leaves behind when it
+	// ends by itself has ended, too.
 	WaitChildren bool
 
 	Status *Status                               // where events are reported; may be nil
@@ -128,8 +128,8 @@ func (j Job) take(ctx context.Context) (*holdfast.Lease, error) {
 	return j.Client.Acquire(ctx, j.Name, &j.Opts)
 }
 
-// release gives the lock back; it works even if ctx has ended. It reports
-// whether the lock was lost before.
+// release gives the lock back, even if ctx has ended. It reports whether the lock
+// was lost before.
 func (j Job) release(ctx context.Context, lease *holdfast.Lease) (lost bool) {
 	err := lease.Release(ctx)
 	switch {

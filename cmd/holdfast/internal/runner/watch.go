@@ -29,7 +29,7 @@ type watch struct {
 	signals <-chan os.Signal
 	maxEnd  time.Time // of MaxHold; zero if there is none
 
-	timer   *time.Timer         // when to look at the lease next, or to kill
+	timer   *time.Timer         // when to check the lease next, or to kill
 	lost    <-chan struct{}     // of the lease's context; nil once that was seen
 	exited  <-chan struct{}     // of the command; nil once that was seen
 	verdict *exit.Error         // why the job is being stopped; nil if it is not
@@ -129,11 +129,11 @@ func (w *watch) left() time.Duration {
 	return w.lease.Remaining()
 }
 
-// lookEvery is how often the lease is looked at: its timer follows a clock that
-// stops while the machine is suspended, and the lease another one, too.
+// lookEvery is how often the lease is checked: the timer follows a clock that
+// stops while the machine is suspended, and the lease follows another, too.
 const lookEvery = time.Second
 
-// tick kills what was asked to end, or looks whether the lease was renewed.
+// tick kills what was asked to end, or checks whether the lease was renewed.
 func (w *watch) tick() {
 	if w.killing || w.tree.Fallen() {
 		w.kill()
@@ -179,8 +179,8 @@ func (w *watch) kill() {
 // being killed.
 const maxKillPause = 50 * time.Millisecond
 
-// ignores reports whether the command may run on in spite of verdict: on after
-// a loss, if the user says so, but never beyond MaxHold.
+// ignores reports whether the command may run on in spite of verdict: after a
+// loss, if the user says so, but never beyond MaxHold.
 func (w *watch) ignores(verdict *exit.Error) bool {
 	return w.OnLost == Ignore && (verdict == nil || verdict.Status != exit.MaxHold)
 }
@@ -244,8 +244,8 @@ func (w *watch) stop(verdict *exit.Error) {
 }
 
 // killIn arranges for KILL after d, or earlier if the deadline demands it or
-// if that was arranged before. From then on the timer does not look at the
-// lease, so the deadline counts even if there is no sign of a loss yet.
+// if that was arranged before. From then on the timer does not check the lease,
+// so the deadline counts even if there is no sign of a loss yet.
 func (w *watch) killIn(d time.Duration) {
 	if !w.ignores(w.verdict) {
 		d = min(d, w.left()-w.margin())

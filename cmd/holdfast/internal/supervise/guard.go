@@ -98,7 +98,7 @@ func (g *guard) report(what string, n int) {
 }
 
 // reap waits for the command and all that this process adopts. On Linux the
-// kernel says exactly when nobody is left: there are no children any more.
+// kernel says exactly when nothing is left: there are no more children.
 func (g *guard) reap() {
 	waitForAll(func(pid int, ws unix.WaitStatus) {
 		switch {
@@ -176,8 +176,8 @@ func (g *guard) look() time.Duration {
 	return time.Hour
 }
 
-// kill kills the job, again and again until nobody is left but those whom this
-// process may not kill.
+// kill kills the job, again and again until nothing is left but processes that
+// this one may not kill.
 func (g *guard) kill() {
 	for pause, hopeless := killPause, 0; hopeless < 2; pause = min(2*pause, maxKillPause) {
 		found, refused := g.job.kill()

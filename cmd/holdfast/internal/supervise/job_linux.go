@@ -69,9 +69,9 @@ func (j *job) walkOrphans(visit func(Process)) {
 	}
 }
 
-// tell sends sig once to all who are there. Walks are repeated until two in a
-// row find nobody new who was there when the first began: who is given to
-// another parent during one of them is found by the next.
+// tell sends sig once to all processes that are there. Walks are repeated until
+// two in a row find no new process that was there when the first began: one that
+// is given to another parent during a walk is found by the next.
 // Only then is the signal sent, so that what a process starts when it hears of
 // it, to clean up, is left in peace. The jobs within the job are left to their
 // own supervisors, except for what stops and continues everything.
@@ -109,9 +109,9 @@ const tick = 10 * time.Millisecond
 // maxRounds bounds the walks for a job that never stops forking. KILL gets it.
 const maxRounds = 16
 
-// audience returns who is to get sig.
+// audience returns the processes that are to get sig.
 func (j *job) audience(sig unix.Signal) []Process {
-	nested := map[int]bool{} // wardens and, below them, those who are not to get it
+	nested := map[int]bool{} // wardens and, below them, those that are not to get it
 	var to []Process
 	j.walk(func(p Process) { // parents first
 		switch {
@@ -127,8 +127,8 @@ func (j *job) audience(sig unix.Signal) []Process {
 	return to
 }
 
-// kill sends KILL to all who are there, at once to each who is found: who has
-// got it starts nobody any more.
+// kill sends KILL to all processes that are there, to each as soon as it is found:
+// one that has got it starts no others.
 func (j *job) kill() (found int, refused []Process) {
 	j.walk(func(p Process) {
 		found++
@@ -139,7 +139,8 @@ func (j *job) kill() (found int, refused []Process) {
 	return found, refused
 }
 
-// left returns who is there, but for the wardens of jobs within the job.
+// left returns the processes that are there, except the wardens of jobs within the
+// job.
 func (j *job) left() (left []Process) {
 	j.walk(func(p Process) {
 		if !p.isWarden() {
@@ -149,9 +150,9 @@ func (j *job) left() (left []Process) {
 	return left
 }
 
-// outliveWarden is called when the warden is dying, and returns when nobody of
-// the job is left: when this process has no children any more or, if it had some
-// before the job began, when two walks in a row have found nobody.
+// outliveWarden is called when the warden is dying, and returns when nothing of
+// the job is left: when this process has no more children or, if it had some
+// before the job began, when two walks in a row have found none of the job's.
 func (j *job) outliveWarden(r *reaper) {
 	<-r.wardenDead // until then it may have children, although its files are closed
 	j.fallen.Store(true)
@@ -170,8 +171,8 @@ func (j *job) outliveWarden(r *reaper) {
 // fallenPause is the time between two walks through a job without a warden.
 const fallenPause = 5 * time.Millisecond
 
-// awaitGroup has nothing to wait for: whoever has left the group is a child of
-// the warden, too.
+// awaitGroup has nothing to wait for: a process that has left the group is below
+// the warden all the same.
 func awaitGroup(int) {}
 
 // bootClock goes on while the machine is suspended.

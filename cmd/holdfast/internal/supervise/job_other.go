@@ -23,7 +23,7 @@ type job struct{ pgid int }
 
 func newJob(_, pgid int, _ []Process, _ string) job { return job{pgid} }
 
-// children returns nothing: nobody asks for them here.
+// children returns nothing: they are of no use here.
 func children() []Process { return nil }
 
 // tell sends sig to the group.

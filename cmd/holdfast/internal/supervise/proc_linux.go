@@ -77,7 +77,7 @@ func parseStat(data []byte) (p Process, ok bool) {
 
 // below calls visit for what descends from root, parents before their children,
 // each as soon as it is found. A process whose parent ends meanwhile may be
-// missing: it is below its new parent the next time.
+// missing: next time it is below its new parent.
 func below(root Process, childrenOf func(parent int) []int, visit func(Process)) {
 	seen := map[int]bool{root.PID: true}
 	for queue := []Process{root}; len(queue) > 0; queue = queue[1:] {
@@ -99,8 +99,8 @@ func below(root Process, childrenOf func(parent int) []int, visit func(Process))
 }
 
 // lister returns a function that returns the children of a process. The kernel
-// lists them if it was built to; else all processes of the machine have to be
-// looked at, once for all calls.
+// lists them if it was built to; otherwise all processes of the machine have to be
+// read, once for all calls.
 func lister() func(parent int) []int {
 	if _, err := os.Stat("/proc/thread-self/children"); err == nil {
 		return listedChildren
@@ -108,7 +108,7 @@ func lister() func(parent int) []int {
 	return scannedChildren()
 }
 
-// scannedChildren looks at all processes.
+// scannedChildren reads all processes.
 func scannedChildren() func(parent int) []int {
 	all := map[int][]int{}
 	entries, _ := os.ReadDir("/proc") // without it nobody can be found
@@ -151,8 +151,8 @@ func (p Process) isMarked(mark string) bool {
 	return err == nil && slices.Contains(strings.Split(string(data), "\x00"), mark)
 }
 
-// send sends sig to p, and to nobody if p has ended: a descriptor of the
-// process is taken first, and its identity looked at then, so that its number
+// send sends sig to p, and to nothing if p has ended: a descriptor of the
+// process is taken first, and its identity checked then, so that its number
 // cannot have become another's in between.
 func (p Process) send(sig unix.Signal) error {
 	fd, err := unix.PidfdOpen(p.PID, 0)

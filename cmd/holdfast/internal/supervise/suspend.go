@@ -15,9 +15,9 @@ import (
 // Without a shell that could continue it, this process is not stopped, and
 // Suspend returns at once.
 func (t *Tree) Suspend() {
-	_ = t.Signal(unix.SIGSTOP) // also those that caught or ignored SIGTSTP
+	_ = t.Signal(unix.SIGSTOP) // for those that caught or ignored SIGTSTP
 	t.tty.takeBack(t.pgid)
-	// The rest of the job first, which a shell thinks of as one with us.
+	// The rest of our own group first: to a shell it is one job with us.
 	signal.Ignore(unix.SIGTSTP)
 	unix.Kill(0, unix.SIGTSTP)
 	stopSelf()

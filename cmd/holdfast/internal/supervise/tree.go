@@ -6,8 +6,8 @@
 // On Linux the job is the command and all that descends from it, whatever
 // group, session or parent a process has given itself: the command's parent is
 // a warden, a second process of this program, which the kernel makes the parent
-// of every orphan below it. So the job is what is below the warden, and nobody
-// else is. On other systems the job is the command's process group.
+// of every orphan below it. So the job is what is below the warden, and nothing
+// else. On other systems the job is the command's process group.
 //
 // A process can supervise one job at a time, and must not start other children
 // meanwhile: Run makes it the reaper of all its children.
@@ -33,8 +33,8 @@ type Command struct {
 	Args []string
 	Env  []string
 
-	// Mark is an entry of Env that no other job has. It is looked at only where
-	// descent alone does not tell any more whose a process is.
+	// Mark is an entry of Env that no other job has. It is only used where
+	// descent alone no longer tells whose a process is.
 	Mark string
 
 	Stdout *os.File // nil: this process's
@@ -247,7 +247,7 @@ func (t *Tree) Signal(sig syscall.Signal) error {
 	return t.job.tell(sig)
 }
 
-// Kill sends KILL to every process of the job, also to those of jobs within it.
+// Kill sends KILL to every process of the job, those of jobs within it included.
 // The job is gone when Gone says so; until then the caller has to repeat it,
 // because there may be new processes. It returns how many were there, and those
 // that this process may not kill.

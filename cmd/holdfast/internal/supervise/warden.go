@@ -45,7 +45,7 @@ const (
 	reportCut       = "cut"       // the job is over its time, and is being killed
 	reportExited    = "exited"    // the command has ended, with a status
 	reportSignalled = "signalled" // the command was ended by a signal
-	reportGone      = "gone"      // nobody of the job is left
+	reportGone      = "gone"      // nothing of the job is left
 )
 
 type report struct {
