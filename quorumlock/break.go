@@ -85,7 +85,8 @@ func (e *Engine) tokenToBreak(ctx context.Context, req driver.BreakRequest) (tok
 
 // Breaks implements driver.Breaker: it returns what any of the members that
 // answer remembers. They are a majority at least, and a break that was done has
-// reached a majority: so one of them remembers it.
+// reached a majority: so one of them remembers it. It may be of a lease that was
+// over by then, if a member had not heard of its release yet.
 func (e *Engine) Breaks(ctx context.Context, name string) ([]driver.Broken, error) {
 	if err := e.enterIf(ctx, e.capable.Break, "breaking locks"); err != nil {
 		return nil, err
