@@ -1,6 +1,7 @@
 package holdfast
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"maps"
@@ -43,10 +44,7 @@ func (c *Client) TryAcquire(ctx context.Context, name string, opts *AcquireOptio
 }
 
 func (c *Client) acquire(ctx context.Context, name string, opts *AcquireOptions, wait bool) (*Lease, error) {
-	a, err := c.newAcquisition(ctx, name, opts)
-	if err == nil {
-		err = a.checkNesting(wait)
-	}
+	a, err := c.newAcquisition(ctx, name, opts, wait)
 	if err != nil {
 		return nil, opError("acquire", name, err)
 	}
@@ -79,8 +77,9 @@ type acquisition struct {
 	outage          bool      // the Observer knows that the store does not answer
 }
 
-// newAcquisition checks the arguments. It sends nothing.
-func (c *Client) newAcquisition(ctx context.Context, name string, opts *AcquireOptions) (*acquisition, error) {
+// newAcquisition checks the arguments, and whether an acquire that waits could wait
+// for ever. It sends nothing.
+func (c *Client) newAcquisition(ctx context.Context, name string, opts *AcquireOptions, wait bool) (*acquisition, error) {
 	if err := driver.CheckName(name); err != nil {
 		return nil, err
 	}
@@ -107,7 +106,7 @@ func (c *Client) newAcquisition(ctx context.Context, name string, opts *AcquireO
 			return nil, err
 		}
 	}
-	return a, driver.CheckSupport(capable, a.req)
+	return a, cmp.Or(driver.CheckSupport(capable, a.req), a.checkNesting(wait))
 }
 
 // run makes attempts until one is decisive. Without a lease it leaves nothing

@@ -80,13 +80,9 @@ func (c *Client) newAllAcquisition(ctx context.Context, names []string, opts *Ac
 	}
 	g := &allAcquisition{client: c}
 	for i, name := range slices.Sorted(slices.Values(names)) {
-		a, err := c.newAcquisition(ctx, name, opts)
-		switch {
-		case err != nil:
-		case i > 0 && name == g.all[i-1].req.Name:
+		a, err := c.newAcquisition(ctx, name, opts, wait)
+		if i > 0 && name == g.all[i-1].req.Name {
 			err = fmt.Errorf("%w names: it is there twice", ErrInvalid)
-		default:
-			err = a.checkNesting(wait)
 		}
 		if err != nil {
 			return nil, opError("acquire", name, err)
@@ -148,7 +144,7 @@ func (g *allAcquisition) granted(sent instant, tokens []uint64) bool {
 	for i, a := range g.all {
 		t, ok := a.newTerm().granted(sent, now, g.client.leases.pace())
 		if ok {
-			l, ahead := g.client.newLease(a, grant{token: tokens[i], term: t})
+			l, ahead := g.client.newLease(a, tokens[i], 0, t)
 			if ahead == nil {
 				g.add(l)
 				continue
@@ -165,8 +161,8 @@ func (g *allAcquisition) granted(sent instant, tokens []uint64) bool {
 	return true
 }
 
-// oneByOne takes the locks that it has not yet in the order of their names, until one of those that
-// it has is lost.
+// oneByOne takes the locks that it does not have yet, in the order of their names,
+// until one of those that it has is lost.
 func (g *allAcquisition) oneByOne(ctx context.Context, wait bool) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

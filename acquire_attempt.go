@@ -66,13 +66,6 @@ func (w *waiter) send(ctx context.Context) (sent instant, reply driver.AcquireRe
 // errRecorded: the request asked for Once, and the name has a record.
 var errRecorded = errors.New("the name has a record")
 
-// A grant is what a lease begins with.
-type grant struct {
-	token uint64
-	acked int // replicas
-	term  term
-}
-
 // granted makes the lease, unless the answer came too late to be of use.
 func (w *waiter) granted(sent instant, reply driver.AcquireReply) (*Lease, error) {
 	if reply.Acked < w.req.Replicas {
@@ -88,7 +81,7 @@ func (w *waiter) granted(sent instant, reply driver.AcquireReply) (*Lease, error
 		return nil, fmt.Errorf("%w: it answered after %s, too late for a TTL of %s", ErrUnavailable, round(took), w.opts.TTL)
 	}
 	w.answered()
-	l, ahead := w.client.newLease(w.acquisition, grant{token: reply.Token, acked: reply.Acked, term: t})
+	l, ahead := w.client.newLease(w.acquisition, reply.Token, reply.Acked, t)
 	if ahead != nil {
 		return nil, w.overtaken(ahead)
 	}
@@ -114,7 +107,7 @@ func (w *waiter) handedOver(token uint64) *Lease {
 		return nil
 	}
 	w.answered()
-	l, ahead := w.client.newLease(w.acquisition, grant{token: token, term: t})
+	l, ahead := w.client.newLease(w.acquisition, token, 0, t)
 	if ahead != nil {
 		_ = w.overtaken(ahead) // the next attempt finds out more
 	}

@@ -38,7 +38,7 @@
 // # Rooms
 //
 // For whoever reads the source: the files stand in families, by the first word
-// of their names. In this order each needs only what came before.
+// of their names. A good order to read them in:
 //
 //	errors.go               what callers test for
 //	options.go, holder.go   what a caller wants, and who it says that it is

@@ -51,13 +51,14 @@ const (
 )
 
 // newLease makes the lease that was granted to a, unless one of ours with a
-// greater token is ahead of it. One with a smaller token is lost.
-func (c *Client) newLease(a *acquisition, g grant) (l, ahead *Lease) {
+// greater token is ahead of it. One with a smaller token is lost. acked replicas
+// have the grant.
+func (c *Client) newLease(a *acquisition, token uint64, acked int, t term) (l, ahead *Lease) {
 	l = &Lease{
-		client: c, name: a.req.Name, id: a.req.LeaseID, token: g.token, acked: g.acked, holder: a.req.Holder,
+		client: c, name: a.req.Name, id: a.req.LeaseID, token: token, acked: acked, holder: a.req.Holder,
 		asked: a.req.Mode, limit: a.req.Limit, permit: a.req.Permits,
 		outer: a.outer, cancel: a.uncertain, streak: c.turns.granted(a.req.Name),
-		mode: a.req.Mode, term: g.term, landed: make(chan struct{}), released: make(chan struct{}),
+		mode: a.req.Mode, term: t, landed: make(chan struct{}), released: make(chan struct{}),
 	}
 	l.ctx, l.end = context.WithCancelCause(context.WithValue(a.values, heldKey{}, l))
 	behind, ahead := c.leases.add(l)

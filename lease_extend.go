@@ -113,31 +113,26 @@ func (r renewal) done(sent instant, err error) (report, error) {
 	l.mu.Lock()
 	l.term = l.term.landed(r.extension, driver.Definite(err), now)
 	l.landLocked()
-	live := l.state == stateHeld && !l.term.over(now)
 	switch {
-	case live && err == nil:
+	case l.state != stateHeld, l.term.over(now):
+		err = l.term.cause() // too late, whatever the answer: loss is final. INVARIANT I3
+	case err == nil:
 		l.term = l.term.renewed(r.extension, sent, now, l.client.leases.pace())
-	case live && !isLost(err):
+	case !isLost(err):
 		l.term = l.term.failed(now, l.client.leases.pace())
 	}
 	l.mu.Unlock()
 
-	event := Event{Kind: Renewed, Name: l.name, LeaseID: l.id, Token: l.token, Took: now.mono.Sub(sent.mono), Err: err}
-	switch {
-	case live && err == nil:
-		l.client.leases.update(l)
-		return report{l, event}, nil
-	case live && isLost(err):
-		told := l.drop(err)
+	if isLost(err) {
+		told := l.drop(err) // nothing if the lease has ended already
 		return told, l.lostError()
-	case live:
-		l.client.leases.update(l)
-		event.Kind = RenewFailed
-		return report{l, event}, err
 	}
-	// Too late, whatever the answer: loss is final. INVARIANT I3.
-	told := l.drop(l.present().cause())
-	return told, l.lostError()
+	l.client.leases.update(l)
+	event := Event{Kind: Renewed, Name: l.name, LeaseID: l.id, Token: l.token, Took: now.mono.Sub(sent.mono), Err: err}
+	if err != nil {
+		event.Kind = RenewFailed
+	}
+	return report{l, event}, err
 }
 
 // extendAll extends leases of one client, and returns why the first that was

@@ -128,14 +128,14 @@ func (c *Client) Once(ctx context.Context, key string, opts *OnceOptions, fn fun
 func (c *Client) newOnce(ctx context.Context, key string, o OnceOptions) (*acquisition, error) {
 	a, err := c.newAcquisition(ctx, key, &AcquireOptions{
 		TTL: o.TTL, Wait: o.Wait, WholeTTL: o.WholeTTL, MaxHold: o.MaxHold, Progress: o.Progress, Reason: o.Reason, Labels: o.Labels,
-	})
+	}, true)
 	if err != nil {
 		return nil, err
 	}
 	a.req.Once = true
 	a.req.Holder.Fingerprint = o.Fingerprint
 	a.worthWaitingFor = func(h Holder) error { return compareFingerprints(h.Fingerprint, o.Fingerprint) }
-	return a, a.checkNesting(true)
+	return a, nil
 }
 
 // compareFingerprints fails if both are given and differ.

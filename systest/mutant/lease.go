@@ -50,8 +50,8 @@ func leaseMutants() []Mutant {
 		{
 			Name: "keep-alive-gives-up", Invariant: "I9", File: "lease_extend.go",
 			Breaks:  "The keep-alive takes the first renewal that fails for the loss of the lease.",
-			Old:     "case live && isLost(err):",
-			New:     "case live && err != nil:",
+			Old:     "if isLost(err) {\n\t\ttold",
+			New:     "if err != nil {\n\t\ttold",
 			FoundBy: []Finder{{".", "TestKeepAliveSurvivesBlips"}},
 		},
 		{
@@ -71,8 +71,8 @@ func leaseMutants() []Mutant {
 		{
 			Name: "loss-is-not-final", Invariant: "I3", File: "lease_extend.go",
 			Breaks:  "A renewal that is answered after the deadline revives the lease.",
-			Old:     "live := l.state == stateHeld && !l.term.over(now)",
-			New:     "live := l.state == stateHeld",
+			Old:     "case l.state != stateHeld, l.term.over(now):",
+			New:     "case l.state != stateHeld:",
 			FoundBy: []Finder{{".", "TestRenewalAnsweredAfterSuspension"}},
 		},
 		{
