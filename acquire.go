@@ -69,12 +69,10 @@ type acquisition struct {
 	queued    instant         // when the last request was sent that was answered with a place; zero if none was
 	record    []byte          // the result of do-once work that is done already, with errRecorded
 
-	// worthWaitingFor, if set, says why waiting for this holder is pointless.
-	worthWaitingFor func(Holder) error
-	failures        int       // requests without a useful answer since the last useful one
-	failingSince    time.Time // when the first of them was sent
-	failure         error     // why the last of them failed, if that is known
-	outage          bool      // the Observer knows that the store does not answer
+	failures     int       // requests without a useful answer since the last useful one
+	failingSince time.Time // when the first of them was sent
+	failure      error     // why the last of them failed, if that is known
+	outage       bool      // the Observer knows that the store does not answer
 }
 
 // newAcquisition checks the arguments, and whether an acquire that waits could wait

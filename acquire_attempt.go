@@ -37,8 +37,8 @@ func (w *waiter) attempt(ctx context.Context) (*Lease, error) {
 		if w.waits {
 			w.client.turns.refused(w.req.Name)
 		}
-		if w.worthWaitingFor != nil {
-			if err := w.worthWaitingFor(reply.Holder); err != nil {
+		if w.req.Once { // the result of another request is not worth waiting for
+			if err := compareFingerprints(reply.Holder.Fingerprint, w.req.Holder.Fingerprint); err != nil {
 				return nil, err
 			}
 		}

@@ -88,10 +88,10 @@ type OnceResult struct {
 //
 // If fn returns an error, panics, or its result is too large (ErrInvalid), or
 // if the lease is lost, nothing is stored and the key is free again at once, or
-// as soon as the store has heard of the loss: the next caller runs fn. The error of fn comes back as it is. A result is
-// only stored under a live lease: a process that was paused for too long gets
-// ErrLost and overwrites nothing, though what its fn did may be done twice;
-// hand lease.Token on to whatever can check it.
+// as soon as the store has heard of the loss: the next caller runs fn. The error
+// of fn comes back as it is. A result is only stored under a live lease: a
+// process that was paused for too long gets ErrLost and overwrites nothing, though
+// what its fn did may be done twice; hand lease.Token on to whatever can check it.
 //
 // ErrOutcomeUnknown says that fn has succeeded, but the store did not answer
 // when the result was to be stored: it may be kept or not.
@@ -120,8 +120,7 @@ func (c *Client) Once(ctx context.Context, key string, opts *OnceOptions, fn fun
 	if err != nil {
 		return OnceResult{}, opError("once", key, err)
 	}
-	run := onceRun{lease: lease, recorder: recorder, opts: o}
-	return run.do(ctx, fn)
+	return onceRun{lease: lease, recorder: recorder, opts: o}.do(ctx, fn)
 }
 
 // newOnce returns the acquisition of a key's lease.
@@ -134,7 +133,6 @@ func (c *Client) newOnce(ctx context.Context, key string, o OnceOptions) (*acqui
 	}
 	a.req.Once = true
 	a.req.Holder.Fingerprint = o.Fingerprint
-	a.worthWaitingFor = func(h Holder) error { return compareFingerprints(h.Fingerprint, o.Fingerprint) }
 	return a, nil
 }
 

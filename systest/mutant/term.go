@@ -256,5 +256,40 @@ func termMutants() []Mutant {
 			New:     "return len(t.items) == 1",
 			FoundBy: []Finder{{"internal/schedule", "TestTimetable"}},
 		},
+		{
+			Name: "removed-item-is-visited", File: "internal/schedule/timetable.go",
+			Breaks:  "What was taken out of the timetable is due all the same.",
+			Old:     "heap.Remove((*byTime[T])(t), e.index-1)",
+			New:     "_ = heap.Remove",
+			FoundBy: []Finder{{"internal/schedule", "TestTimetable"}},
+		},
+		{
+			Name: "timer-is-not-set-again", Invariant: "I3", File: "internal/schedule/timetable.go",
+			Breaks:  "After a visit nobody comes for what is due later.",
+			Old:     "\tt.arm()\n}\n\n// arm",
+			New:     "}\n\n// arm",
+			FoundBy: []Finder{{"internal/schedule", "TestTimetable"}},
+		},
+		{
+			Name: "pause-is-as-long-as-it-may-be", Invariant: "I3", File: "internal/schedule/timetable.go",
+			Breaks:  "The lease keeper sleeps until a lease needs attention, and does not see that the machine was suspended.",
+			Old:     "pause = min(pause, t.LongestPause)",
+			New:     "pause = min(pause, time.Hour)",
+			FoundBy: []Finder{{"internal/schedule", "TestTimetableTicks"}},
+		},
+		{
+			Name: "request-is-one-too-long", File: "internal/schedule/batch.go",
+			Breaks:  "A request carries one item more than an engine has to take.",
+			Old:     "slices.Chunk(byRoute[r], driver.MaxBatch)",
+			New:     "slices.Chunk(byRoute[r], driver.MaxBatch+1)",
+			FoundBy: []Finder{{"internal/schedule", "TestBatches"}},
+		},
+		{
+			Name: "routes-share-a-request", Invariant: "I9", File: "internal/schedule/batch.go",
+			Breaks:  "Renewals of several servers share a request, which hangs with the first that hangs.",
+			Old:     "router.Route(name(item))",
+			New:     "router.Route(name(items[0]))",
+			FoundBy: []Finder{{"internal/schedule", "TestBatches"}},
+		},
 	}
 }

@@ -90,6 +90,13 @@ func waiterMutants() []Mutant {
 func workMutants() []Mutant {
 	return []Mutant{
 		{
+			Name: "once-awaits-another-request", Invariant: "", File: "acquire_attempt.go",
+			Breaks:  "Once with Await waits for the result of work that answers another request.",
+			Old:     "if w.req.Once { // the result",
+			New:     "if w.req.Once && !w.waits { // the result",
+			FoundBy: []Finder{{".", "TestOnceFingerprintOfWorkInProgress"}},
+		},
+		{
 			Name: "once-ignores-fingerprint", Invariant: "", File: "once.go",
 			Breaks:  "A key that is used again for another request is answered with the result of the first.",
 			Old:     "if there != \"\" && ours != \"\" && there != ours {",
