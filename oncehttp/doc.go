@@ -45,14 +45,13 @@
 //
 // Its context ends when the client hangs up, as always, and when the lease is
 // lost, with a cause that is holdfast.ErrLost: then it must stop, because a
-// repeat may run. The lease is at hand, for its fencing token, by
-// holdfast.LeaseFromContext; work that is to go on without the client uses the
-// context of the lease.
+// repeat may run. holdfast.LeaseFromContext returns the lease, which has the
+// fencing token; work that is to go on without the client uses the lease's
+// context.
 //
-// A handler that comes to its end has its response kept, whether or not anybody
-// is there any more to receive it. A handler that returns after its context has
-// ended and has written nothing, not even a status, has not answered: nothing
-// is kept, and a repeat runs.
+// If a handler returns, its response is kept, even if the client has gone. A
+// handler that returns after its context has ended, and has written nothing, not
+// even a status, has not answered: nothing is kept, and a repeat runs.
 //
 // The response is sent when the handler has returned and the response is in
 // the store. So a handler can neither flush nor hijack (http.ResponseController

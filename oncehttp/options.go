@@ -19,7 +19,7 @@ const (
 	maxPrefix      = 128
 )
 
-// Options are the options of New. Nil is default; a zero field is default.
+// Options are the options of New. Nil means the defaults, and so does a zero field.
 type Options struct {
 	// Route names what a key is for: the same key on two routes is two keys.
 	// Default: the pattern of the http.ServeMux that called the handler, or the
@@ -67,7 +67,7 @@ type Options struct {
 	// the type is "about:blank".
 	ProblemBase string
 
-	// Observer is told what becomes of each request; nil is nobody.
+	// Observer is told what becomes of each request. Default: nobody is.
 	Observer func(Event)
 }
 

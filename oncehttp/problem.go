@@ -27,21 +27,17 @@ func (m *Middleware) refuse(w http.ResponseWriter, name string, p wire.Problem, 
 // storeProblem says why the handler did not run. The error may name hosts of
 // the store, so it is not for the client.
 func storeProblem(err error) wire.Problem {
-	code, _ := codes.Of(err)
+	code := codes.Of(err)
 	switch code.Err {
 	case holdfast.ErrInProgress:
-		return coded(code, "the first request with this "+Header+" is still being processed: repeat this one later")
+		return refusal(code.Status, code.Underscored(), "the first request with this "+Header+" is still being processed: repeat this one later")
 	case holdfast.ErrFingerprint:
-		return coded(code, "this "+Header+" belongs to another request: method, path, query and body must be the same in a repeat")
+		return refusal(code.Status, code.Underscored(), "this "+Header+" belongs to another request: method, path, query and body must be the same in a repeat")
 	case holdfast.ErrDeadlock, holdfast.ErrUnsupported, holdfast.ErrPermission, holdfast.ErrKindMismatch, holdfast.ErrInvalid:
 		return refusal(http.StatusInternalServerError, "misconfigured", "this server cannot keep responses as it is set up: nothing was done")
 	}
-	code, _ = codes.Of(holdfast.ErrUnavailable)
-	return coded(code, "whether this request was seen before could not be found out, so nothing was done: repeat it with the same "+Header)
-}
-
-func coded(c wire.Code, detail string) wire.Problem {
-	return refusal(c.Status, c.Underscored(), detail)
+	code = codes.Of(holdfast.ErrUnavailable)
+	return refusal(code.Status, code.Underscored(), "whether this request was seen before could not be found out, so nothing was done: repeat it with the same "+Header)
 }
 
 func refusal(status int, code, detail string) wire.Problem {

@@ -2,7 +2,6 @@ package wire
 
 import (
 	"errors"
-	"slices"
 	"strings"
 
 	"github.com/holdfast-locks/holdfast/driver"
@@ -24,21 +23,14 @@ func (c Code) Underscored() string { return strings.ReplaceAll(c.Name, "-", "_")
 // counts.
 type Codes []Code
 
-// Of returns the code of an error, and false if the table has none for it.
-func (t Codes) Of(err error) (Code, bool) {
-	return t.first(func(c Code) bool { return errors.Is(err, c.Err) })
-}
-
-// Named returns the code with a name, as the far side of a wire reads it.
-func (t Codes) Named(name string) (Code, bool) {
-	return t.first(func(c Code) bool { return c.Name == name })
-}
-
-func (t Codes) first(fits func(Code) bool) (Code, bool) {
-	if i := slices.IndexFunc(t, fits); i >= 0 {
-		return t[i], true
+// Of returns the code of an error. It is the zero Code if the table has none.
+func (t Codes) Of(err error) Code {
+	for _, c := range t {
+		if errors.Is(err, c.Err) {
+			return c
+		}
 	}
-	return Code{}, false
+	return Code{}
 }
 
 // DriverCodes returns the codes of the errors of package driver: all that an

@@ -6,9 +6,9 @@
 //
 // Names are in snake_case. Durations are whole milliseconds, in fields that
 // end in _ms; null is what has no end. A fencing token stands twice, as a
-// number and, with _str, as text for readers without 64-bit integers. What
-// there may be several of is an array, and [] if there are none. Nobody's view
-// of a lock has lease IDs: whoever knows one can release the lease.
+// number and, with _str, as text for readers without 64-bit integers. A list is
+// an array, and [] if it is empty. What people and programs are shown of a lock
+// has no lease IDs: whoever knows one can release the lease.
 //
 // # What it needs
 //

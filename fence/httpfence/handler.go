@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"slices"
 
 	"github.com/holdfast-locks/holdfast/fence"
 	"github.com/holdfast-locks/holdfast/wire"
@@ -30,13 +31,14 @@ type handler struct {
 	opts  HandlerOptions
 }
 
-// NewHandler returns a handler that passes on to next only what holds no stale
-// token. The claim is in the header field Fencing-Token, see FormatHeader.
+// NewHandler returns a handler that calls next unless the token of a request is
+// stale, or a write has none. The claim is in the header field Fencing-Token, see
+// FormatHeader.
 //
 // A request that writes (any method but GET, HEAD, OPTIONS and TRACE) must
 // have one, which is checked. A request that reads may have one: then it is
-// advanced before next runs, as everybody has to who will write what they
-// computed from the answer. Without one, a read is passed on as it is.
+// advanced before next runs. Whoever will write what they computed from the
+// answer must send it. Without one, a read is passed on as it is.
 //
 // If marks is a fence.Writer, as that of a Gate is, next runs while no other holder
 // is accepted for the resource, and must finish its write before it returns.
@@ -44,8 +46,8 @@ type handler struct {
 // then next must make the check part of its write, with sqlfence and
 // ClaimFromContext in its transaction, for example.
 //
-// The answers to what is not passed on are application/problem+json with a
-// field "code":
+// A request that is not passed on is answered with application/problem+json,
+// whose field "code" is one of these:
 //
 //	428 token_missing     a write has no token
 //	400 token_malformed   the header field is not one claim
@@ -86,7 +88,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.opts.Observer.Report(resource, c, err)
 	var stale *fence.StaleError
 	if errors.As(err, &stale) {
-		code, _ := codes.Of(stale)
+		code := codes.Of(stale)
 		problem.Write(w, wire.Problem{Status: code.Status, Code: code.Underscored(), Detail: err.Error(), Token: stale.Token, Current: stale.Current})
 		return
 	}
@@ -112,11 +114,7 @@ func (h *handler) guard(resource string, c fence.Claim, r *http.Request, pass fu
 
 // reads reports whether a method promises to change nothing.
 func reads(method string) bool {
-	switch method {
-	case http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodTrace:
-		return true
-	}
-	return false
+	return slices.Contains([]string{http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodTrace}, method)
 }
 
 // A claimKey is the key of the claim that a handler accepted.

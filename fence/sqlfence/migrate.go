@@ -38,8 +38,8 @@ func (d Dialect) DDL() string {
 }
 
 // Migrate creates the table holdfast_fence unless it is there. It may be
-// called by several processes at once and on every start; where the table
-// exists, it needs no right but to read it.
+// called by several processes at once and on every start. If the table exists,
+// the right to read it is enough.
 func (d Dialect) Migrate(ctx context.Context, db *sql.DB) error {
 	if d.DDL() == "" {
 		return d.unknown()

@@ -10,8 +10,8 @@ import (
 	"github.com/holdfast-locks/holdfast/fence"
 )
 
-// ErrNoRow: an update of the column form changed nothing because there is no
-// such row, not because the token is stale.
+// ErrNoRow: an update of the column form changed nothing because the row does not
+// exist, not because the token is stale.
 var ErrNoRow = errors.New("no such row")
 
 // A Row is a row that carries the token of its last holder in a column of its

@@ -1,9 +1,9 @@
 // Package codes has the one table of all errors that programs can tell apart:
 // the sentinels of package holdfast, driver, onetime and fence, each with its
-// code, and the HTTP status of the response that has it. It is read both ways:
-// who answers turns an error into a code, and who is answered turns the code
-// back into the sentinel. What only those tell who write SQL themselves, as
-// sqlfence.ErrNoRow, is not in it.
+// code, and the HTTP status of the response that has it. No two have the same
+// code, so that whoever is answered can turn it back into the sentinel. An error
+// that is for those who write SQL themselves, such as sqlfence.ErrNoRow, is not
+// in it.
 package codes
 
 import (
@@ -18,11 +18,8 @@ import (
 // All returns the table.
 func All() wire.Codes { return slices.Clone(table) }
 
-// Of returns the code of an error, and false if it has none.
-func Of(err error) (wire.Code, bool) { return table.Of(err) }
-
-// Named returns the code with a name, and false if there is none.
-func Named(name string) (wire.Code, bool) { return table.Named(name) }
+// Of returns the code of an error. It is the zero Code if there is none.
+func Of(err error) wire.Code { return table.Of(err) }
 
 // table begins with what says most: why a lease was lost stands before that it
 // was.

@@ -56,7 +56,7 @@ The exit status is 0 if a lease was ended, 1 if there was none.`,
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&opts.Reason, "reason", "", "`TEXT` that says why; required")
-	flags.StringVar(&opts.Author, "author", "", "`NAME` of who breaks it (default: this user and host)")
+	flags.StringVar(&opts.Author, "author", "", "`NAME` of whoever breaks it (default: this user and host)")
 	flags.Uint64Var(&opts.Token, "token", 0, "break only the lease with this fencing `TOKEN`, as show prints it")
 	return a.withJSON(cmd)
 }

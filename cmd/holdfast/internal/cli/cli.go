@@ -27,7 +27,7 @@ import (
 // have to be cancelled.
 const closeTimeout = 3 * time.Second
 
-// awayTimeout is the same where the store does not answer.
+// awayTimeout is closeTimeout while the store does not answer.
 const awayTimeout = 100 * time.Millisecond
 
 // An app is one run of the program.
@@ -103,7 +103,7 @@ Stores (--store, or HOLDFAST_STORE in the environment):
 }
 
 // warden is what run starts its command with. The arguments are the numbers of
-// two pipes. It has no use for flags and help, which take their time.
+// two pipes. It needs neither flags nor help, which take time to set up.
 func warden(orders, reports string) int {
 	o, err1 := strconv.Atoi(orders)
 	r, err2 := strconv.Atoi(reports)
@@ -172,8 +172,9 @@ func closeWithin(ctx context.Context, limit time.Duration, client *holdfast.Clie
 	}
 }
 
-// closeLimit is for how long the client may be closed after err; 0 or less if it
-// must not be: that would give back what it holds, or there is no time.
+// closeLimit returns how long closing the client may take after err. With 0 or
+// less it must not be closed: that would give back what it holds, or there is no
+// time.
 func closeLimit(err error) time.Duration {
 	var e *exit.Error
 	switch {

@@ -30,8 +30,8 @@ type jobFlags struct {
 	verbose   bool
 }
 
-// work opens the store for the job and calls do. What ends with the status busy
-// needs no words where the user wants none.
+// work opens the store for the job and calls do. With --quiet nothing is said if
+// it ends with the status busy.
 func (a *app) work(ctx context.Context, f *jobFlags, job *runner.Job, busy int, do func() error) error {
 	job.Warn = func(format string, arguments ...any) {
 		if !f.quiet {
@@ -50,8 +50,8 @@ func (a *app) work(ctx context.Context, f *jobFlags, job *runner.Job, busy int, 
 	return err
 }
 
-// observer reports what happens to the lock: to --status-fd that we wait, and
-// with verbose everything to the user.
+// observer reports to --status-fd that we wait and, if verbose, tells the user
+// everything that happens to the lock.
 func (a *app) observer(verbose bool, status *runner.Status) holdfast.Observer {
 	return func(e holdfast.Event) {
 		if e.Kind == holdfast.Waiting {
@@ -62,8 +62,8 @@ func (a *app) observer(verbose bool, status *runner.Status) holdfast.Observer {
 			return
 		}
 		switch e.Kind {
-		case holdfast.OutageBegan, holdfast.OutageEnded: // told in any case
-		case holdfast.Renewed, holdfast.Refused: // too many, and told by the error
+		case holdfast.OutageBegan, holdfast.OutageEnded, holdfast.Renewed, holdfast.Refused:
+			// Outages are told in any case, there are too many renewals, and an error tells refusals.
 		case holdfast.Acquired:
 			a.say("acquired %q with fencing token %d after %s", e.Name, e.Token, e.Took.Round(time.Millisecond))
 		case holdfast.Released:

@@ -212,7 +212,7 @@ func (a *app) tokenError(err error) error {
 	if e := (*exit.Error)(nil); err == nil || errors.As(err, &e) {
 		return err
 	}
-	code, _ := codes.Of(err)
+	code := codes.Of(err)
 	if a.json && slices.Contains(refusals, code.Err) {
 		// The status and the message tell the same if this fails.
 		_ = a.answer(struct {

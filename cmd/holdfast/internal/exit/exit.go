@@ -11,7 +11,7 @@ import (
 
 const (
 	OK            = 0
-	Not           = 1   // check, break: nobody holds the lock; once status, token: there is none to be had
+	Not           = 1   // check, break: nobody holds the lock; once status: not done; token: cannot be redeemed
 	Usage         = 64  // wrong arguments
 	Unavailable   = 69  // the store cannot be reached or refuses to serve
 	TooLong       = 73  // once: the command's output is too long to be recorded
@@ -23,11 +23,10 @@ const (
 	MaxHold       = 124 // --max-hold was over; the status of timeout(1)
 	NotExecutable = 126 // the command cannot be executed
 	NotFound      = 127 // the command does not exist
-	signalBase    = 128
 )
 
 // Signal is the status of a process that signal number n ended.
-func Signal(n int) int { return signalBase + n }
+func Signal(n int) int { return 128 + n }
 
 // An Error is an error with the status to exit with. A nil Err has been
 // reported already, or needs no words.
@@ -35,8 +34,8 @@ type Error struct {
 	Status int
 	Err    error
 
-	// KeepLock says that the lock must not be given back, because there is
-	// still somebody at work under it.
+	// KeepLock says that the lock must not be given back, because somebody is
+	// still at work under it.
 	KeepLock bool
 
 	// EndBy is when the program should have ended, whatever there is to clean
@@ -65,13 +64,12 @@ func With(status int, err error) error {
 // engine, or nil for nil.
 func FromStore(err error) error { return With(StatusOf(err), err) }
 
-// StatusOf is the status for an error of the client or the engine. Of the codes
-// that are not in statuses it is Unavailable, and of errors without a code: the
-// same command may succeed later. What ends a lease is one of them where no
-// command runs under it; else it is Lost, or MaxHold.
+// StatusOf is the status for an error of the client or the engine. It is
+// Unavailable for codes that are not in statuses and for errors without a code:
+// the same command may succeed later. That a lease is over is such an error if no
+// command runs under it; if one does, the runner says Lost or MaxHold.
 func StatusOf(err error) int {
-	code, _ := codes.Of(err)
-	return cmp.Or(statuses[code.Name], Unavailable)
+	return cmp.Or(statuses[codes.Of(err).Name], Unavailable)
 }
 
 var statuses = map[string]int{
