@@ -82,7 +82,7 @@ func breakRequirements() []Requirement {
 		Name:        "RefusesBreakIfUnsupported",
 		Explanation: "without Capabilities.Break Break must fail with ErrUnsupported and change nothing",
 		Invariant:   "I12",
-		Needs:       func(t *T) bool { _, ok := t.Engine.(driver.Breaker); return ok && !canBreak(t) },
+		Needs:       func(t *T) bool { return idle(t).Breaker != nil },
 		Run:         refusesBreak,
 	}}
 }
@@ -322,7 +322,7 @@ func breaksForgotten(t *T) {
 
 func refusesBreak(t *T) {
 	l := t.take("a", t.units(40))
-	if _, err := t.Engine.(driver.Breaker).Break(t.Context(), breakOf(l)); !errors.Is(err, driver.ErrUnsupported) {
+	if _, err := idle(t).Breaker.Break(t.Context(), breakOf(l)); !errors.Is(err, driver.ErrUnsupported) {
 		t.Errorf("Break: error %v, want ErrUnsupported", err)
 	}
 	t.live(l)

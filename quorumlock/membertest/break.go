@@ -19,7 +19,7 @@ func breakRules() []rule {
 
 func ifBreaker(run func(*T)) func(*T) {
 	return func(t *T) {
-		if t.Capabilities().Break {
+		if t.features.Break {
 			run(t)
 		}
 	}
@@ -29,7 +29,7 @@ func ifBreaker(run func(*T)) func(*T) {
 func (t *T) mustBreak(token uint64, want int) {
 	t.Helper()
 	req := driver.BreakRequest{ID: driver.NewLeaseID(), Name: "a", Token: token, Author: "ada", Reason: "stuck"}
-	broken, err := t.Member.(driver.Breaker).Break(t.Context(), req)
+	broken, err := t.features.Breaker.Break(t.Context(), req)
 	if err != nil || len(broken) != want {
 		t.Fatalf("Break = %+v, %v; want %d leases", broken, err, want)
 	}
@@ -66,8 +66,11 @@ func breakFarAhead(t *T) {
 }
 
 func breakTells(t *T) {
+	if !t.features.Losses {
+		return
+	}
 	losses := make(chan driver.Loss, 10)
-	stop := t.Member.(driver.LossTeller).OnLoss(func(l driver.Loss) { losses <- l })
+	stop := t.features.LossTeller.OnLoss(func(l driver.Loss) { losses <- l })
 	defer stop()
 	req := t.take("a", t.units(40))
 	time.Sleep(t.units(2) + driver.LossStart)

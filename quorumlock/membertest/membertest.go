@@ -58,7 +58,8 @@ func Run(t *testing.T, h Harness) {
 type T struct {
 	testing.TB
 	driver.Member
-	harness Harness
+	features driver.Features
+	harness  Harness
 }
 
 func newT(tb testing.TB, h Harness) *T {
@@ -68,7 +69,11 @@ func newT(tb testing.TB, h Harness) *T {
 			tb.Errorf("Close: %v", err)
 		}
 	})
-	t := &T{TB: tb, Member: m, harness: h}
+	features, err := driver.FeaturesOf(m)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	t := &T{TB: tb, Member: m, features: features, harness: h}
 	t.admit()
 	return t
 }

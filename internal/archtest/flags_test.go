@@ -1,0 +1,103 @@
+package archtest
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/holdfast-locks/holdfast/driver"
+)
+
+// asked returns what file asks about the methods of an engine: the optional
+// interfaces of package driver, or methods of theirs, in its type assertions and
+// type switches.
+func asked(file *ast.File) (all []string) {
+	var optional []string
+	features := reflect.TypeFor[driver.Features]()
+	for i := range features.NumField() {
+		if of := features.Field(i).Type; of.Kind() == reflect.Interface {
+			optional = append(optional, of.Name())
+			for j := range of.NumMethod() {
+				optional = append(optional, of.Method(j).Name)
+			}
+		}
+	}
+	about := func(e ast.Expr) {
+		var name string
+		switch e := e.(type) {
+		case *ast.SelectorExpr:
+			if of, ok := e.X.(*ast.Ident); ok && of.Name == "driver" {
+				name = e.Sel.Name
+			}
+		case *ast.InterfaceType:
+			for _, m := range e.Methods.List {
+				for _, n := range m.Names {
+					name = n.Name
+				}
+			}
+		}
+		if slices.Contains(optional, name) {
+			all = append(all, name)
+		}
+	}
+	for n := range ast.Preorder(file) {
+		switch n := n.(type) {
+		case *ast.TypeAssertExpr:
+			about(n.Type)
+		case *ast.TypeSwitchStmt:
+			for _, clause := range n.Body.List {
+				for _, e := range clause.(*ast.CaseClause).List {
+					about(e)
+				}
+			}
+		}
+	}
+	return all
+}
+
+// TestFlagsDecide: nothing but driver.FeaturesOf and driver.Forward finds out what
+// an engine can do by asking which methods it has.
+func TestFlagsDecide(t *testing.T) {
+	parse := func(path string, text any) *ast.File {
+		file, err := parser.ParseFile(token.NewFileSet(), path, text, parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return file
+	}
+	const asks = `package p
+		func f(e driver.Engine) {
+			_, _ = e.(driver.Queuer)
+			_, _ = e.(interface{ List() })
+			switch e.(type) { case driver.Vault: }
+			_, _ = e.(driver.Engine)
+		}`
+	if got, want := asked(parse("asks.go", asks)), []string{"Queuer", "List", "Vault"}; !slices.Equal(got, want) {
+		t.Errorf("the check sees %q, want %q", got, want)
+	}
+	files := 0
+	err := filepath.WalkDir("../..", func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && strings.HasPrefix(d.Name(), ".") && path != "../..":
+			return fs.SkipDir
+		case !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go"):
+			return nil
+		}
+		files++
+		for _, name := range asked(parse(path, nil)) {
+			t.Errorf("%s asks an engine for %s: ask driver.Features", path, name)
+		}
+		return nil
+	})
+	if err != nil || files < 200 {
+		t.Errorf("%d files were read, %v", files, err)
+	}
+}
