@@ -2,6 +2,7 @@ package memlock
 
 import (
 	"context"
+	"time"
 
 	"github.com/holdfast-locks/holdfast/driver"
 )
@@ -14,24 +15,16 @@ import (
 // Extend implements driver.Engine. One request that fails spoils no other: each
 // has an answer of its own.
 func (e *Engine) Extend(ctx context.Context, reqs []driver.ExtendRequest) []error {
-	errs := make([]error, len(reqs))
-	now, err := e.enter(ctx)
-	if err != nil {
-		for i := range errs {
-			errs[i] = err
-		}
-		return errs
-	}
-	defer e.mu.Unlock()
-	for i, req := range reqs {
+	failed := func(err error) error { return err }
+	return each(ctx, e, reqs, failed, func(req driver.ExtendRequest, now time.Time) error {
 		// INVARIANT I4: only the exact lease, and never a new one.
-		if h := e.settleLocked(req.Name, now).held(req.LeaseID); h != nil {
-			lengthen(&h.expiry, now.Add(req.TTL))
-		} else {
-			errs[i] = driver.ErrLost
+		h := e.settleLocked(req.Name, now).held(req.LeaseID)
+		if h == nil {
+			return driver.ErrLost
 		}
-	}
-	return errs
+		lengthen(&h.expiry, now.Add(req.TTL))
+		return nil
+	})
 }
 
 // Release implements driver.Engine. It gives up a place as well as a lease: its

@@ -148,19 +148,8 @@ func near(token uint64, now time.Time, lag, lead time.Duration) bool {
 
 // Renew implements driver.Member.
 func (m *Member) Renew(ctx context.Context, reqs []driver.RenewRequest) []driver.RenewReply {
-	replies := make([]driver.RenewReply, len(reqs))
-	now, err := m.engine.enter(ctx)
-	if err != nil {
-		for i := range replies {
-			replies[i].Err = err
-		}
-		return replies
-	}
-	defer m.engine.mu.Unlock()
-	for i, req := range reqs {
-		replies[i] = m.renewLocked(req, now)
-	}
-	return replies
+	failed := func(err error) driver.RenewReply { return driver.RenewReply{Err: err} }
+	return each(ctx, m.engine, reqs, failed, m.renewLocked)
 }
 
 func (m *Member) renewLocked(req driver.RenewRequest, now time.Time) driver.RenewReply {

@@ -86,6 +86,24 @@ func (e *Engine) enter(ctx context.Context) (time.Time, error) {
 	return time.Now(), nil
 }
 
+// each answers a batch request by request, in one step of the store; with what
+// failed returns if there is no such step.
+func each[Request, Reply any](ctx context.Context, e *Engine, reqs []Request, failed func(error) Reply, answer func(Request, time.Time) Reply) []Reply {
+	replies := make([]Reply, len(reqs))
+	now, err := e.enter(ctx)
+	if err == nil {
+		defer e.mu.Unlock()
+	}
+	for i, req := range reqs {
+		if err != nil {
+			replies[i] = failed(err)
+		} else {
+			replies[i] = answer(req, now)
+		}
+	}
+	return replies
+}
+
 // settleLocked returns the lock of a name as of now: without what has ended,
 // and with the lock handed over to whoever is next. Every request that is about
 // one name begins so. That is how an expiry is noticed, which nobody reports,

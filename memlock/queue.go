@@ -74,19 +74,11 @@ func (l *lock) givePlace(req driver.AcquireRequest, now time.Time) (rank int) {
 // Refresh implements driver.Queuer. As with Extend, each request has an answer of
 // its own.
 func (e *Engine) Refresh(ctx context.Context, reqs []driver.RefreshRequest) []driver.RefreshReply {
-	replies := make([]driver.RefreshReply, len(reqs))
-	now, err := e.enter(ctx)
-	if err != nil {
-		for i := range replies {
-			replies[i].Err = err
-		}
-		return replies
-	}
-	defer e.mu.Unlock()
-	for i, req := range reqs {
-		replies[i].AcquireReply, replies[i].Err = e.refreshLocked(req, now)
-	}
-	return replies
+	failed := func(err error) driver.RefreshReply { return driver.RefreshReply{Err: err} }
+	return each(ctx, e, reqs, failed, func(req driver.RefreshRequest, now time.Time) (reply driver.RefreshReply) {
+		reply.AcquireReply, reply.Err = e.refreshLocked(req, now)
+		return reply
+	})
 }
 
 func (e *Engine) refreshLocked(req driver.RefreshRequest, now time.Time) (driver.AcquireReply, error) {

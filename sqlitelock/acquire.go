@@ -45,9 +45,9 @@ func (e *Engine) Acquire(ctx context.Context, req driver.AcquireRequest) (driver
 	return a.AcquireReply, nil
 }
 
-// glance answers from reads whatever changes nothing: it was so at the moment
-// of the read. Nothing is granted or handed over here: only a transaction can
-// tell that a name is free and take it.
+// glance answers what changes nothing, and only reads for it: the answer was true
+// at the moment of the read. Nothing is granted or handed over here, because only
+// a transaction can see that a name is free and take it.
 func (e *Engine) glance(ctx context.Context, req driver.AcquireRequest) (reply driver.AcquireReply, decided bool, err error) {
 	err = e.query(ctx, func(r reader) error {
 		v, err := r.look(req.Name, req.LeaseID)
@@ -80,8 +80,8 @@ func (e *Engine) glance(ctx context.Context, req driver.AcquireRequest) (reply d
 	return reply, decided, err
 }
 
-// endedBy reports whether something that the view counts as live has ended:
-// then it shows what may never have been at one time.
+// endedBy reports whether something that the view counts as live has ended. Then
+// the view may show a state that never was.
 func (v *view) endedBy(now instant) bool {
 	return v.Held && v.expiry <= now.boot || v.Queued && v.headExpiry <= now.boot
 }

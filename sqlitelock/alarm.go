@@ -10,18 +10,18 @@ import (
 // The alarm is a bell of its own, for processes that hold locks: other people's
 // hand-overs, which may be thousands a second, do not wake them.
 
-// alarmRest is how long who has heard the alarm rests, so that whoever may ring
-// it cannot keep a core busy.
+// alarmRest is how long the listener rests after it has heard the alarm, so that
+// nobody can keep a core busy by ringing it.
 const alarmRest = 10 * time.Millisecond
 
 // OnLoss implements driver.LossTeller.
 func (e *Engine) OnLoss(told func(driver.Loss)) (stop func()) { return e.losses.OnLoss(told) }
 
-// hearAlarm starts to hear the alarm, once, and then tells of leases that are
-// broken from now on.
+// hearAlarm starts the listener to the alarm, once, which tells of leases that
+// are broken from now on.
 func (e *Engine) hearAlarm() {
 	e.alarmed.Do(func() {
-		var last int64 // the number of the last one that was told of
+		var last int64 // number of the latest lease that was told of
 		e.attend(e.alarm, alarmRest, func() {
 			if _, err := one(e.read[lastBrokenSQL], nil, &last); err != nil {
 				last = math.MaxInt64 // renewals find out
@@ -41,7 +41,7 @@ type casualty struct {
 func (c *casualty) columns() []any { return []any{&c.seq, &c.name, &c.id, &c.author, &c.reason} }
 
 // tellSince tells of the leases that were broken after number last, and returns
-// the last number. If that cannot be read renewals find out.
+// the last number. If they cannot be read, the renewals find out.
 func (e *Engine) tellSince(last int64) int64 {
 	casualties, err := all(e.read[brokenSinceSQL], []any{last}, (*casualty).columns)
 	if err != nil {

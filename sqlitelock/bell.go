@@ -11,8 +11,9 @@ import (
 )
 
 // A bell is a small file that processes write to after they handed a lock
-// over, so that the one who has it now wakes up. Each lease ID has its cell in
-// it, which some share: the processes of others need not look at the database.
+// over, so that whoever has it now wakes up. Each lease ID has a cell in it, which
+// it may share: a process looks at the database only if a cell of its own waiters
+// has changed.
 type bell struct{ path string }
 
 const (

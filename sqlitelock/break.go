@@ -13,8 +13,8 @@ import (
 // others need the same write lock.
 const breakRows = 128
 
-// Break implements driver.Breaker. The next in the queue has the lock with the commit,
-// and the holders' processes are told through the alarm.
+// Break implements driver.Breaker. The next in the queue has the lock with the
+// commit, and the holders' processes hear the alarm.
 func (e *Engine) Break(ctx context.Context, req driver.BreakRequest) ([]driver.Broken, error) {
 	answer := map[uint64]driver.Broken{}
 	for {
@@ -53,7 +53,7 @@ func (e *Engine) Break(ctx context.Context, req driver.BreakRequest) ([]driver.B
 
 // breakLeases ends the leases that req is about, as many as one transaction
 // may, and returns them and what is remembered of the name then. INVARIANT I4:
-// none but those with their tokens.
+// only those with its token or, if it says so, smaller ones.
 func (t *tx) breakLeases(req driver.BreakRequest) (ended []lease, known []driver.Broken, err error) {
 	v, err := t.settle(req.Name, "")
 	if err != nil {

@@ -2,7 +2,6 @@ package sqlitelock
 
 import (
 	"fmt"
-	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -17,15 +16,5 @@ func systemClock() (clock, error) {
 	if err != nil {
 		return clock{}, fmt.Errorf("the boot ID is %w: %w", driver.ErrUnsupported, err)
 	}
-	boot := func() (time.Duration, error) {
-		var t unix.Timespec
-		if err := unix.ClockGettime(unix.CLOCK_MONOTONIC_RAW, &t); err != nil {
-			return 0, err
-		}
-		return time.Duration(t.Nano()), nil
-	}
-	if _, err := boot(); err != nil {
-		return clock{}, fmt.Errorf("the boot-time clock is %w: %w", driver.ErrUnsupported, err)
-	}
-	return clock{bootID: id, boot: boot, wall: time.Now}, nil
+	return bootClock(id, unix.CLOCK_MONOTONIC_RAW, 0)
 }

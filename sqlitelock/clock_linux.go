@@ -28,17 +28,7 @@ func systemClock() (clock, error) {
 	if err != nil {
 		return clock{}, err
 	}
-	boot := func() (time.Duration, error) {
-		var t unix.Timespec
-		if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &t); err != nil {
-			return 0, err
-		}
-		return time.Duration(t.Nano()) - offset, nil
-	}
-	if _, err := boot(); err != nil {
-		return clock{}, fmt.Errorf("the boot-time clock is %w: %w", driver.ErrUnsupported, err)
-	}
-	return clock{bootID: strings.TrimSpace(string(id)), boot: boot, wall: time.Now}, nil
+	return bootClock(strings.TrimSpace(string(id)), unix.CLOCK_BOOTTIME, offset)
 }
 
 // bootOffset returns what the time namespace of this process adds to the

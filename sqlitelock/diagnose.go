@@ -72,8 +72,8 @@ func (s *survey) header(ctx context.Context) (mode string, number int, err error
 	return mode, number, err
 }
 
-// judgeHeader reads what header returns. Open has refused what is not ours, so
-// that a difference is of something that happened since.
+// judgeHeader judges what header returns. Open has refused what is not ours: what
+// differs was changed since.
 func (s *survey) judgeHeader(mode string, number int) {
 	if mode == "wal" {
 		s.found(driver.OK, "journal", "write-ahead log")
@@ -123,13 +123,7 @@ func fileSystemFinding(kind string) driver.Finding {
 // them can end every lease.
 func (s *survey) lookAtPermissions() {
 	var open []string
-	for _, path := range []string{filepath.Dir(s.path), s.path, s.path + "-wal", s.path + "-shm", s.bell.path, s.alarm.path} {
-		if path == filepath.Dir(s.path) {
-			if err := mayUse(path); err != nil {
-				s.failed("permissions", pathError(err))
-				return
-			}
-		}
+	for _, path := range []string{filepath.Dir(s.path), s.path, s.path + logSuffix, s.path + memorySuffix, s.bell.path, s.alarm.path} {
 		info, err := os.Stat(path)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue // made when it is needed
@@ -154,7 +148,7 @@ func (s *survey) lookAtPermissions() {
 
 func (s *survey) lookAtSize() {
 	counts := map[string]int64{}
-	for suffix, key := range map[string]string{"": "database_bytes", "-wal": "log_bytes"} {
+	for suffix, key := range map[string]string{"": "database_bytes", logSuffix: "log_bytes"} {
 		if info, err := os.Stat(s.path + suffix); err == nil {
 			counts[key] = info.Size()
 		}
@@ -229,8 +223,8 @@ func (s *survey) tryLock(ctx context.Context) error {
 	return nil
 }
 
-// lookAtNames counts what the first names in use have, and looks for last tokens that
-// lead the clock.
+// lookAtNames counts what the first names in use have, and looks for last tokens
+// that lead the clock.
 func (s *survey) lookAtNames(ctx context.Context) {
 	locks, err := answer(ctx, s.query, func(r reader) ([]driver.Lock, error) { return r.page("", "") })
 	now, clockErr := s.clock.now()

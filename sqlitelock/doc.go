@@ -37,20 +37,19 @@
 // nor a reboot makes two holders or a lock that never ends. Linux and macOS
 // have such a clock; on other systems Open fails with driver.ErrUnsupported.
 //
-// Two things are read from this host's wall clock. Fencing tokens are, and
-// grow even if it goes back. Records of work done once, and one-time tokens,
-// must outlive a reboot:
-// in the boot that wrote one the boot-time clock ends it, and after a reboot
-// the wall clock does. So a step of the wall clock matters to a record only if
-// there was a reboot since: one that is wrong by an hour then ends the record
-// an hour early or late.
+// The wall clock is used for two things only. Fencing tokens follow it, and grow
+// even if it steps back. Records of work done once, and one-time tokens, must
+// outlive a reboot: in the boot that wrote one the boot-time clock ends it, and
+// after a reboot the wall clock does. So a step of the wall clock matters to a
+// record only if there was a reboot since: a clock that is wrong by an hour then
+// ends the record an hour early or late.
 //
 // # Files
 //
-// Beside the database lie SQLite's own `-wal` and `-shm` files and the bell,
-// `-bell`, which is written to when a lock is handed over, so that the waiter
-// who has it now wakes up in its process, and `-alarm`, which is written to when
-// a lock is broken, so that its holder stops. All belong together and must be on a
+// Beside the database lie SQLite's own `-wal` and `-shm` files, and two of ours. A
+// process writes to the bell, `-bell`, when it hands a lock over, so that the
+// waiter that has it now wakes up in its own process. It writes to `-alarm` when it
+// breaks a lock, so that the holder stops. All belong together and must be on a
 // local file system: SQLite's write-ahead log needs memory that the processes
 // share. On a network file system, or one that several virtual machines have,
 // Open fails, unless Options.AllowNetwork says that no other host uses the file.
@@ -66,8 +65,8 @@
 // once one of them was deleted, replaced or moved, Extend and Release answer
 // driver.ErrLost, and all else driver.ErrUnavailable. On Linux whoever opens the
 // path meanwhile is refused with driver.ErrUnavailable, as long as an engine has
-// the old files open; it is told by a lock on a byte of the directory and of the
-// one above it.
+// the old files open: a lock on a byte of the directory, and of the one above it,
+// tells that.
 //
 // A backup must go through SQLite: a program that holds an Engine must not
 // open and close the database file itself, since closing it drops SQLite's
@@ -107,7 +106,7 @@
 //
 // An Engine is safe for concurrent use, and any number of engines in any
 // number of processes may be open on one file. The first request that gets a
-// place in a queue starts the goroutines that hear the bell, and the first lease
-// that a client holds for longer than short work takes those that hear the
-// alarm. Close ends both and waits for them.
+// place in a queue starts the listener to the bell, and the first lease that a
+// client holds for longer than driver.LossStart starts that to the alarm. Close
+// ends both and waits for them.
 package sqlitelock

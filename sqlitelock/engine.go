@@ -34,7 +34,7 @@ type Engine struct {
 
 	alarm   bell // rung after a break
 	losses  driver.Losses
-	alarmed sync.Once // starts who hears the alarm
+	alarmed sync.Once // starts the listener to the alarm
 
 	// newWatcher asks the system for messages about files, which it may refuse.
 	newWatcher func() (*fsnotify.Watcher, error)
@@ -43,7 +43,7 @@ type Engine struct {
 
 	mu     sync.Mutex // guards the rest
 	closed bool
-	users  sync.WaitGroup // requests under way and the listener
+	users  sync.WaitGroup // requests under way, and the listeners
 }
 
 var (

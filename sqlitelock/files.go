@@ -59,7 +59,7 @@ func locate(path string) (string, error) {
 // checkFiles fails unless this user may use the files of the database at path
 // and make those that are missing, and nobody can have put others in their
 // place. A file that is used by two names is refused: whoever comes by the other
-// name has a log and a memory of his own, and sees no lease.
+// name has a log and a memory of their own, and sees no lease.
 func checkFiles(path string) error {
 	d, err := inspectDirectory(filepath.Dir(path))
 	if err != nil {
@@ -81,9 +81,9 @@ func checkFiles(path string) error {
 }
 
 // awaitWhole fails if processes that have the database open do not have the
-// files that are there: these were deleted or replaced, and leases that others
-// hold are not to be seen in them. INVARIANT I1. It waits for patience, because
-// it is so for a moment while the last of them closes the database.
+// files that are there: these were deleted or replaced, and do not show the leases
+// that others hold. INVARIANT I1. It waits for that long, because it is so for a
+// moment while the last of them closes the database.
 func awaitWhole(ctx context.Context, path string, patience time.Duration) error {
 	limit := time.After(patience)
 	for {
@@ -178,7 +178,7 @@ type directory struct {
 }
 
 // inspectDirectory fails unless this user may make files in the directory, and
-// no other user may put files in the place of his.
+// no other user may put files in the place of theirs.
 func inspectDirectory(path string) (directory, error) {
 	info, err := os.Stat(path)
 	if err != nil {

@@ -58,7 +58,7 @@ func (e *Engine) inspect(name string) (driver.Lock, error) {
 	if err != nil {
 		return lock, err
 	}
-	places, err := all(snapshot.Stmt(r.sql[placesSQL]), []any{name, r.bootID, r.now.boot, driver.ShownPlaces}, (*waiting).columns)
+	places, err := all(snapshot.Stmt(r.sql[placesSQL]), []any{name, r.bootID, r.now.boot, driver.ShownPlaces}, (*place).columns)
 	if err != nil {
 		return lock, err
 	}
@@ -71,27 +71,16 @@ func (e *Engine) inspect(name string) (driver.Lock, error) {
 	for _, l := range leases {
 		l.addTo(&lock, r.now)
 	}
-	for _, w := range places {
-		lock.Queue = append(lock.Queue, w.describe(r.now))
+	for _, p := range places {
+		lock.Queue = append(lock.Queue, p.describe(r.now))
 	}
 	return lock, nil
 }
 
-// A waiting is what is shown of one place.
-type waiting struct {
-	rules.Need
-	id            driver.LeaseID
-	holder        string
-	asked, expiry int64
-}
-
-func (w *waiting) columns() []any {
-	return []any{&w.id, &w.Mode, &w.Permits, &w.holder, &w.asked, &w.expiry}
-}
-
-func (w *waiting) describe(now instant) driver.Waiting {
+// describe says what is shown of a place.
+func (p *place) describe(now instant) driver.Waiting {
 	return driver.Waiting{
-		LeaseID: w.id, Mode: w.Mode, Permits: w.Permits, Holder: describe(w.holder),
-		Since: time.Duration(now.boot - w.asked), ExpiresIn: now.until(w.expiry),
+		LeaseID: p.id, Mode: p.Mode, Permits: p.Permits, Holder: describe(p.holder),
+		Since: time.Duration(now.boot - p.asked), ExpiresIn: now.until(p.expiry),
 	}
 }

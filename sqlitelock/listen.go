@@ -10,20 +10,18 @@ import (
 )
 
 const (
-	// pollInterval is how often the bell is looked at where the system has no
-	// messages about files to give (any more).
+	// pollInterval is how often the bell is polled where the system gives no
+	// messages about files, or no longer does.
 	pollInterval = 5 * time.Millisecond
 
-	// Hearing the bell is followed by a rest of restFactor times as long as
-	// the work it made, but of restLongest at most, so that other people's
-	// releases cost a bounded share of a core. What rings meanwhile is heard
-	// after it.
+	// After the bell the listener rests restFactor times as long as it has
+	// worked, but restLongest at most, so that other people's releases cost a
+	// bounded share of a core. It hears what rang meanwhile after its rest.
 	restFactor  = 4
 	restLongest = 10 * time.Millisecond
 )
 
-// An ear hears a bell: through messages of the system or, if there are none, by
-// looking at it.
+// An ear hears a bell: by messages of the system or, if there are none, by polling.
 type ear struct {
 	bell     bell
 	messages *fsnotify.Watcher // nil if there are none
@@ -31,9 +29,10 @@ type ear struct {
 	last     tolls             // the bell at the last look
 }
 
-// attend hears a bell until Close: it calls began when it has begun to, and heard
-// whenever the bell may have rung, which can ask whose cell of it did. Then it rests for
-// at least a while. It does nothing after Close.
+// attend starts a listener to a bell, which ends with Close. It calls began first,
+// and heard whenever the bell may have rung; rung says for which lease IDs it may
+// have. After that it rests, for at least that long. After Close attend does
+// nothing.
 func (e *Engine) attend(b bell, rest time.Duration, began func(), heard func(rung func(driver.LeaseID) bool)) {
 	if e.enter(context.Background()) != nil {
 		return
@@ -50,8 +49,8 @@ func (e *Engine) attend(b bell, rest time.Duration, began func(), heard func(run
 	}()
 }
 
-// listen starts to hear the bell, once, and lets those look who began to wait
-// before that.
+// listen starts the listener to the bell, once, and tells those to look who began
+// to wait before it.
 func (e *Engine) listen() {
 	e.listening.Do(func() {
 		e.attend(e.bell, 0, e.watches.TellAll, func(rung func(driver.LeaseID) bool) {
@@ -64,7 +63,7 @@ func (e *Engine) listen() {
 }
 
 // attach asks the system for messages about the file that is the bell now,
-// and sees to it that it is looked at if they cannot be had.
+// and sees to it that it is polled if there are none.
 func (r *ear) attach() {
 	heard := r.messages != nil && r.messages.Add(r.bell.path) == nil
 	switch {
@@ -138,9 +137,9 @@ func (r *ear) hear(closing <-chan struct{}, rest time.Duration, heard func(rung 
 	}
 }
 
-// look tells those who watch id what is new. If that cannot be read they find
-// out by themselves. It returns false if it was overtaken by the news that id
-// has a place: then it must look again.
+// look tells those who watch id what is new. If it cannot read that, they find out
+// by themselves. It returns false if id got its place meanwhile: then it must look
+// again.
 func (e *Engine) look(name string, id driver.LeaseID) bool {
 	before := e.watches.seen(id)
 	now, err := e.clock.now()

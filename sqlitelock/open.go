@@ -79,9 +79,9 @@ func parseQuery(query string) (opts Options, err error) {
 //
 // A path that cannot be a lock database is driver.ErrInvalid, and what is
 // there stays unchanged: a directory, a file of another program, a database
-// of another version of holdfast. So is one whose locks others might not see, because the
-// file has several names or is a mount point of its own, or because other
-// hosts may share its file system; and one whose files any user may replace.
+// of another version of holdfast. So is one whose locks others might not see,
+// because the file has several names or is a mount point of its own, or because
+// other hosts may share its file system; and one whose files any user may replace.
 // One that this user may not use is driver.ErrPermission.
 // A host without a boot-time clock is driver.ErrUnsupported.
 func Open(ctx context.Context, path string) (*Engine, error) {

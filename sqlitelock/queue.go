@@ -16,11 +16,11 @@ const maxSteps = 256
 // was decided. It is committed, and another one goes on with the request.
 var errUnfinished = errors.New("the name is not settled yet")
 
-// settle brings a name up to date, whoever noticed first: what has ended is
-// purged, and the lock is handed over to whoever is next. It returns the view
-// of id, or errUnfinished. INVARIANT I7: nobody decides about a name that is
-// not settled, so that nobody is overtaken between two transactions, and no
-// place that is over keeps anybody waiting.
+// settle brings a name up to date: what has ended is purged, and the lock is
+// handed over to whoever is next. It returns the view of id, or errUnfinished.
+// INVARIANT I7: no request is decided before its name is settled, so that nobody
+// is overtaken between two transactions, and no place that is over keeps anybody
+// waiting.
 func (t *tx) settle(name string, id driver.LeaseID) (view, error) {
 	for {
 		v, err := t.look(name, id)
@@ -66,7 +66,7 @@ func (t *tx) purge(name string, v *view) (purged bool, err error) {
 	return false, nil
 }
 
-// step counts n more steps, and fails if there may be no other.
+// step counts n more steps, and fails if the transaction may make no others.
 func (t *tx) step(n int) error {
 	t.steps += n
 	if t.steps >= maxSteps {
@@ -77,8 +77,8 @@ func (t *tx) step(n int) error {
 
 // serveNext hands over what a release, a downgrade or a record made room for.
 // The name was settled before, and before says whether anybody waited then.
-// What is more than one transaction may do is left to those that follow: the
-// request itself is carried out.
+// If that is more than one transaction may do, the rest is left to those that
+// follow; the request itself is carried out.
 func (t *tx) serveNext(name string, before view) error {
 	if !before.Queued {
 		return nil
@@ -138,11 +138,12 @@ type place struct {
 	minToken uint64
 	once     bool
 	holder   string
+	asked    int64
 	expiry   int64
 }
 
 func (p *place) columns() []any {
-	return []any{&p.seq, &p.id, &p.Mode, &p.Limit, &p.Permits, &p.minToken, &p.once, &p.holder, &p.expiry}
+	return []any{&p.seq, &p.id, &p.Mode, &p.Limit, &p.Permits, &p.minToken, &p.once, &p.holder, &p.asked, &p.expiry}
 }
 
 // givePlace gives a request a place, or lengthens the one that it has, and

@@ -40,10 +40,7 @@ func (e *Engine) Complete(ctx context.Context, req driver.CompleteRequest) error
 
 // complete writes a record and ends the lease.
 func (t *tx) complete(req driver.CompleteRequest) error {
-	record := req.Record
-	if record == nil {
-		record = []byte{} // not NULL
-	}
+	record := append([]byte{}, req.Record...) // not NULL
 	wall := int64(t.now.micros) + ceilMicros(req.Retention)
 	if err := run(t.sql[completeSQL], req.Name, req.LeaseID, t.bootID, t.now.after(req.Retention), wall, record); err != nil {
 		return err

@@ -93,10 +93,10 @@ func (e *Engine) rank(ctx context.Context, batch []refreshing) {
 	}
 }
 
-// ranks counts which places some rows, in their order, are. That is done after
-// the transaction, in one pass: a long queue takes long to count, and nobody who
-// needs the write lock has to wait for it. If it fails, a waiter takes itself
-// for the first, and does no harm.
+// ranks returns which places some rows are, given in their order. It counts after
+// the transaction, and in one pass: that takes long in a long queue, and nobody
+// who needs the write lock is to wait for it. If it fails, a waiter takes itself
+// for the first, which does no harm.
 func (e *Engine) ranks(ctx context.Context, name string, seqs []int64) []int {
 	gaps := make([][2]int64, len(seqs))
 	for i, last := 0, int64(0); i < len(seqs); i++ {

@@ -29,7 +29,8 @@ func (e *Engine) Extend(ctx context.Context, reqs []driver.ExtendRequest) []erro
 	return errs
 }
 
-// Release implements driver.Engine. The next in the queue has the lock with the commit.
+// Release implements driver.Engine. The next in the queue has the lock with the
+// commit.
 func (e *Engine) Release(ctx context.Context, req driver.ReleaseRequest) error {
 	err := e.transact(ctx, func(t *tx) error {
 		if req.Cancel {

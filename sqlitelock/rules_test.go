@@ -174,6 +174,7 @@ func TestLookSeesLeases(t *testing.T) {
 		}
 		s.end()
 	})
+	t.Logf("%d sets of leases", tried)
 	if least := 300; tried < least {
 		t.Errorf("%d sets of leases, want %d at least", tried, least)
 	}
@@ -228,6 +229,7 @@ func TestLookSeesPlaces(t *testing.T) {
 			s.end()
 		}
 	})
+	t.Logf("%d queues", tried)
 	if least := 800; tried < least {
 		t.Errorf("%d queues, want %d at least", tried, least)
 	}

@@ -19,8 +19,8 @@ const (
 	schemaNumber  = 1
 )
 
-// settings of the connection that writes. How long it waits is patient's.
-// What is deleted is overwritten, because payloads may be secret.
+// settings of the connection that writes. It does not wait: patient does. What is
+// deleted is overwritten, because payloads may be secret.
 const settings = `PRAGMA busy_timeout = 0; PRAGMA synchronous = NORMAL; PRAGMA trusted_schema = OFF; PRAGMA secure_delete = ON`
 
 // identitySQL is one statement, so that it does not see half of what another

@@ -5,14 +5,13 @@ package sqlitelock
 // by boot and expiry, which nearly all rows of the file match.
 
 // What a request looks at first: one statement, so that it sees the queue and
-// the leases of the same instant. Names, tombstones and whether there are rows
-// that are over come along, and the last token, so that a request for a free
-// name needs no more.
-// However long the queue and however many the leases, it takes no longer.
+// the leases of the same instant. Tombstones, the record, the last token and
+// whether there are rows that are over come along, so that a request for a free
+// name needs no more. It takes no longer if there are many leases or places.
 //
 // ?1 name, ?2 lease ID, ?3 boot ID, ?4 now, ?5 now in microseconds of the wall
-// clock. The mode of the lease that ends first, or of the head, is 9 if there
-// is none. All leases of a name are of one kind, so that its mode is that of
+// clock. The mode of the lease that ends first, or of the head, is 9 without
+// one. All leases of a name are of one kind, so that its mode is that of
 // all. The permits and the head count only if nothing is over.
 const lookSQL = `SELECT
 	EXISTS (SELECT 1 FROM cancelled WHERE lease_id = ?2 AND +boot_id = ?3 AND expiry > ?4),
@@ -89,9 +88,10 @@ const (
 
 // Places.
 const (
+	selectPlace = `SELECT seq, lease_id, mode, permit_limit, permits, min_token, once, holder, asked, expiry FROM place`
+
 	// headSQL: ?1 name. All places of the name are live.
-	headSQL = `SELECT seq, lease_id, mode, permit_limit, permits, min_token, once, holder, expiry
-		FROM place WHERE name = ?1 ORDER BY seq LIMIT 1`
+	headSQL = selectPlace + ` WHERE name = ?1 ORDER BY seq LIMIT 1`
 
 	// givePlaceSQL gives a place, or lengthens the one that the lease ID has. No
 	// row of the name is over.
@@ -238,8 +238,7 @@ const (
 		FROM lease WHERE name = ?1 AND +boot_id = ?2 ORDER BY token`
 
 	// placesSQL: ?1 name, ?2 boot ID, ?3 now, ?4 number of places.
-	placesSQL = `SELECT lease_id, mode, permits, holder, asked, expiry
-		FROM place WHERE name = ?1 AND +boot_id = ?2 AND expiry > ?3 ORDER BY seq LIMIT ?4`
+	placesSQL = selectPlace + ` WHERE name = ?1 AND +boot_id = ?2 AND expiry > ?3 ORDER BY seq LIMIT ?4`
 
 	// queueLengthSQL: ?1 name, ?2 boot ID, ?3 now.
 	queueLengthSQL = `SELECT count(*) FROM place WHERE name = ?1 AND boot_id = ?2 AND expiry > ?3`
@@ -276,8 +275,8 @@ const (
 		WHERE boot_id < ?1 OR boot_id > ?1 OR (boot_id = ?1 AND expiry <= ?2) LIMIT ?3)`
 
 	// sweepRecordsSQL looks at the oldest rows only: ?4 is now in microseconds
-	// of the wall clock. One that is over by the boot clock alone waits until
-	// the wall clock agrees, and nobody sees it.
+	// of the wall clock. A record that is over by the boot clock alone is shown
+	// to nobody, and stays until the wall clock agrees.
 	sweepRecordsSQL = `DELETE FROM record WHERE name IN (SELECT name FROM
 			(SELECT name, boot_id, expiry FROM record WHERE wall_expiry <= ?4 ORDER BY wall_expiry LIMIT ?3)
 		WHERE boot_id <> ?1 OR expiry <= ?2)`

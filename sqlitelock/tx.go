@@ -42,7 +42,7 @@ type tx struct {
 
 	steps int    // made so far, of maxSteps
 	again bool   // the request is not decided yet
-	rest  string // it is, and the name that it has changed is not settled yet
+	rest  string // the request is decided, and this name not settled yet
 
 	// refusal is the answer to a request that is not carried out, in a
 	// transaction that is committed for what was noticed on the way.
@@ -56,7 +56,7 @@ func (t *tx) refuse(err error) error {
 	return nil
 }
 
-// tell sends news to who watches id once the transaction is committed.
+// tell sends a notice to those who watch id, once the transaction is committed.
 func (t *tx) tell(id driver.LeaseID, notice driver.Notice) {
 	t.notices = append(t.notices, message{id, notice})
 }
@@ -84,9 +84,9 @@ func (e *Engine) transactDurably(ctx context.Context, do func(t *tx) error) erro
 	})
 }
 
-// waitTurn runs write when it is this request's turn, and sends the news, until
-// the request is decided. Then it goes on with what the request has made room
-// for. That may fail: the next request about the name goes on.
+// waitTurn runs write when it is this request's turn, until the request is
+// decided. Then it serves those for whom the request has made room. That may
+// fail: the next request about the name goes on with it.
 func (e *Engine) waitTurn(ctx context.Context, write func() (*tx, error)) error {
 	if err := e.enter(ctx); err != nil {
 		return err
@@ -111,7 +111,7 @@ func (e *Engine) waitTurn(ctx context.Context, write func() (*tx, error)) error 
 	return t.refusal
 }
 
-// oneTurn waits for the turn, runs one transaction, and sends its news.
+// oneTurn waits for the turn, runs one transaction, and sends its notices.
 func (e *Engine) oneTurn(ctx context.Context, write func() (*tx, error)) (*tx, error) {
 	select {
 	case e.turn <- struct{}{}:
@@ -170,8 +170,8 @@ func (e *Engine) inTurn(ctx context.Context, do func(t *tx) error) (*tx, error) 
 	return t, nil
 }
 
-// query runs a request that only reads, waiting while the database is busy, which it
-// is for readers only while it is being opened or closed.
+// query runs a request that only reads. It waits while the database is busy: for
+// readers it is only while another process opens or closes it.
 func (e *Engine) query(ctx context.Context, do func(r reader) error) error {
 	if err := e.enter(ctx); err != nil {
 		return err
@@ -190,8 +190,8 @@ func (e *Engine) query(ctx context.Context, do func(r reader) error) error {
 	return refused(err)
 }
 
-// answer makes a request by transact, transactDurably or query, and returns the
-// answer that do gives: none if the request fails.
+// answer makes a request by transact, transactDurably or query, and returns what
+// do answers; nothing if the request fails.
 func answer[On, T any](ctx context.Context, request func(context.Context, func(On) error) error, do func(On) (T, error)) (T, error) {
 	var a, none T
 	err := request(ctx, func(on On) (err error) {

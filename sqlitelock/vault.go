@@ -22,10 +22,7 @@ func (e *Engine) Deposit(ctx context.Context, req driver.DepositRequest) error {
 		default:
 			return fmt.Errorf("%w: there is another one-time token with this secret: draw a new one", driver.ErrKindMismatch)
 		}
-		payload := req.Payload
-		if payload == nil {
-			payload = []byte{} // not NULL
-		}
+		payload := append([]byte{}, req.Payload...) // not NULL
 		return run(t.sql[depositSQL], t.on(req.Digest, req.By, payload, ceilMicros(req.TTL), ceilMicros(req.Memory))...)
 	})
 }

@@ -21,7 +21,7 @@ type view struct {
 	headExpiry int64 // of the first place
 }
 
-// nobody is the mode of the leases, or of the head, where there are none.
+// nobody is the mode of the leases if there are none, and so of the head.
 const nobody driver.Mode = 9 // a small number, which is scanned without an allocation
 
 // look reads the view of a name for a lease ID.
@@ -46,11 +46,10 @@ func (v *view) add(n rules.Need, holder string, expiry int64, now instant) {
 	}
 }
 
-// blocker describes the lease that ends first, without the place of who asks.
+// blocker describes the lease that ends first, without the place of whoever asks.
 func (v *view) blocker() driver.Blocker { return v.Blocker(describe(v.holder), 0) }
 
-// describe returns the holder for people; a text that is not ours says
-// nothing.
+// describe reads a holder. Of a text that is not ours it is empty.
 func describe(holder string) driver.Holder {
 	var h driver.Holder
 	if json.Unmarshal([]byte(holder), &h) != nil {

@@ -12,7 +12,7 @@ type message struct {
 }
 
 // Watch implements driver.Queuer. Whoever hands a lock over in this engine
-// tells at once, whoever does it elsewhere through the bell.
+// tells at once; whoever does it elsewhere rings the bell.
 func (e *Engine) Watch(id driver.LeaseID) driver.Watch { return e.watches.Watch(id) }
 
 // send sends messages to the watches, or rings for those who wait elsewhere.
@@ -31,7 +31,7 @@ func (e *Engine) send(messages []message) {
 // A sight is what there is to know of a lease ID.
 type sight struct {
 	token uint64 // of its lease; 0 if it has none
-	looks int64  // 1 and how often it was told to look while it was queued; 0 if it has no place
+	looks int64  // 0 without a place, else 1 more than it was told to look
 }
 
 // A waiter is what is noted of a lease ID that is watched.
@@ -74,9 +74,9 @@ func (a *watches) seen(id driver.LeaseID) (last sight) {
 	return last
 }
 
-// saw tells those who watch id what is new to them in what a look at it has
-// found: others' lease IDs ring the same bell. It returns false, and tells
-// nothing, if more is known by now than before the look.
+// saw tells those who watch id what a look has found, if it is new to them: the
+// bell rings for other lease IDs as well. It returns false, and tells nothing, if
+// more is known by now than before the look.
 func (a *watches) saw(id driver.LeaseID, before, now sight) bool {
 	overtaken := false
 	a.Note(id, func(w *waiter) {

@@ -184,7 +184,7 @@ func (v *View) Due() bool { return v.Queued && !v.GivesUp(v.HeadOnce) && v.Fits(
 // did not: what it waits for is done.
 func (v *View) GivesUp(once bool) bool { return once && v.Recorded }
 
-// Settled reports whether there is nobody to serve and nobody to send home, as
+// Settled reports whether there is nobody to serve and no place to be given up, as
 // far as the first place tells.
 func (v *View) Settled() bool { return !v.Due() && (!v.Queued || !v.GivesUp(v.HeadOnce)) }
 
