@@ -183,8 +183,8 @@ func breakAnswers(t *T) {
 func breakOfStale(t *T) {
 	stale := t.take("a", t.units(40))
 	t.mustRelease(stale)
-	time.Sleep(time.Millisecond) // members of a quorum may hear of the release a moment later
 	l := t.take("a", t.units(40))
+	time.Sleep(time.Millisecond) // members of a quorum may hear of the release a moment later
 	t.breaksOnly(breakOf(stale))
 	t.breaksOnly(older(breakOf(stale)))
 	later := l
