@@ -103,7 +103,7 @@ func told(w driver.Watch, d time.Duration) (notice driver.Notice, ok bool) {
 // receives what is sent at first, which may be that earlier messages were lost.
 func (t *T) listens() {
 	t.Helper()
-	l := t.take("warm up", t.units(400))
+	l := t.take("warm up "+string(driver.NewLeaseID()), t.units(400)) // others warm up, too
 	req := forPlace(ask(l.Name, t.units(8)), t.units(40))
 	w := t.watchPlace(req, 1)
 	t.quiet(w)
@@ -159,6 +159,7 @@ func watchTells(t, other *T) {
 // back.
 func watchTellsLast(t *T) {
 	other := t.join()
+	t.listens()
 	other.listens()
 	l := t.take("a", t.units(400))
 	first, second := forPlace(ask("a", t.units(40)), t.units(40)), forPlace(ask("a", t.units(40)), t.units(40))
