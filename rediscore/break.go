@@ -74,41 +74,35 @@ func (e *Engine) Breaks(ctx context.Context, name string) ([]driver.Broken, erro
 	if err != nil {
 		return nil, err
 	}
-	items, _ := reply.([]any)
-	if len(items) != 2 {
+	var clock, lines string
+	if !form.Read(reply, &clock, &lines) {
 		return nil, form.Malformed("breaks", reply)
 	}
-	return parseBroken(items[0], items[1])
+	return parseBroken(clock, lines)
 }
 
 // parseBreak reads the reply of break.lua.
 func parseBreak(reply any) (more bool, next string, broken []driver.Broken, err error) {
-	items, _ := reply.([]any)
-	if len(items) == 1 && items[0] == int64(-1) {
+	var flag int64
+	var clock, lines string
+	if form.Read(reply, &flag) && flag == -1 {
 		return false, "", nil, fmt.Errorf("%w: a client that is not holdfast has it: end it there", driver.ErrKindMismatch)
 	}
-	if len(items) != 4 {
+	if !form.Read(reply, &flag, &next, &clock, &lines) {
 		return false, "", nil, form.Malformed("break", reply)
 	}
-	flag, ok1 := items[0].(int64)
-	next, ok2 := items[1].(string)
-	if !ok1 || !ok2 {
-		return false, "", nil, form.Malformed("break", reply)
-	}
-	broken, err = parseBroken(items[2], items[3])
+	broken, err = parseBroken(clock, lines)
 	return flag != 0, next, broken, err
 }
 
 // parseBroken reads the records of broken leases, with the server's clock in
 // ms. A line that makes no sense, or is too old, is left out.
-func parseBroken(clock, lines any) (broken []driver.Broken, err error) {
-	now, ok1 := clock.(string)
-	text, ok2 := lines.(string)
-	ms, err := strconv.ParseInt(now, 10, 64)
-	if !ok1 || !ok2 || err != nil {
-		return nil, form.Malformed("break", lines)
+func parseBroken(clock, lines string) (broken []driver.Broken, err error) {
+	ms, err := strconv.ParseInt(clock, 10, 64)
+	if err != nil {
+		return nil, form.Malformed("break", clock)
 	}
-	for line := range strings.Lines(text) {
+	for line := range strings.Lines(lines) {
 		if b, ok := parseLine(strings.TrimSuffix(line, "\n"), ms); ok && b.Ago < driver.BreakMemory {
 			broken = append(broken, b)
 		}

@@ -12,9 +12,6 @@ import (
 
 // Inspect implements driver.Engine.
 func (e *Engine) Inspect(ctx context.Context, name string) (driver.Lock, error) {
-	if err := e.store.Enter(ctx, name); err != nil {
-		return driver.Lock{}, err
-	}
 	found, err := e.InspectAll(ctx, []string{name}, driver.ShownPlaces)
 	if err != nil {
 		return driver.Lock{}, err
@@ -44,32 +41,11 @@ type inspection struct {
 // unheld is the ms left of a lock that nobody has.
 const unheld = -2
 
-// InspectAll asks for names that one script call may treat together, with at
-// most so many places of each.
+// InspectAll asks for names, with at most so many places of each.
 func (e *Engine) InspectAll(ctx context.Context, names []string, places int) ([]Inspection, error) {
 	found := make([]inspection, len(names))
-	todo := make([]int, len(names))
-	for i := range todo {
-		todo[i] = i
-	}
-	for len(todo) > 0 {
-		var asked []string
-		for _, i := range todo {
-			asked = append(asked, names[i])
-		}
-		items, err := e.inspectSome(ctx, asked, places, "-inf")
-		if err != nil {
-			return nil, err
-		}
-		var again []int
-		for n, i := range todo {
-			if isMore(items[n]) {
-				again = append(again, i)
-				continue
-			}
-			found[i].parse(names[i], items[n])
-		}
-		todo = again
+	if err := e.inspectPage(ctx, names, found, places, "-inf"); err != nil {
+		return nil, err
 	}
 	all := make([]Inspection, len(found))
 	for i := range found {
@@ -82,36 +58,31 @@ func (e *Engine) InspectAll(ctx context.Context, names []string, places int) ([]
 	return all, nil
 }
 
-// inspectSome is one call of inspect.lua.
-func (e *Engine) inspectSome(ctx context.Context, names []string, places int, from string) ([]any, error) {
-	each := e.scripts.Inspect.EachKeys
-	keys := make([]string, 0, len(each)*len(names))
-	for _, name := range names {
-		keys = e.store.keys.Append(keys, each, name, "")
-	}
-	reply, err := e.store.Eval(ctx, e.scripts.Inspect, keys, []string{strconv.Itoa(places), from})
-	if err != nil {
-		return nil, err
-	}
-	items, ok := reply.([]any)
-	if !ok || len(items) != len(names) {
-		return nil, form.Malformed("inspect", reply)
-	}
-	return items, nil
+// inspectPage asks for names, with the places behind a number.
+func (e *Engine) inspectPage(ctx context.Context, names []string, found []inspection, places int, from string) error {
+	failed := make([]error, len(names))
+	e.store.EvalEach(ctx, len(names), Batch{
+		Op: "inspect", Script: e.scripts.Inspect, Args: []string{strconv.Itoa(places), from},
+		Name: func(i int) (string, driver.LeaseID) { return names[i], "" },
+		Answer: func(i int, item any, err error) {
+			if failed[i] = err; err == nil {
+				found[i].parse(names[i], item)
+			}
+		},
+	})
+	return cmp.Or(failed...)
 }
 
 // inspectRest asks for what one call could not look at.
 func (e *Engine) inspectRest(ctx context.Context, found *inspection, places int) error {
 	name := found.Lock.Name
 	for found.Err == nil && found.next != "" && len(found.places) < places {
-		items, err := e.inspectSome(ctx, []string{name}, places, found.next)
-		if err != nil {
+		page := make([]inspection, 1)
+		if err := e.inspectPage(ctx, []string{name}, page, places, found.next); err != nil {
 			return err
 		}
-		var page inspection
-		page.parse(name, items[0])
-		found.Err, found.next = page.Err, page.next
-		found.places = append(found.places, page.places[:min(len(page.places), places-len(found.places))]...)
+		found.Err, found.next = page[0].Err, page[0].next
+		found.places = append(found.places, page[0].places[:min(len(page[0].places), places-len(found.places))]...)
 	}
 	if found.Err != nil || !found.rest {
 		return nil
@@ -127,16 +98,12 @@ func (e *Engine) inspectRest(ctx context.Context, found *inspection, places int)
 		if err != nil {
 			return err
 		}
-		items, _ := reply.([]any)
-		if len(items) != 2 {
+		var page any
+		ok := form.Read(reply, &cursor, &page)
+		leases, whole := parseEntries(page)
+		if !ok || !whole {
 			return form.Malformed("inspect", reply)
 		}
-		next, ok1 := items[0].(string)
-		leases, ok2 := parseEntries(items[1])
-		if !ok1 || !ok2 {
-			return form.Malformed("inspect", reply)
-		}
-		cursor = next
 		for _, l := range leases {
 			if !known[l.name] && l.ends > found.now {
 				known[l.name] = true

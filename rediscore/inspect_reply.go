@@ -18,26 +18,15 @@ func (f *inspection) parse(name string, reply any) {
 		f.Err = ReplyError(text)
 		return
 	}
-	malformed := form.Malformed("inspect", reply)
-	items, _ := reply.([]any)
-	if len(items) != 9 {
-		f.Err = malformed
-		return
-	}
-	var ok [9]bool
 	var last string
+	var leases, places any
 	var length, rest int64
-	f.now, ok[0] = items[0].(int64)
-	f.left, ok[1] = items[1].(int64)
-	f.value, ok[2] = items[2].(string)
-	last, ok[3] = items[3].(string)
-	f.leases, ok[4] = parseEntries(items[4])
-	f.places, ok[5] = parseEntries(items[5])
-	length, ok[6] = items[6].(int64)
-	rest, ok[7] = items[7].(int64)
-	f.next, ok[8] = items[8].(string)
-	if slices.Contains(ok[:], false) {
-		f.Err = malformed
+	ok := form.Read(reply, &f.now, &f.left, &f.value, &last, &leases, &places, &length, &rest, &f.next)
+	var ok1, ok2 bool
+	f.leases, ok1 = parseEntries(leases)
+	f.places, ok2 = parseEntries(places)
+	if !ok || !ok1 || !ok2 {
+		f.Err = form.Malformed("inspect", reply)
 		return
 	}
 	f.Lock.QueueLength, f.rest = int(length), rest == 1
@@ -118,11 +107,10 @@ func parseEntries(reply any) ([]entry, bool) {
 	}
 	var entries []entry
 	for group := range slices.Chunk(items, 3) {
-		name, ok1 := group[0].(string)
-		ends, ok2 := group[1].(string)
-		record, ok3 := group[2].(string)
+		var name, ends, record string
+		ok := form.Read(group, &name, &ends, &record)
 		ms, err := strconv.ParseInt(ends, 10, 64)
-		if !ok1 || !ok2 || !ok3 || err != nil {
+		if !ok || err != nil {
 			return nil, false
 		}
 		entries = append(entries, entry{name, ms, record})

@@ -37,15 +37,13 @@ func (e *Engine) List(ctx context.Context, prefix string) iter.Seq2[driver.Lock,
 // to go on.
 func (e *Engine) listNode(ctx context.Context, node Sender, prefix string, seen map[string]bool, yield func(driver.Lock, error) bool) bool {
 	for cursor := uint64(0); ; {
-		next, groups, err := e.Names(ctx, node, prefix, cursor, seen)
+		next, names, err := e.Names(ctx, node, prefix, cursor, seen)
 		if err != nil {
 			yield(driver.Lock{}, err)
 			return false
 		}
-		for _, names := range groups {
-			if !e.listNames(ctx, names, yield) {
-				return false
-			}
+		if !e.listNames(ctx, names, yield) {
+			return false
 		}
 		if cursor = next; cursor == 0 {
 			return true
@@ -74,8 +72,8 @@ func (e *Engine) listNames(ctx context.Context, names []string, yield func(drive
 
 // Names looks at the next few keys of a node, and returns the names that begin
 // with prefix and are not in seen, to which it adds them: SCAN may give a key
-// twice. Those of a group may be inspected together. next is 0 at the end.
-func (e *Engine) Names(ctx context.Context, node Sender, prefix string, cursor uint64, seen map[string]bool) (next uint64, groups map[uint32][]string, err error) {
+// twice. next is 0 at the end.
+func (e *Engine) Names(ctx context.Context, node Sender, prefix string, cursor uint64, seen map[string]bool) (next uint64, names []string, err error) {
 	if err := e.store.Enter(ctx, ""); err != nil {
 		return 0, nil, err
 	}
@@ -87,28 +85,21 @@ func (e *Engine) Names(ctx context.Context, node Sender, prefix string, cursor u
 		return 0, nil, err
 	}
 	next, found, err := parseScan(reply)
-	groups = map[uint32][]string{}
 	for _, key := range found {
 		if name, ok := space.ListedName(key); ok && strings.HasPrefix(name, prefix) && !seen[name] {
 			seen[name] = true
-			groups[e.Route(name)] = append(groups[e.Route(name)], name)
+			names = append(names, name)
 		}
 	}
-	return next, groups, err
+	return next, names, err
 }
 
 // parseScan reads a reply of SCAN: the next cursor, 0 at the end, and keys.
 func parseScan(reply any) (next uint64, keys []string, err error) {
-	items, _ := reply.([]any)
-	if len(items) != 2 {
-		return 0, nil, form.Malformed("list", reply)
-	}
-	cursor, ok1 := items[0].(string)
-	list, ok2 := items[1].([]any)
-	if !ok1 || !ok2 {
-		return 0, nil, form.Malformed("list", reply)
-	}
-	if next, err = strconv.ParseUint(cursor, 10, 64); err != nil {
+	var cursor string
+	var list []any
+	ok := form.Read(reply, &cursor, &list)
+	if next, err = strconv.ParseUint(cursor, 10, 64); !ok || err != nil {
 		return 0, nil, form.Malformed("list", reply)
 	}
 	for _, item := range list {

@@ -61,46 +61,26 @@ func appendRequest(args []string, req driver.AcquireRequest) []string {
 		form.MS(req.TTL), form.Token(req.MinToken), form.Holder(req.Holder))
 }
 
-// extendAll sends all requests as one command; in a Redis Cluster, as one per
-// slot, at the same time.
 func (e *Engine) extendAll(ctx context.Context, reqs []driver.ExtendRequest) []error {
 	errs := make([]error, len(reqs))
-	name := func(i int) string { return reqs[i].Name }
-	e.store.Batch(ctx, len(reqs), name, func(i int, err error) { errs[i] = err }, func(group []int) {
-		for len(group) > 0 {
-			group = e.extend(ctx, reqs, group, errs)
-		}
+	e.store.EvalEach(ctx, len(reqs), Batch{
+		Op: "extend", Script: e.scripts.Extend,
+		Name: func(i int) (string, driver.LeaseID) { return reqs[i].Name, reqs[i].LeaseID },
+		Add: func(args []string, i int) []string {
+			return append(args, string(reqs[i].LeaseID), form.MS(reqs[i].TTL))
+		},
+		Answer: func(i int, item any, err error) {
+			switch {
+			case isMoving(err):
+				errs[i] = e.extendAlone(ctx, reqs[i], err)
+			case err != nil:
+				errs[i] = err
+			default:
+				errs[i] = parseExtend(item)
+			}
+		},
 	})
 	return errs
-}
-
-// extend asks for one group, and returns those that have to be asked for again.
-func (e *Engine) extend(ctx context.Context, reqs []driver.ExtendRequest, group []int, errs []error) (again []int) {
-	layout := &e.scripts.Extend.Layout
-	keys := make([]string, 0, len(layout.EachKeys)*len(group))
-	args := make([]string, 0, len(layout.EachArgs)*len(group))
-	for _, i := range group {
-		keys = e.store.keys.Append(keys, layout.EachKeys, reqs[i].Name, "")
-		args = append(args, string(reqs[i].LeaseID), form.MS(reqs[i].TTL))
-	}
-	reply, err := e.store.Eval(ctx, e.scripts.Extend, keys, args)
-	items, _ := reply.([]any)
-	if err == nil && len(items) != len(group) {
-		err = form.Malformed("extend", reply)
-	}
-	for n, i := range group {
-		switch {
-		case isMoving(err):
-			errs[i] = e.extendAlone(ctx, reqs[i], err)
-		case err != nil:
-			errs[i] = err
-		case isMore(items[n]):
-			again = append(again, i)
-		default:
-			errs[i] = parseExtend(items[n])
-		}
-	}
-	return again
 }
 
 // Route implements driver.Router: one for each slot of a Redis Cluster.

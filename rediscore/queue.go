@@ -8,55 +8,33 @@ import (
 	"github.com/holdfast-locks/holdfast/rediscore/internal/form"
 )
 
-// Refresh implements driver.Queuer. All requests go out as one command; in a
-// Redis Cluster, as one per slot, at the same time.
+// Refresh implements driver.Queuer.
 func (e *Engine) Refresh(ctx context.Context, reqs []driver.RefreshRequest) []driver.RefreshReply {
 	replies := make([]driver.RefreshReply, len(reqs))
-	name := func(i int) string { return reqs[i].Name }
-	e.store.Batch(ctx, len(reqs), name, func(i int, err error) { replies[i].Err = err }, func(group []int) {
-		for len(group) > 0 {
-			group = e.refresh(ctx, reqs, group, replies)
-		}
+	subscription := e.store.inbox.subscription()
+	e.store.EvalEach(ctx, len(reqs), Batch{
+		Op: "refresh", Script: e.scripts.Refresh, Args: e.serving(0),
+		Name: func(i int) (string, driver.LeaseID) { return reqs[i].Name, reqs[i].LeaseID },
+		Add: func(args []string, i int) []string {
+			return append(args, string(reqs[i].LeaseID), form.MS(reqs[i].WaiterTTL))
+		},
+		Answer: func(i int, item any, err error) {
+			if err == nil {
+				replies[i] = parseRefresh(item)
+				err = replies[i].Err
+			}
+			switch {
+			case err != nil:
+				replies[i].Err = err
+			case replies[i].Outcome == driver.Granted:
+				e.store.inbox.expect(reqs[i].LeaseID)
+			default:
+				replies[i].Foreign = replies[i].Foreign && e.foreign
+				e.store.inbox.waits(reqs[i].LeaseID, subscription)
+			}
+		},
 	})
 	return replies
-}
-
-// refresh asks for one group, and returns those that have to be asked for
-// again.
-func (e *Engine) refresh(ctx context.Context, reqs []driver.RefreshRequest, group []int, replies []driver.RefreshReply) (again []int) {
-	layout := &e.scripts.Refresh.Layout
-	keys := make([]string, 0, len(layout.EachKeys)*len(group))
-	args := e.serving(len(layout.EachArgs) * len(group))
-	for _, i := range group {
-		keys = e.store.keys.Append(keys, layout.EachKeys, reqs[i].Name, "")
-		args = append(args, string(reqs[i].LeaseID), form.MS(reqs[i].WaiterTTL))
-	}
-	subscription := e.store.inbox.subscription()
-	reply, err := e.store.Eval(ctx, e.scripts.Refresh, keys, args)
-	items, _ := reply.([]any)
-	if err == nil && len(items) != len(group) {
-		err = form.Malformed("refresh", reply)
-	}
-	for n, i := range group {
-		if err != nil {
-			replies[i].Err = err
-			continue
-		}
-		if isMore(items[n]) {
-			again = append(again, i)
-			continue
-		}
-		replies[i] = parseRefresh(items[n])
-		switch {
-		case replies[i].Err != nil:
-		case replies[i].Outcome == driver.Granted:
-			e.store.inbox.expect(reqs[i].LeaseID)
-		default:
-			replies[i].Foreign = replies[i].Foreign && e.foreign
-			e.store.inbox.waits(reqs[i].LeaseID, subscription)
-		}
-	}
-	return again
 }
 
 func (e *Engine) downgrade(ctx context.Context, req driver.DowngradeRequest) error {

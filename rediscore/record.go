@@ -16,12 +16,10 @@ func (e *Engine) complete(ctx context.Context, req driver.CompleteRequest) error
 	args := append(e.serving(4), string(req.LeaseID), string(req.LeaseID)+string(req.Record), form.MS(req.Retention), "-inf")
 	for stored := false; ; {
 		reply, err := e.store.Eval(ctx, e.scripts.Complete, keys, args)
-		if items, ok := reply.([]any); err == nil && ok && len(items) == 2 {
-			if from, ok := items[1].(string); ok {
-				stored = stored || items[0] == int64(1)
-				args[e.scripts.Complete.Arg("from")] = from
-				continue
-			}
+		var done int64
+		if err == nil && form.Read(reply, &done, &args[e.scripts.Complete.Arg("from")]) {
+			stored = stored || done == 1
+			continue
 		}
 		switch {
 		case err != nil && stored:
@@ -48,13 +46,9 @@ func (e *Engine) Recall(ctx context.Context, name string) (driver.Record, bool, 
 	if err != nil || reply == nil {
 		return driver.Record{}, false, err
 	}
-	items, _ := reply.([]any)
-	if len(items) != 2 {
-		return driver.Record{}, false, form.Malformed("recall", reply)
-	}
-	left, ok1 := items[0].(int64)
-	data, ok2 := items[1].(string)
-	if !ok1 || !ok2 {
+	var left int64
+	var data string
+	if !form.Read(reply, &left, &data) {
 		return driver.Record{}, false, form.Malformed("recall", reply)
 	}
 	return driver.Record{Data: []byte(data), ExpiresIn: form.ExpiresIn(left)}, true, nil

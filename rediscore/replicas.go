@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/rediscore/internal/form"
 )
 
 // waitLongest bounds how long replicas are waited for if ctx has no end.
@@ -68,6 +69,6 @@ func waitFor(ctx context.Context, ttl time.Duration) time.Duration {
 }
 
 func isGranted(reply any) bool {
-	items, _ := reply.([]any)
-	return len(items) == 2 && items[0] == int64(1)
+	var outcome, token int64
+	return form.Read(reply, &outcome, &token) && outcome == 1
 }

@@ -11,37 +11,20 @@ import (
 // describe. A reply of another form leaves the outcome unknown.
 
 func parseAcquire(reply any, minToken uint64) (driver.AcquireReply, error) {
-	items, _ := reply.([]any)
-	if len(items) == 0 {
-		return driver.AcquireReply{}, form.Malformed("acquire", reply)
-	}
-	outcome, ok := items[0].(int64)
-	if !ok {
-		return driver.AcquireReply{}, form.Malformed("acquire", reply)
-	}
+	var outcome, n, place int64
+	var text string
 	switch {
-	case outcome == 1 && len(items) == 2:
-		token, ok := items[1].(int64)
-		if !ok || token < 1 || uint64(token) > driver.MaxToken {
-			return driver.AcquireReply{}, form.Malformed("acquire", reply)
-		}
-		return driver.AcquireReply{Outcome: driver.Granted, Token: uint64(token)}, nil
-	case outcome == 0 && len(items) == 4:
-		left, ok1 := items[1].(int64)
-		holder, ok2 := items[2].(string)
-		place, ok3 := items[3].(int64)
-		if !ok1 || !ok2 || !ok3 || place < 0 {
-			return driver.AcquireReply{}, form.Malformed("acquire", reply)
-		}
+	case form.Read(reply, &outcome, &n) && outcome == 1 && isToken(n):
+		return driver.AcquireReply{Outcome: driver.Granted, Token: uint64(n)}, nil
+	case form.Read(reply, &outcome, &n, &text, &place) && outcome == 0 && place >= 0:
 		return driver.AcquireReply{Outcome: driver.Held, Blocker: driver.Blocker{
-			Holder: form.ReadHolder(holder), ExpiresIn: form.ExpiresIn(left), Place: int(place), Foreign: holder == "",
+			Holder: form.ReadHolder(text), ExpiresIn: form.ExpiresIn(n), Place: int(place), Foreign: text == "",
 		}}, nil
-	case outcome == 2 && len(items) == 2:
-		record, ok := items[1].(string)
-		if !ok {
-			return driver.AcquireReply{}, form.Malformed("acquire", reply)
-		}
-		return driver.AcquireReply{Outcome: driver.Recorded, Record: []byte(record)}, nil
+	case form.Read(reply, &outcome, &text) && outcome == 2:
+		return driver.AcquireReply{Outcome: driver.Recorded, Record: []byte(text)}, nil
+	case form.Read(reply, &outcome, &n) && outcome == -4 && n >= 0:
+		return driver.AcquireReply{}, form.WrongKind(n)
+	case !form.Read(reply, &outcome):
 	case outcome == -1:
 		return driver.AcquireReply{Outcome: driver.Cancelled}, nil
 	case outcome == -2:
@@ -49,45 +32,35 @@ func parseAcquire(reply any, minToken uint64) (driver.AcquireReply, error) {
 			driver.ErrInvalid, minToken, driver.MaxTokenLead)
 	case outcome == -3:
 		return driver.AcquireReply{}, form.NoLastToken()
-	case outcome == -4 && len(items) == 2:
-		limit, ok := items[1].(int64)
-		if !ok || limit < 0 {
-			return driver.AcquireReply{}, form.Malformed("acquire", reply)
-		}
-		return driver.AcquireReply{}, form.WrongKind(limit)
 	}
 	return driver.AcquireReply{}, form.Malformed("acquire", reply)
 }
 
+// isToken reports whether a store may have drawn n.
+func isToken(n int64) bool { return n >= 1 && uint64(n) <= driver.MaxToken }
+
 // parseAcquireAll reads the reply to reqs.
 func parseAcquireAll(reply any, reqs []driver.AcquireRequest) (driver.AllReply, error) {
-	items, _ := reply.([]any)
-	malformed := form.Malformed("acquire-all", reply)
-	if len(items) == 0 {
-		return driver.AllReply{}, malformed
-	}
-	if items[0] == int64(0) && len(items) == 3 {
-		i, ok := items[1].(int64)
-		if !ok || i < 0 || i >= int64(len(reqs)) {
-			return driver.AllReply{}, malformed
-		}
-		answer, err := parseAcquire(items[2], reqs[i].MinToken)
+	var outcome, i int64
+	var refusal any
+	if form.Read(reply, &outcome, &i, &refusal) && outcome == 0 && i >= 0 && i < int64(len(reqs)) {
+		answer, err := parseAcquire(refusal, reqs[i].MinToken)
 		if err != nil {
 			return driver.AllReply{Refused: int(i)}, acquireAllError(reqs[i], err)
 		}
-		if answer.Outcome == driver.Granted {
-			return driver.AllReply{}, malformed
+		if answer.Outcome != driver.Granted {
+			return driver.AllReply{Outcome: answer.Outcome, Refused: int(i), Blocker: answer.Blocker}, nil
 		}
-		return driver.AllReply{Outcome: answer.Outcome, Refused: int(i), Blocker: answer.Blocker}, nil
 	}
-	if items[0] != int64(1) || len(items) != len(reqs)+1 {
-		return driver.AllReply{}, malformed
+	items, _ := reply.([]any)
+	if len(items) != len(reqs)+1 || items[0] != int64(1) {
+		return driver.AllReply{}, form.Malformed("acquire-all", reply)
 	}
 	all := driver.AllReply{Outcome: driver.Granted}
 	for _, item := range items[1:] {
 		token, ok := item.(int64)
-		if !ok || token < 1 || uint64(token) > driver.MaxToken {
-			return driver.AllReply{}, malformed
+		if !ok || !isToken(token) {
+			return driver.AllReply{}, form.Malformed("acquire-all", reply)
 		}
 		all.Tokens = append(all.Tokens, uint64(token))
 	}
@@ -100,7 +73,8 @@ func parseRefresh(reply any) (answer driver.RefreshReply) {
 		answer.Err = ReplyError(text)
 		return answer
 	}
-	if list, ok := reply.([]any); ok && len(list) == 1 && list[0] == int64(-5) {
+	var outcome int64
+	if form.Read(reply, &outcome) && outcome == -5 {
 		answer.Err = driver.ErrLost
 		return answer
 	}
@@ -114,10 +88,10 @@ func parseExtend(reply any) error {
 	case string:
 		return ReplyError(reply)
 	case int64:
-		switch reply {
-		case 1:
+		if reply == 1 {
 			return nil
-		case 0:
+		}
+		if reply == 0 {
 			return driver.ErrLost
 		}
 	}
@@ -133,14 +107,9 @@ type released struct {
 
 // parse adds another reply.
 func (r *released) parse(reply any) error {
-	items, _ := reply.([]any)
-	if len(items) != 3 {
-		return form.Malformed("release", reply)
-	}
-	found, ok1 := items[0].(int64)
-	refused, ok2 := items[1].(string)
-	more, ok3 := items[2].(int64)
-	if !ok1 || !ok2 || !ok3 || found < 0 || found > 1 || more < 0 || more > 1 {
+	var found, more int64
+	var refused string
+	if !form.Read(reply, &found, &refused, &more) || found&^1 != 0 || more&^1 != 0 {
 		return form.Malformed("release", reply)
 	}
 	r.ended, r.refused, r.more = r.ended || found == 1, refused, more == 1

@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/rediscore/internal/form"
 	"github.com/holdfast-locks/holdfast/rediscore/internal/keys"
 	"github.com/holdfast-locks/holdfast/rediscore/internal/lua"
 )
@@ -55,24 +56,73 @@ func (s *Store) Route(name string) uint32 {
 	return uint32(keys.Slot(s.keys.Lock(name)))
 }
 
-// Batch calls run with the indexes of those of n requests that one script call
-// may treat together, for all groups at the same time, and fail for those that
-// may not be sent.
-func (s *Store) Batch(ctx context.Context, n int, name func(int) string, fail func(int, error), run func(group []int)) {
+// A Batch is a script about many names. In its layout some keys and arguments
+// are there for each.
+type Batch struct {
+	Op     string // what errors call it
+	Script *lua.Script
+	Args   []string // that are there once
+
+	Name   func(i int) (string, driver.LeaseID)
+	Add    func(args []string, i int) []string // adds those for the i-th, if there are some
+	Answer func(i int, item any, err error)    // takes what the reply says of the i-th
+}
+
+// EvalEach runs a batch about n names and calls Answer once for each: in one call,
+// in a Redis Cluster in one for each slot, at the same time. What a call had no
+// room for is asked for again.
+func (s *Store) EvalEach(ctx context.Context, n int, b Batch) {
 	groups := map[uint32][]int{}
 	for i := range n {
-		if err := s.Enter(ctx, name(i)); err != nil {
-			fail(i, err)
+		name, _ := b.Name(i)
+		if err := s.Enter(ctx, name); err != nil {
+			b.Answer(i, nil, err)
 			continue
 		}
-		group := s.Route(name(i))
-		groups[group] = append(groups[group], i)
+		route := s.Route(name)
+		groups[route] = append(groups[route], i)
 	}
 	var wg sync.WaitGroup // one goroutine per group; each answers its own requests
 	for _, group := range groups {
-		wg.Go(func() { run(group) })
+		wg.Go(func() {
+			for len(group) > 0 {
+				group = s.evalGroup(ctx, group, b)
+			}
+		})
 	}
 	wg.Wait()
+}
+
+// evalGroup asks for those that one call may be about, and returns those that it
+// had no room for.
+func (s *Store) evalGroup(ctx context.Context, group []int, b Batch) (again []int) {
+	layout := &b.Script.Layout
+	keys := make([]string, 0, len(layout.Keys)+len(layout.EachKeys)*len(group))
+	keys = s.keys.Append(keys, layout.Keys, "", "")
+	args := append(make([]string, 0, len(b.Args)+len(layout.EachArgs)*len(group)), b.Args...)
+	for _, i := range group {
+		name, id := b.Name(i)
+		keys = s.keys.Append(keys, layout.EachKeys, name, id)
+		if b.Add != nil {
+			args = b.Add(args, i)
+		}
+	}
+	reply, err := s.Eval(ctx, b.Script, keys, args)
+	items, _ := reply.([]any)
+	if err == nil && len(items) != len(group) {
+		err = form.Malformed(b.Op, reply)
+	}
+	for n, i := range group {
+		switch {
+		case err != nil:
+			b.Answer(i, nil, err)
+		case isMore(items[n]):
+			again = append(again, i)
+		default:
+			b.Answer(i, items[n], nil)
+		}
+	}
+	return again
 }
 
 // Granted is told that so many leases were granted, and Ended that one was given

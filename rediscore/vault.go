@@ -6,15 +6,13 @@ import (
 
 	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/rediscore/internal/form"
+	"github.com/holdfast-locks/holdfast/rediscore/internal/lua"
 )
 
 // Deposit implements driver.Vault.
 func (e *Engine) Deposit(ctx context.Context, req driver.DepositRequest) error {
-	if err := e.store.Enter(ctx, ""); err != nil {
-		return err
-	}
-	reply, err := e.store.Eval(ctx, e.scripts.Deposit, e.store.keys.Token(e.scripts.Deposit.Keys, req.Digest),
-		[]string{string(req.By), string(req.Payload), form.MS(req.TTL), form.MS(req.TTL + req.Memory)})
+	reply, err := e.evalToken(ctx, e.scripts.Deposit, req.Digest,
+		string(req.By), string(req.Payload), form.MS(req.TTL), form.MS(req.TTL+req.Memory))
 	switch {
 	case err != nil:
 		return err
@@ -30,11 +28,7 @@ func (e *Engine) Deposit(ctx context.Context, req driver.DepositRequest) error {
 
 // Redeem implements driver.Vault.
 func (e *Engine) Redeem(ctx context.Context, req driver.RedeemRequest) (driver.VaultReply, error) {
-	if err := e.store.Enter(ctx, ""); err != nil {
-		return driver.VaultReply{}, err
-	}
-	reply, err := e.store.Eval(ctx, e.scripts.Redeem, e.store.keys.Token(e.scripts.Redeem.Keys, req.Digest),
-		[]string{string(req.By), form.MS(driver.RedeemGrace)})
+	reply, err := e.evalToken(ctx, e.scripts.Redeem, req.Digest, string(req.By), form.MS(driver.RedeemGrace))
 	if err != nil {
 		return driver.VaultReply{}, err
 	}
@@ -42,27 +36,17 @@ func (e *Engine) Redeem(ctx context.Context, req driver.RedeemRequest) (driver.V
 }
 
 func parseRedeem(reply any) (driver.VaultReply, error) {
-	items, _ := reply.([]any)
-	switch len(items) {
-	case 1:
-		if items[0] != int64(driver.Fresh) {
-			return parseState("redeem", items[0])
-		}
-	case 2:
-		payload, ok := items[1].(string)
-		if ok && items[0] == int64(driver.Redeemed) {
-			return driver.VaultReply{State: driver.Redeemed, Granted: true, Payload: []byte(payload)}, nil
-		}
+	var state int64
+	var payload string
+	if form.Read(reply, &state, &payload) && state == int64(driver.Redeemed) {
+		return driver.VaultReply{State: driver.Redeemed, Granted: true, Payload: []byte(payload)}, nil
 	}
-	return driver.VaultReply{}, errHidden("redeem")
+	return parseSpent("redeem", reply)
 }
 
 // Peek implements driver.Vault.
 func (e *Engine) Peek(ctx context.Context, digest driver.Digest) (driver.VaultReply, error) {
-	if err := e.store.Enter(ctx, ""); err != nil {
-		return driver.VaultReply{}, err
-	}
-	reply, err := e.store.Eval(ctx, e.scripts.Peek, e.store.keys.Token(e.scripts.Peek.Keys, digest), nil)
+	reply, err := e.evalToken(ctx, e.scripts.Peek, digest)
 	if err != nil {
 		return driver.VaultReply{}, err
 	}
@@ -70,32 +54,29 @@ func (e *Engine) Peek(ctx context.Context, digest driver.Digest) (driver.VaultRe
 }
 
 func parsePeek(reply any) (driver.VaultReply, error) {
-	items, _ := reply.([]any)
-	switch len(items) {
-	case 1:
-		if items[0] != int64(driver.Fresh) {
-			return parseState("peek", items[0])
-		}
-	case 3:
-		left, ok1 := items[1].(int64)
-		payload, ok2 := items[2].(string)
-		if ok1 && ok2 && items[0] == int64(driver.Fresh) {
-			return driver.VaultReply{State: driver.Fresh, Payload: []byte(payload), ExpiresIn: form.ExpiresIn(left)}, nil
-		}
+	var state, left int64
+	var payload string
+	if form.Read(reply, &state, &left, &payload) && state == int64(driver.Fresh) {
+		return driver.VaultReply{State: driver.Fresh, Payload: []byte(payload), ExpiresIn: form.ExpiresIn(left)}, nil
 	}
-	return driver.VaultReply{}, errHidden("peek")
+	return parseSpent("peek", reply)
 }
 
 // Revoke implements driver.Vault.
 func (e *Engine) Revoke(ctx context.Context, digest driver.Digest) (driver.VaultReply, error) {
-	if err := e.store.Enter(ctx, ""); err != nil {
-		return driver.VaultReply{}, err
-	}
-	reply, err := e.store.Eval(ctx, e.scripts.Revoke, e.store.keys.Token(e.scripts.Revoke.Keys, digest), nil)
+	reply, err := e.evalToken(ctx, e.scripts.Revoke, digest)
 	if err != nil {
 		return driver.VaultReply{}, err
 	}
 	return parseState("revoke", reply)
+}
+
+// evalToken runs a script about a one-time token.
+func (e *Engine) evalToken(ctx context.Context, script *lua.Script, digest driver.Digest, args ...string) (any, error) {
+	if err := e.store.Enter(ctx, ""); err != nil {
+		return nil, err
+	}
+	return e.store.Eval(ctx, script, e.store.keys.Token(script.Keys, digest), args)
 }
 
 // Prune implements driver.Vault. There is nothing to do: every key that a token
@@ -106,6 +87,15 @@ func (e *Engine) Prune(ctx context.Context, _ int) (deleted int, more bool, err 
 
 // SelfPruning implements driver.Vault.
 func (e *Engine) SelfPruning() bool { return true }
+
+// parseSpent reads {state} of a token that is not fresh.
+func parseSpent(op string, reply any) (driver.VaultReply, error) {
+	var state any
+	if !form.Read(reply, &state) || state == int64(driver.Fresh) {
+		return driver.VaultReply{}, errHidden(op)
+	}
+	return parseState(op, state)
+}
 
 // parseState reads a state that comes alone.
 func parseState(op string, reply any) (driver.VaultReply, error) {

@@ -60,15 +60,11 @@ func (s *survey) measure(ctx context.Context, server *server) (t timing) {
 
 // parseTime reads a reply of TIME: seconds and microseconds.
 func parseTime(reply any) (time.Time, bool) {
-	items, _ := reply.([]any)
-	if len(items) != 2 {
-		return time.Time{}, false
-	}
-	sec, ok1 := items[0].(string)
-	usec, ok2 := items[1].(string)
+	var sec, usec string
+	ok := form.Read(reply, &sec, &usec)
 	s, err1 := strconv.ParseInt(sec, 10, 64)
 	us, err2 := strconv.ParseInt(usec, 10, 64)
-	return time.Unix(s, us*1000), ok1 && ok2 && err1 == nil && err2 == nil
+	return time.Unix(s, us*1000), ok && err1 == nil && err2 == nil
 }
 
 func (s *survey) lookAtClock(ctx context.Context, server *server) {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/rediscore"
+	"github.com/holdfast-locks/holdfast/rediscore/internal/form"
 )
 
 // lookAtSentinels asks each sentinel of the URL who the master is, and whether
@@ -66,11 +67,11 @@ func (s *survey) askSentinel(ctx context.Context, host string) (master string, q
 	if err != nil {
 		return "", nil, err
 	}
-	items, _ := reply.([]any)
-	if len(items) != 2 {
+	var ip, port string
+	if !form.Read(reply, &ip, &port) {
 		return "", nil, fmt.Errorf("it knows no master %q", s.way.Master)
 	}
-	master = net.JoinHostPort(fmt.Sprint(items[0]), fmt.Sprint(items[1]))
+	master = net.JoinHostPort(ip, port)
 	_, quorum = s.tell(ctx, client, "SENTINEL", "CKQUORUM", s.way.Master)
 	return master, quorum, nil
 }

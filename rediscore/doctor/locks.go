@@ -178,15 +178,13 @@ func (s *survey) sample(ctx context.Context, server *server, all *sample) error 
 	cursor := uint64(0)
 	for range lookKeys / rediscore.ScanStep {
 		step, cancel := context.WithTimeout(ctx, Limit)
-		next, groups, err := s.Names(step, server.client, "", cursor, seen)
+		next, names, err := s.Names(step, server.client, "", cursor, seen)
 		cancel()
 		if err != nil {
 			return err
 		}
-		for _, names := range groups {
-			if err := s.count(ctx, server, names, all); err != nil {
-				return err
-			}
+		if err := s.count(ctx, server, names, all); err != nil {
+			return err
 		}
 		if cursor = next; cursor == 0 {
 			return nil

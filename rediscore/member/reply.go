@@ -12,86 +12,53 @@ import (
 // describe. A reply of another form leaves the outcome unknown.
 
 func parsePropose(reply any) (driver.ProposeReply, error) {
-	items, _ := reply.([]any)
-	malformed := form.Malformed("propose", reply)
+	var outcome, limit, counter, clock, token, left int64
+	var holder, rival string
 	switch {
-	case len(items) == 1 && items[0] == int64(-3):
+	case form.Read(reply, &outcome) && outcome == -3:
 		return driver.ProposeReply{}, form.NoLastToken()
-	case len(items) == 2 && items[0] == int64(-4):
-		limit, ok := items[1].(int64)
-		if !ok {
-			return driver.ProposeReply{}, malformed
-		}
+	case form.Read(reply, &outcome, &limit) && outcome == -4:
 		return driver.ProposeReply{}, form.WrongKind(limit)
-	case len(items) != 7:
-		return driver.ProposeReply{}, malformed
 	}
-	var n [5]int64
-	var s [2]string
-	for i, item := range items {
-		var ok bool
-		if i < len(n) {
-			n[i], ok = item.(int64)
-		} else {
-			s[i-len(n)], ok = item.(string)
-		}
-		if !ok {
-			return driver.ProposeReply{}, malformed
-		}
+	whole := form.Read(reply, &outcome, &counter, &clock, &token, &left, &holder, &rival)
+	vote := driver.Vote(outcome)
+	if !whole || vote < driver.VoteRefused || vote > driver.VoteQuarantined || min(counter, clock, token) < 0 {
+		return driver.ProposeReply{}, form.Malformed("propose", reply)
 	}
-	vote := driver.Vote(n[0])
-	if vote < driver.VoteRefused || vote > driver.VoteQuarantined || n[1] < 0 || n[2] < 0 || n[3] < 0 {
-		return driver.ProposeReply{}, malformed
-	}
-	r := driver.ProposeReply{Vote: vote, Counter: uint64(n[1]), Clock: uint64(n[2]), Token: uint64(n[3])}
+	r := driver.ProposeReply{Vote: vote, Counter: uint64(counter), Clock: uint64(clock), Token: uint64(token)}
 	switch vote {
 	case driver.VoteHeld:
-		r.Rival = driver.LeaseID(s[1])
-		r.Blocker = driver.Blocker{Holder: form.ReadHolder(s[0]), ExpiresIn: form.ExpiresIn(n[4])}
+		r.Rival = driver.LeaseID(rival)
+		r.Blocker = driver.Blocker{Holder: form.ReadHolder(holder), ExpiresIn: form.ExpiresIn(left)}
 	case driver.VoteQuarantined:
-		r.Remaining = form.ExpiresIn(n[4])
+		r.Remaining = form.ExpiresIn(left)
 	}
 	return r, nil
 }
 
-// parseRenew fills replies, one per request.
-func parseRenew(reply any, replies []driver.RenewReply) error {
-	items, _ := reply.([]any)
-	if len(items) != len(replies) {
-		return form.Malformed("renew", reply)
-	}
-	for i, item := range items {
-		switch item := item.(type) {
-		case string:
-			replies[i].Err = rediscore.ReplyError(item)
-		case int64:
-			switch {
-			case item > 0:
-				replies[i].Token = uint64(item)
-			case item == 0:
-				replies[i].Err = driver.ErrLost
-			default:
-				replies[i].Err = form.Malformed("renew", item)
-			}
-		default:
-			replies[i].Err = form.Malformed("renew", item)
+// parseRenew reads what member_renew.lua says of one lease.
+func parseRenew(reply any) driver.RenewReply {
+	switch reply := reply.(type) {
+	case string:
+		return driver.RenewReply{Err: rediscore.ReplyError(reply)}
+	case int64:
+		if reply > 0 {
+			return driver.RenewReply{Token: uint64(reply)}
+		}
+		if reply == 0 {
+			return driver.RenewReply{Err: driver.ErrLost}
 		}
 	}
-	return nil
+	return driver.RenewReply{Err: form.Malformed("renew", reply)}
 }
 
 func parseWithdraw(reply any) (uint64, error) {
-	items, _ := reply.([]any)
-	if len(items) == 1 && items[0] == int64(-3) {
-		return 0, form.NoLastToken()
-	}
-	if len(items) != 2 {
-		return 0, form.Malformed("withdraw", reply)
-	}
-	token, ok1 := items[0].(int64)
-	refused, ok2 := items[1].(string)
+	var token int64
+	var refused string
 	switch {
-	case !ok1 || !ok2 || token < 0:
+	case form.Read(reply, &token) && token == -3:
+		return 0, form.NoLastToken()
+	case !form.Read(reply, &token, &refused) || token < 0:
 		return 0, form.Malformed("withdraw", reply)
 	case refused != "" && token > 0:
 		// Not one of the definite errors: the lease was ended.

@@ -33,10 +33,9 @@ func TestParseMemberReplies(t *testing.T) {
 			t.Errorf("%v: %d, %v; want an unknown outcome", reply, got, err)
 		}
 	}
-	for _, reply := range []any{nil, []any{}, []any{nil}, []any{int64(-1)}} {
-		answers := make([]driver.RenewReply, 1)
-		if err := parseRenew(reply, answers); err == nil && (answers[0].Err == nil || isDefinite(answers[0].Err)) {
-			t.Errorf("%v: %+v; want an unknown outcome", reply, answers)
+	for _, reply := range []any{nil, []any{}, []any{nil}, int64(-1), 1.5} {
+		if got := parseRenew(reply); got.Err == nil || isDefinite(got.Err) {
+			t.Errorf("%v: %+v; want an unknown outcome", reply, got)
 		}
 	}
 }

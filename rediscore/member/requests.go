@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/rediscore"
 	"github.com/holdfast-locks/holdfast/rediscore/internal/form"
 )
 
@@ -34,33 +35,22 @@ func (m *Member) Propose(ctx context.Context, req driver.ProposeRequest) (driver
 // Renew implements driver.Member. All requests go out as one command.
 func (m *Member) Renew(ctx context.Context, reqs []driver.RenewRequest) []driver.RenewReply {
 	replies := make([]driver.RenewReply, len(reqs))
-	fail := func(i int, err error) { replies[i].Err = err }
 	e, err := m.connect(ctx)
 	if err != nil {
 		for i := range replies {
-			fail(i, err)
+			replies[i].Err = err
 		}
 		return replies
 	}
-	name := func(i int) string { return reqs[i].Name }
-	e.Store().Batch(ctx, len(reqs), name, fail, func(group []int) {
-		layout := &m.scripts.Renew.Layout
-		keys := e.Store().Keys().Of(layout.Keys, "", "")
-		args := []string{form.MS(driver.TokenMemory), form.US(2 * driver.MaxTokenLead)}
-		for _, i := range group {
-			keys = e.Store().Keys().Append(keys, layout.EachKeys, reqs[i].Name, reqs[i].LeaseID)
-			args = appendRenewal(args, reqs[i])
-		}
-		answers := make([]driver.RenewReply, len(group))
-		reply, err := e.Store().Eval(ctx, m.scripts.Renew, keys, args)
-		if err == nil {
-			err = parseRenew(reply, answers)
-		}
-		for n, i := range group {
-			if replies[i] = answers[n]; err != nil {
-				fail(i, err)
+	e.Store().EvalEach(ctx, len(reqs), rediscore.Batch{
+		Op: "renew", Script: m.scripts.Renew, Args: []string{form.MS(driver.TokenMemory), form.US(2 * driver.MaxTokenLead)},
+		Name: func(i int) (string, driver.LeaseID) { return reqs[i].Name, reqs[i].LeaseID },
+		Add:  func(args []string, i int) []string { return appendRenewal(args, reqs[i]) },
+		Answer: func(i int, item any, err error) {
+			if replies[i] = parseRenew(item); err != nil {
+				replies[i] = driver.RenewReply{Err: err}
 			}
-		}
+		},
 	})
 	return replies
 }

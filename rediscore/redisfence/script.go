@@ -58,17 +58,10 @@ type guardAnswer struct {
 
 // parseGuard reads the reply of guard.lua.
 func parseGuard(reply any) (guardAnswer, error) {
-	items, _ := reply.([]any)
-	if len(items) == 0 || len(items) > 2 {
-		return guardAnswer{}, form.Malformed("the guard", reply)
-	}
-	outcome, ok := items[0].(int64)
-	if !ok {
-		return guardAnswer{}, form.Malformed("the guard", reply)
-	}
+	var outcome int64
 	var second any
-	if len(items) == 2 {
-		second = items[1]
+	if !form.Read(reply, &outcome) && !form.Read(reply, &outcome, &second) {
+		return guardAnswer{}, form.Malformed("the guard", reply)
 	}
 	switch outcome {
 	case 1:

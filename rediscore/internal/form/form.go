@@ -66,6 +66,26 @@ func ExpiresIn(ms int64) time.Duration {
 	return time.Duration(max(ms, 1)) * time.Millisecond
 }
 
+// Read reports whether a reply is a list of as many items as there are places
+// to put them, of their types: each place is an *int64, *string, *[]any or *any.
+func Read(reply any, places ...any) (ok bool) {
+	items, ok := reply.([]any)
+	ok = ok && len(items) == len(places)
+	for i := 0; ok && i < len(items); i++ {
+		switch place := places[i].(type) {
+		case *int64:
+			*place, ok = items[i].(int64)
+		case *string:
+			*place, ok = items[i].(string)
+		case *[]any:
+			*place, ok = items[i].([]any)
+		case *any:
+			*place = items[i]
+		}
+	}
+	return ok
+}
+
 // Malformed reports a reply that no script of ours gives.
 func Malformed(op string, reply any) error {
 	return fmt.Errorf("the server's reply to %s makes no sense: %.100q", op, fmt.Sprint(reply))
