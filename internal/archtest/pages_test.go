@@ -1,0 +1,203 @@
+package archtest
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const tree = "../.."
+
+// pages returns the text of all documents, by their paths below the root.
+func pages(t *testing.T) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	err := fs.WalkDir(os.DirFS(tree), ".", func(name string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && strings.HasPrefix(d.Name(), ".") && name != ".":
+			return fs.SkipDir
+		case path.Ext(name) == ".md":
+			all[name] = read(t, name)
+		}
+		return nil
+	})
+	if err != nil || len(all) < 30 {
+		t.Fatalf("%d pages, %v", len(all), err)
+	}
+	return all
+}
+
+func read(t *testing.T, name string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(tree, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+var (
+	link      = regexp.MustCompile(`\]\(([^)\s]+)\)`)
+	heading   = regexp.MustCompile(`(?m)^#+ (.*)$`)
+	notAnchor = regexp.MustCompile(`[^a-z0-9 _-]`)
+)
+
+// TestLinks: what a page leads to exists, its headings included.
+func TestLinks(t *testing.T) {
+	all, links := pages(t), 0
+	for name, text := range all {
+		for _, m := range link.FindAllStringSubmatch(text, -1) {
+			if strings.Contains(m[1], "://") {
+				continue
+			}
+			links++
+			to, anchor, _ := strings.Cut(m[1], "#")
+			at := path.Join(path.Dir(name), to)
+			if to == "" {
+				at = name
+			}
+			if _, err := os.Stat(filepath.Join(tree, at)); err != nil {
+				t.Errorf("%s links to %s: %v", name, m[1], err)
+			}
+			if anchor != "" && !slices.Contains(anchors(all[at]), anchor) {
+				t.Errorf("%s links to %s, and %s has no such heading", name, m[1], at)
+			}
+		}
+	}
+	if links < 100 {
+		t.Errorf("%d links, want at least 100: are they read?", links)
+	}
+}
+
+// anchors returns what the headings of a page are called in links.
+func anchors(text string) (all []string) {
+	for _, m := range heading.FindAllStringSubmatch(text, -1) {
+		all = append(all, strings.ReplaceAll(notAnchor.ReplaceAllString(strings.ToLower(m[1]), ""), " ", "-"))
+	}
+	return all
+}
+
+// TestDecisions: docs/adr is numbered without gaps, and its index has each
+// decision with its title.
+func TestDecisions(t *testing.T) {
+	index := read(t, "docs/adr/README.md")
+	files, err := filepath.Glob(tree + "/docs/adr/0*.md")
+	if err != nil || len(files) < 15 {
+		t.Fatalf("%d decisions, %v", len(files), err)
+	}
+	for i, file := range files {
+		file = filepath.Base(file)
+		title, _, _ := strings.Cut(read(t, "docs/adr/"+file), "\n")
+		number, title, _ := strings.Cut(strings.TrimPrefix(title, "# "), ". ")
+		if want := fmt.Sprintf("%04d-", i+1); !strings.HasPrefix(file, want) || number != fmt.Sprint(i+1) {
+			t.Errorf("%s, %q: want number %d", file, number, i+1)
+		}
+		if row := fmt.Sprintf("| [%s](%s) | %s |", number, file, title); !strings.Contains(index, row) {
+			t.Errorf("docs/adr/README.md lacks\n%s", row)
+		}
+	}
+	if rows := strings.Count(index, "\n| ["); rows != len(files) {
+		t.Errorf("docs/adr/README.md has %d rows, and there are %d decisions", rows, len(files))
+	}
+}
+
+// inCode finds what stands in code style; a name of Go in it is qualified by
+// its package, as holdfast.Lease or driver.Engine.Acquire are.
+var (
+	inCode    = regexp.MustCompile("`[^`\n]+`|(?m)^```go$(?s:.*?)^```$")
+	qualified = regexp.MustCompile(`\b([a-z]+)\.([A-Z]\w*)(?:\.([A-Z]\w*))?`)
+)
+
+// documented are the packages whose names pages may name.
+var documented = map[string]string{
+	"holdfast": ".", "driver": "driver", "enginetest": "enginetest", "fence": "fence", "httpfence": "fence/httpfence",
+	"mailbox": "driver/mailbox", "memlock": "memlock", "oncehttp": "oncehttp", "onetime": "onetime", "quorumlock": "quorumlock",
+	"rediscore": "rediscore", "redisfence": "rediscore/redisfence", "redislock": "redislock", "rules": "driver/rules",
+	"sqlfence": "fence/sqlfence", "sqlitelock": "sqlitelock", "wire": "wire",
+}
+
+// TestPagesNameWhatExists: exported names of our packages, and tests.
+func TestPagesNameWhatExists(t *testing.T) {
+	known, names := knownCases(t), 0
+	exported, members := map[string]map[string]bool{}, map[string]bool{}
+	for pkg, dir := range documented {
+		exported[pkg] = exportedNames(t, dir)
+		maps.Copy(members, exported[pkg]) // a type may be another package's, as holdfast.Lock is
+	}
+	for page, text := range pages(t) {
+		if page == "CHANGELOG.md" {
+			continue // of what there once was, too
+		}
+		for _, code := range inCode.FindAllString(text, -1) {
+			for _, m := range qualified.FindAllStringSubmatch(code, -1) {
+				if exported[m[1]] == nil {
+					continue
+				}
+				if names++; !exported[m[1]][m[2]] || m[3] != "" && !members[m[3]] {
+					t.Errorf("%s: there is no %s", page, m[0])
+				}
+			}
+		}
+		for _, m := range aTest.FindAllStringSubmatch(text, -1) {
+			if names++; !known[m[1]] {
+				t.Errorf("%s: there is no test %s", page, m[1])
+			}
+		}
+	}
+	if names < 150 {
+		t.Errorf("%d names, want at least 150: are the pages read?", names)
+	}
+}
+
+// exportedNames returns the exported names that the package in dir declares:
+// its own, methods and fields.
+func exportedNames(t *testing.T, dir string) map[string]bool {
+	t.Helper()
+	names := map[string]bool{}
+	files, err := filepath.Glob(filepath.Join(tree, dir, "*.go"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("%s: %d files, %v", dir, len(files), err)
+	}
+	for _, file := range files {
+		if strings.HasSuffix(file, "_test.go") {
+			continue
+		}
+		parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ast.Inspect(parsed, func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.FuncDecl:
+				names[n.Name.Name] = true
+				return false
+			case *ast.TypeSpec:
+				names[n.Name.Name] = true
+			case *ast.Field:
+				note(names, n.Names)
+			case *ast.ValueSpec:
+				note(names, n.Names)
+			}
+			return true
+		})
+	}
+	return names
+}
+
+func note(names map[string]bool, all []*ast.Ident) {
+	for _, id := range all {
+		names[id.Name] = true
+	}
+}
