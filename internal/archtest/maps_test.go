@@ -52,7 +52,7 @@ var aGoFile = regexp.MustCompile(`\b[a-z0-9_]+\*?\.go\b`)
 // mapped are the packages that have a map of their files, and where it is.
 var mapped = map[string]string{
 	".":          "ARCHITECTURE.md",
-	"memlock":    "memlock/memlock.go",
+	"memlock":    "memlock/doc.go",
 	"quorumlock": "quorumlock/doc.go",
 	"rediscore":  "rediscore/doc.go",
 	"redislock":  "redislock/doc.go",

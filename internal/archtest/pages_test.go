@@ -113,11 +113,11 @@ func TestDecisions(t *testing.T) {
 	}
 }
 
-// inCode finds what stands in code style; a name of Go in it is qualified by
+// codeInPages finds what stands in code style; a name of Go in it is qualified by
 // its package, as holdfast.Lease or driver.Engine.Acquire are.
 var (
-	inCode    = regexp.MustCompile("`[^`\n]+`|(?m)^```go$(?s:.*?)^```$")
-	qualified = regexp.MustCompile(`\b([a-z]+)\.([A-Z]\w*)(?:\.([A-Z]\w*))?`)
+	codeInPages = regexp.MustCompile("`[^`\n]+`|(?m)^```go$(?s:.*?)^```$")
+	qualified   = regexp.MustCompile(`\b([a-z]+)\.([A-Z]\w*)(?:\.([A-Z]\w*))?`)
 )
 
 // documented are the packages whose names pages may name.
@@ -140,7 +140,7 @@ func TestPagesNameWhatExists(t *testing.T) {
 		if page == "CHANGELOG.md" {
 			continue // of what there once was, too
 		}
-		for _, code := range inCode.FindAllString(text, -1) {
+		for _, code := range codeInPages.FindAllString(text, -1) {
 			for _, m := range qualified.FindAllStringSubmatch(code, -1) {
 				if exported[m[1]] == nil {
 					continue
