@@ -1,0 +1,77 @@
+package wire_test
+
+import (
+	"fmt"
+	"os"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/holdfast-locks/holdfast/wire"
+	"github.com/holdfast-locks/holdfast/wire/codes"
+)
+
+// TestPage compares docs/wire.md with the types and with the table of codes:
+// the same fields and codes, in the same order.
+func TestPage(t *testing.T) {
+	page, err := os.ReadFile("../docs/wire.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := map[string]string{} // by heading
+	for _, section := range regexp.MustCompile(`(?m)^##+ `).Split(string(page), -1)[1:] {
+		heading, body, _ := strings.Cut(section, "\n")
+		text[heading] = body
+	}
+	for _, v := range []any{
+		wire.Lock{}, wire.LockDetails{}, wire.Holder{}, wire.Place{}, wire.Broken{}, wire.Break{}, wire.Person{}, wire.Token{},
+		wire.Once{}, wire.Event{}, wire.Diagnosis{}, wire.Finding{}, wire.Problem{},
+	} {
+		typ := reflect.TypeOf(v)
+		fields, parts := fieldsOf(typ)
+		if got := firstCells(text[typ.Name()]); !slices.Equal(got, fields) {
+			t.Errorf("%s: the page has %q, the type %q", typ.Name(), got, fields)
+		}
+		for _, part := range parts {
+			if !strings.Contains(text[typ.Name()], "`"+part+"`") {
+				t.Errorf("%s: the page does not say that it has the fields of %s", typ.Name(), part)
+			}
+		}
+	}
+	var names []string
+	for _, c := range codes.All() {
+		names = append(names, c.Name)
+		if row := fmt.Sprintf("| `%s` | %d | `", c.Name, c.Status); !strings.Contains(text["Codes"], row) {
+			t.Errorf("the page lacks the row %s", row)
+		}
+	}
+	if got := firstCells(text["Codes"]); !slices.Equal(got, names) {
+		t.Errorf("the page has the codes %q, want %q", got, names)
+	}
+}
+
+// fieldsOf returns the names in JSON of the fields that a type has itself, and
+// the types whose fields it has as well.
+func fieldsOf(typ reflect.Type) (fields, parts []string) {
+	for i := range typ.NumField() {
+		f := typ.Field(i)
+		if f.Anonymous {
+			parts = append(parts, f.Name)
+			continue
+		}
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		fields = append(fields, name)
+	}
+	return fields, parts
+}
+
+// firstCells returns the first cell of each row of a table that has one in the
+// code style.
+func firstCells(section string) (cells []string) {
+	for _, m := range regexp.MustCompile("(?m)^\\| `([a-z_-]+)` \\|").FindAllStringSubmatch(section, -1) {
+		cells = append(cells, m[1])
+	}
+	return cells
+}
