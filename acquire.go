@@ -96,15 +96,11 @@ func (c *Client) newAcquisition(ctx context.Context, name string, opts *AcquireO
 		TTL: o.TTL + o.LockDelay, Holder: holder, MinToken: o.MinToken, Replicas: o.Replicas,
 	}
 	capable := c.features.Capabilities
-	if err := driver.CheckTTL(capable, "MinHold", o.MinHold); err != nil {
-		return nil, err
+	err = driver.CheckTTL(capable, "MinHold", o.MinHold)
+	if err == nil && o.LockDelay > 0 {
+		err = driver.CheckTTL(capable, "TTL with LockDelay", a.req.TTL)
 	}
-	if o.LockDelay > 0 {
-		if err := driver.CheckTTL(capable, "TTL with LockDelay", a.req.TTL); err != nil {
-			return nil, err
-		}
-	}
-	return a, cmp.Or(driver.CheckSupport(capable, a.req), a.checkNesting(wait))
+	return a, cmp.Or(err, driver.CheckSupport(capable, a.req), a.checkNesting(wait))
 }
 
 // run makes attempts until one is decisive. Without a lease it leaves nothing

@@ -1,6 +1,7 @@
 package holdfast
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"sync"
@@ -29,14 +30,9 @@ func (l *Lease) Extend(ctx context.Context, ttl time.Duration) error {
 // checkExtend returns an error that wraps ErrInvalid unless the lease could
 // have the TTL.
 func (l *Lease) checkExtend(ttl time.Duration) error {
-	if err := checkTTL("ttl", ttl); err != nil {
-		return err
-	}
-	ttl += l.present().lockDelay
-	if err := checkTTL("ttl with LockDelay", ttl); err != nil {
-		return err
-	}
-	return driver.CheckTTL(l.client.features.Capabilities, "ttl with LockDelay", ttl)
+	const both = "ttl with LockDelay"
+	stored := ttl + l.present().lockDelay
+	return cmp.Or(checkTTL("ttl", ttl), checkTTL(both, stored), driver.CheckTTL(l.client.features.Capabilities, both, stored))
 }
 
 // ExtendBy pushes Deadline out by d, which may be called between the steps of

@@ -21,7 +21,7 @@ type leaseKeeper struct {
 	rivals rivals
 	asleep time.Duration // for how long the machine has been suspended; see lease_suspension.go
 
-	size     atomic.Int64 // of table
+	size     atomic.Int64 // of table, for those who do not hold mu: see pace
 	suspends bool         // there is a clock that tells of suspensions
 	started  time.Time
 }

@@ -110,6 +110,7 @@ func (l *Lease) releaseRequest() driver.ReleaseRequest {
 	return driver.ReleaseRequest{Name: l.name, LeaseID: l.id, KeepFor: l.present().keepFor(l.client.now()), Cancel: l.cancel}
 }
 
+// repeatUntil returns until when the background repeats the release, as of now.
 func (l *Lease) repeatUntil() time.Time { return l.present().repeatUntil(time.Now(), l.cancel) }
 
 func (l *Lease) observeRelease(err error) {

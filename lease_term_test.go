@@ -471,11 +471,23 @@ func checkAgainstStores(t *testing.T) {
 	}
 }
 
+// computes finds arithmetic of deadlines. Picking the first or the last of several
+// is none.
+var computes = regexp.MustCompile(`\.(asOf|reached|until|expiresBy)\(|\b(trusted|ttlFor)\(` +
+	`|(deadline|expiry|renewAt|[els]\.Deadline\(\))(\.mono)?\.(Add|Sub|After|Before)\(` +
+	`|\.(Sub|After|Before)\([a-z.]*(deadline|expiry|renewAt|[els]\.Deadline)|time\.(Until|Since)\([a-z.]*(deadline|expiry|[els]\.Deadline)`)
+
 // TestOnlyTheTermComputesDeadlines: whoever reads lease_term.go has read all of
 // the arithmetic, but for the two clocks' own.
 func TestOnlyTheTermComputesDeadlines(t *testing.T) {
-	computes := regexp.MustCompile(`\.(asOf|reached|until|expiresBy)\(|\b(trusted|ttlFor)\(|` +
-		`(deadline|expiry|renewAt|[els]\.Deadline\(\))(\.mono)?\.(Add|Sub|After|Before)\(|time\.(Until|Since)\([a-z.\[\]0-9]+\.Deadline`)
+	for _, line := range []string{
+		"time.Until(l.Deadline())", "time.Until(l.term.deadline.mono)", "now.Sub(l.term.expiry)", "l.Deadline().Add(d)",
+		"now.mono.Before(t.deadline.mono)", "lease.Deadline().After(last)", "now.until(l.term.deadline)", "sent.add(trusted(ttl))",
+	} {
+		if !computes.MatchString(line) {
+			t.Errorf("%s is not found", line)
+		}
+	}
 	files, err := filepath.Glob("*.go")
 	if err != nil {
 		t.Fatal(err)

@@ -43,11 +43,7 @@ const (
 )
 
 func (k EventKind) String() string {
-	names := [...]string{"acquired", "waiting", "refused", "renewed", "renew-failed", "lost", "released", "cleanup-failed", "outage-began", "outage-ended"}
-	if k < 0 || int(k) >= len(names) {
-		return "unknown"
-	}
-	return names[k]
+	return nameOf(int(k), "acquired", "waiting", "refused", "renewed", "renew-failed", "lost", "released", "cleanup-failed", "outage-began", "outage-ended")
 }
 
 // A report is an event of a lease that the Observer has to be told of. The zero

@@ -1,6 +1,7 @@
 package holdfast
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -63,11 +64,7 @@ const (
 )
 
 func (s OnceState) String() string {
-	names := [...]string{"absent", "in progress", "done"}
-	if s < 0 || int(s) >= len(names) {
-		return "unknown"
-	}
-	return names[s]
+	return nameOf(int(s), "absent", "in progress", "done")
 }
 
 // A OnceResult is what Once returns.
@@ -186,12 +183,7 @@ func (o *OnceOptions) resolve() (OnceOptions, error) {
 	if o != nil {
 		c = *o
 	}
-	if c.Retention == 0 {
-		c.Retention = defaultRetention
-	}
-	if c.MaxResult == 0 {
-		c.MaxResult = defaultOnceResult
-	}
+	c.Retention, c.MaxResult = cmp.Or(c.Retention, defaultRetention), cmp.Or(c.MaxResult, defaultOnceResult)
 	switch {
 	case c.Retention < MinTTL || c.Retention > MaxRetention:
 		return c, fmt.Errorf("%w Retention %s: want %s to %s", ErrInvalid, c.Retention, MinTTL, MaxRetention)

@@ -1,6 +1,7 @@
 package holdfast
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -141,12 +142,7 @@ func (o *Options) withDefaults() Options {
 	if o != nil {
 		c = *o
 	}
-	if c.TTL == 0 {
-		c.TTL = defaultTTL
-	}
-	if c.RequestTimeout == 0 {
-		c.RequestTimeout = defaultRequestTimeout
-	}
+	c.TTL, c.RequestTimeout = cmp.Or(c.TTL, defaultTTL), cmp.Or(c.RequestTimeout, defaultRequestTimeout)
 	if c.Observer == nil {
 		c.Observer = func(Event) {}
 	}
@@ -158,10 +154,7 @@ func (o *Options) withDefaults() Options {
 
 // check returns an error that wraps ErrInvalid if an option is out of range.
 func (o *Options) check() error {
-	if o.RequestTimeout < MinTTL || o.RequestTimeout > MaxTTL {
-		return fmt.Errorf("%w Options.RequestTimeout %s: want %s to %s", ErrInvalid, o.RequestTimeout, MinTTL, MaxTTL)
-	}
-	return checkTTL("Options.TTL", o.TTL)
+	return cmp.Or(checkTTL("Options.RequestTimeout", o.RequestTimeout), checkTTL("Options.TTL", o.TTL))
 }
 
 // resolve returns a copy of o with the defaults of the client filled in, and
@@ -172,9 +165,7 @@ func (o *AcquireOptions) resolve(client *Options) (AcquireOptions, error) {
 	if o != nil {
 		c = *o
 	}
-	if c.TTL == 0 {
-		c.TTL = client.TTL
-	}
+	c.TTL = cmp.Or(c.TTL, client.TTL)
 	if err := c.Check(); err != nil {
 		return c, err
 	}

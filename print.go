@@ -52,3 +52,11 @@ func (k EventKind) MarshalText() ([]byte, error) { return []byte(k.String()), ni
 
 // MarshalText is String, for logs and JSON.
 func (s OnceState) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
+// nameOf returns the name of the value i of a type that counts from 0.
+func nameOf(i int, names ...string) string {
+	if i < 0 || i >= len(names) {
+		return "unknown"
+	}
+	return names[i]
+}

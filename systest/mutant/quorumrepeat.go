@@ -35,8 +35,8 @@ func quorumRepeatMutants() []Mutant {
 		{
 			Name: "min-hold-beyond-the-stores-longest", File: "acquire.go",
 			Breaks:  "A MinHold longer than what the store can keep is found out at the release only, and the work runs twice.",
-			Old:     "if err := driver.CheckTTL(capable, \"MinHold\", o.MinHold); err != nil {",
-			New:     "if err := driver.CheckTTL(capable, \"MinHold\", 0); err != nil {",
+			Old:     "err = driver.CheckTTL(capable, \"MinHold\", o.MinHold)",
+			New:     "err = driver.CheckTTL(capable, \"MinHold\", 0)",
 			FoundBy: []Finder{{".", "TestMaxTTLIsCheckedAtAcquire"}},
 		},
 		{
