@@ -13,8 +13,8 @@ import (
 
 // Acquire takes the lock and returns its lease, waiting until ctx ends or for
 // AcquireOptions.Wait. While it waits it rides out a store that does not
-// answer, and the Observer is told when that begins and ends. Only without a
-// Wait a store that fails from the start ends it after about
+// answer, and the Observer is told when that begins and ends. If there is no Wait,
+// and the store has not answered once, it gives up after about
 // Options.RequestTimeout.
 //
 // Where the store keeps no queue, it lets others go first for up to 250 ms if
@@ -23,9 +23,8 @@ import (
 // Without a lease it returns a *HeldError (ErrHeld) when Wait is over, or
 // ErrUnavailable if the store does not answer by then; ctx's error when ctx has
 // ended, ErrDeadlock at once when ctx holds the lock already, or another error
-// of this package. In each case nothing stays
-// behind: a request whose outcome is unknown is cancelled in the background,
-// and Close waits for that.
+// of this package. In each case nothing is left behind: a request whose outcome
+// is unknown is cancelled in the background, and Close waits for that.
 //
 // If the lock is handed over by another holder, the lease lasts for a few seconds
 // at first; see AcquireOptions.WholeTTL.
@@ -38,7 +37,8 @@ func (c *Client) Acquire(ctx context.Context, name string, opts *AcquireOptions)
 }
 
 // TryAcquire is Acquire without waiting: if somebody else has the lock it
-// returns at once a *HeldError that says who, and for how long.
+// returns at once a *HeldError that says who, and for how long. A store that does
+// not answer is ErrUnavailable, after about Options.RequestTimeout at most.
 func (c *Client) TryAcquire(ctx context.Context, name string, opts *AcquireOptions) (*Lease, error) {
 	return c.acquire(ctx, name, opts, false)
 }

@@ -17,9 +17,9 @@ import (
 // If all are free it takes them at once, where the engine can do that in one
 // step. Otherwise it takes them one after the other in the order of their
 // names, waiting in the queue of each, while the keep-alive holds those it has:
-// so calls of AcquireAll cannot wait for one another in a circle. It must not
-// be called under a lease of a name that sorts behind one of these, unless
-// nobody else does the opposite.
+// so calls of AcquireAll cannot wait for one another in a circle. A caller that
+// has a lease of a name that sorts behind one of these can: it must not call
+// AcquireAll unless nobody takes the same locks the other way round.
 //
 // Without all the locks it returns an error like those of Acquire, about the
 // lock that could not be had, or ErrLost about one that it had, as soon as that

@@ -112,8 +112,9 @@ func (l *Lease) Context() context.Context { return l.ctx }
 
 // Deadline returns the local instant until which the lease may be trusted. It
 // moves later with each renewal, earlier only after the machine was suspended,
-// and is never later than the expiry in the store, if that counts time at the rate that this machine does.
-// Compare it with time.Now only; as a wall-clock time it means nothing.
+// and is never later than the expiry in the store, if the store's clock and this
+// machine's differ in rate by less than 1 %. Compare it with time.Now only; as a
+// wall-clock time it means nothing.
 func (l *Lease) Deadline() time.Time {
 	return l.present().deadline.mono
 }

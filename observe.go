@@ -23,7 +23,7 @@ type Event struct {
 	LeaseID LeaseID
 	Token   uint64        // 0 if there was no grant
 	Took    time.Duration // Acquired, Refused: the wait; Released, Lost: the possession; Renewed, RenewFailed: the request; OutageEnded: the outage
-	Err     error         // why, for Refused, RenewFailed, Lost, CleanupFailed and OutageBegan
+	Err     error         // why, for Waiting, Refused, RenewFailed, Lost, CleanupFailed and OutageBegan
 }
 
 // An EventKind says what happened.
