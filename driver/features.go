@@ -37,7 +37,12 @@ func FeaturesOf(engine Capable) (Features, error) {
 			return Features{}, err
 		}
 	}
-	f := Features{Capabilities: engine.Capabilities()}
+	return resolve(engine, engine.Capabilities())
+}
+
+// resolve finds the methods of engine for the flags of capable.
+func resolve(engine any, capable Capabilities) (Features, error) {
+	f := Features{Capabilities: capable}
 	err := cmp.Or(
 		carry(&f.Queuer, engine, f.Queue, "Queue", "Watch and Refresh of driver.Queuer"),
 		carry(&f.Downgrader, engine, f.Shared, "Shared", "Downgrade of driver.Downgrader"),
@@ -57,7 +62,7 @@ func FeaturesOf(engine Capable) (Features, error) {
 }
 
 // carry sets *as to the engine if flag is set.
-func carry[I any](as *I, engine Capable, set bool, flag, methods string) error {
+func carry[I any](as *I, engine any, set bool, flag, methods string) error {
 	if !set {
 		return nil
 	}

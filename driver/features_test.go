@@ -2,6 +2,10 @@ package driver_test
 
 import (
 	"errors"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
@@ -64,6 +68,39 @@ func TestEachFlagNeedsItsMethods(t *testing.T) {
 		if err != nil || f.Capabilities != only || carried(f) != want {
 			t.Errorf("%s with all methods: %d interfaces, want %d: %+v, %v", name, carried(f), want, f, err)
 		}
+	}
+}
+
+// TestEveryInterfaceIsAFeature: whatever engines may implement besides has its
+// place in Features, and with that a flag.
+func TestEveryInterfaceIsAFeature(t *testing.T) {
+	needed := map[string]bool{"Engine": true, "Member": true, "Capable": true, "Watch": true}
+	files, err := filepath.Glob("*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := 0
+	for _, path := range files {
+		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for n := range ast.Preorder(file) {
+			of, ok := n.(*ast.TypeSpec)
+			if !ok || !of.Name.IsExported() {
+				continue
+			}
+			if _, ok := of.Type.(*ast.InterfaceType); !ok {
+				continue
+			}
+			seen++
+			if _, ok := reflect.TypeFor[driver.Features]().FieldByName(of.Name.Name); !ok && !needed[of.Name.Name] {
+				t.Errorf("%s: Features has no %s", path, of.Name)
+			}
+		}
+	}
+	if seen < 14 {
+		t.Errorf("%d interfaces were seen, want 14 at least", seen)
 	}
 }
 

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"reflect"
+	"slices"
 )
 
 // Forward is a base for engines that wrap another one, to trace it or to change
@@ -42,58 +44,49 @@ func (f Forward) Acquire(ctx context.Context, req AcquireRequest) (AcquireReply,
 	return f.Engine.Acquire(ctx, req)
 }
 
-// behind returns the wrapped engine as I if flag is set, which says that it can
-// do what is named.
-func behind[I any](f Forward, flag bool, what string) (i I, err error) {
-	i, ok := f.Engine.(I)
-	if !flag || !ok {
-		return i, fmt.Errorf("%s is %w", what, ErrUnsupported)
-	}
-	return i, nil
+// features are what is left of the wrapped engine. New has refused one that lacks
+// the methods of its flags.
+func (f Forward) features() Features {
+	left, _ := resolve(f.Engine, f.Capabilities())
+	return left
 }
 
-// pass hands a request on by a method of the optional interface that reach returns.
-func pass[I, Req, Reply any](ctx context.Context, reach func() (I, error), method func(I, context.Context, Req) (Reply, error), req Req) (reply Reply, err error) {
-	i, err := reach()
-	if err != nil {
-		return reply, err
+// pass hands a request on by a method of an optional interface. Without the flag to
+// is nil.
+func pass[I, Req, Reply any](ctx context.Context, to I, method func(I, context.Context, Req) (Reply, error), req Req) (reply Reply, err error) {
+	if any(to) == nil {
+		return reply, unsupported[I]()
 	}
-	return method(i, ctx, req)
+	return method(to, ctx, req)
 }
 
 // passOrder is pass for methods that answer with an error only.
-func passOrder[I, Req any](ctx context.Context, reach func() (I, error), method func(I, context.Context, Req) error, req Req) error {
-	i, err := reach()
-	if err != nil {
-		return err
+func passOrder[I, Req any](ctx context.Context, to I, method func(I, context.Context, Req) error, req Req) error {
+	if any(to) == nil {
+		return unsupported[I]()
 	}
-	return method(i, ctx, req)
+	return method(to, ctx, req)
+}
+
+// unsupported is the error of a method of I without its flag.
+func unsupported[I any]() error {
+	return fmt.Errorf("%v is %w", reflect.TypeFor[I](), ErrUnsupported)
 }
 
 // Watch implements Queuer. Without a queue there is never a notice.
 func (f Forward) Watch(id LeaseID) Watch {
-	q, err := f.queuer()
-	if err != nil {
-		return noWatch{}
+	if q := f.features().Queuer; q != nil {
+		return q.Watch(id)
 	}
-	return q.Watch(id)
+	return noWatch{}
 }
 
 // Refresh implements Queuer.
 func (f Forward) Refresh(ctx context.Context, reqs []RefreshRequest) []RefreshReply {
-	q, err := f.queuer()
-	if err == nil {
+	if q := f.features().Queuer; q != nil {
 		return q.Refresh(ctx, reqs)
 	}
-	replies := make([]RefreshReply, len(reqs))
-	for i := range replies {
-		replies[i].Err = err
-	}
-	return replies
-}
-
-func (f Forward) queuer() (Queuer, error) {
-	return behind[Queuer](f, f.Capabilities().Queue, "queueing")
+	return slices.Repeat([]RefreshReply{{Err: unsupported[Queuer]()}}, len(reqs))
 }
 
 // A noWatch delivers nothing.
@@ -104,72 +97,107 @@ func (noWatch) Stop()            {}
 
 // Downgrade implements Downgrader.
 func (f Forward) Downgrade(ctx context.Context, req DowngradeRequest) error {
-	return passOrder(ctx, f.downgrader, Downgrader.Downgrade, req)
-}
-
-func (f Forward) downgrader() (Downgrader, error) {
-	return behind[Downgrader](f, f.Capabilities().Shared, "shared mode")
+	return passOrder(ctx, f.features().Downgrader, Downgrader.Downgrade, req)
 }
 
 // AcquireAll implements AllAcquirer.
 func (f Forward) AcquireAll(ctx context.Context, reqs []AcquireRequest) (AllReply, error) {
-	c := f.Capabilities()
-	a, err := behind[AllAcquirer](f, c.AcquireAll, "taking several locks in one step")
-	for i := 0; i < len(reqs) && err == nil; i++ {
-		err = CheckSupport(c, reqs[i])
+	left := f.features()
+	for i := 0; i < len(reqs) && left.AcquireAll; i++ {
+		if err := CheckSupport(left.Capabilities, reqs[i]); err != nil {
+			return AllReply{}, err
+		}
 	}
-	if err != nil {
-		return AllReply{}, err
-	}
-	return a.AcquireAll(ctx, reqs)
+	return pass(ctx, left.AllAcquirer, AllAcquirer.AcquireAll, reqs)
 }
 
 // Break implements Breaker.
 func (f Forward) Break(ctx context.Context, req BreakRequest) ([]Broken, error) {
-	return pass(ctx, f.breaker, Breaker.Break, req)
+	return pass(ctx, f.features().Breaker, Breaker.Break, req)
 }
 
 // Breaks implements Breaker.
 func (f Forward) Breaks(ctx context.Context, name string) ([]Broken, error) {
-	return pass(ctx, f.breaker, Breaker.Breaks, name)
-}
-
-func (f Forward) breaker() (Breaker, error) {
-	return behind[Breaker](f, f.Capabilities().Break, "breaking locks")
+	return pass(ctx, f.features().Breaker, Breaker.Breaks, name)
 }
 
 // OnLoss implements LossTeller. An engine that hears of no loss never calls told.
 func (f Forward) OnLoss(told func(Loss)) (stop func()) {
-	t, err := behind[LossTeller](f, f.Capabilities().Losses, "telling of losses")
-	if err != nil {
-		return func() {}
+	if t := f.features().LossTeller; t != nil {
+		return t.OnLoss(told)
 	}
-	return t.OnLoss(told)
+	return func() {}
 }
 
 // List implements Lister.
 func (f Forward) List(ctx context.Context, prefix string) iter.Seq2[Lock, error] {
-	l, err := behind[Lister](f, f.Capabilities().List, "listing")
-	if err != nil {
-		return func(yield func(Lock, error) bool) { yield(Lock{}, err) }
+	if l := f.features().Lister; l != nil {
+		return l.List(ctx, prefix)
 	}
-	return l.List(ctx, prefix)
+	return func(yield func(Lock, error) bool) { yield(Lock{}, unsupported[Lister]()) }
 }
 
 // Route implements Router. Without routes all names have the same one.
 func (f Forward) Route(name string) uint32 {
-	r, err := behind[Router](f, f.Capabilities().Routes, "routing")
-	if err != nil {
-		return 0
+	if r := f.features().Router; r != nil {
+		return r.Route(name)
 	}
-	return r.Route(name)
+	return 0
 }
 
 // Diagnose implements Diagnoser.
 func (f Forward) Diagnose(ctx context.Context, req DiagnoseRequest) (Diagnosis, error) {
-	return pass(ctx, f.diagnoser, Diagnoser.Diagnose, req)
+	return pass(ctx, f.features().Diagnoser, Diagnoser.Diagnose, req)
 }
 
-func (f Forward) diagnoser() (Diagnoser, error) {
-	return behind[Diagnoser](f, f.Capabilities().Diagnose, "looking at the store")
+// Complete implements Recorder.
+func (f Forward) Complete(ctx context.Context, req CompleteRequest) error {
+	return passOrder(ctx, f.features().Recorder, Recorder.Complete, req)
+}
+
+// Recall implements Recorder.
+func (f Forward) Recall(ctx context.Context, name string) (Record, bool, error) {
+	if r := f.features().Recorder; r != nil {
+		return r.Recall(ctx, name)
+	}
+	return Record{}, false, unsupported[Recorder]()
+}
+
+// Forget implements Recorder.
+func (f Forward) Forget(ctx context.Context, name string) (found bool, err error) {
+	return pass(ctx, f.features().Recorder, Recorder.Forget, name)
+}
+
+// Deposit implements Vault.
+func (f Forward) Deposit(ctx context.Context, req DepositRequest) error {
+	return passOrder(ctx, f.features().Vault, Vault.Deposit, req)
+}
+
+// Redeem implements Vault.
+func (f Forward) Redeem(ctx context.Context, req RedeemRequest) (VaultReply, error) {
+	return pass(ctx, f.features().Vault, Vault.Redeem, req)
+}
+
+// Peek implements Vault.
+func (f Forward) Peek(ctx context.Context, digest Digest) (VaultReply, error) {
+	return pass(ctx, f.features().Vault, Vault.Peek, digest)
+}
+
+// Revoke implements Vault.
+func (f Forward) Revoke(ctx context.Context, digest Digest) (VaultReply, error) {
+	return pass(ctx, f.features().Vault, Vault.Revoke, digest)
+}
+
+// Prune implements Vault.
+func (f Forward) Prune(ctx context.Context, limit int) (deleted int, more bool, err error) {
+	if v := f.features().Vault; v != nil {
+		return v.Prune(ctx, limit)
+	}
+	return 0, false, unsupported[Vault]()
+}
+
+// SelfPruning implements Vault.
+func (f Forward) SelfPruning() bool {
+	v := f.features().Vault
+	return v != nil && v.SelfPruning()
 }

@@ -35,8 +35,8 @@ func featureMutants() []Mutant {
 		{
 			Name: "forward-asks-without-flag", Invariant: "I12", File: "driver/forward.go",
 			Breaks:  "A wrapper hands on what its flags say that it cannot do.",
-			Old:     "if !flag || !ok {",
-			New:     "if !ok {",
+			Old:     "resolve(f.Engine, f.Capabilities())",
+			New:     "resolve(f.Engine, f.Engine.Capabilities())",
 			FoundBy: []Finder{forwarded("List", "RefusesMethodsIfUnsupported"), {"redislock", "TestConformanceWithoutFlags/without_Break/RefusesBreakIfUnsupported"}},
 		},
 		{
@@ -49,8 +49,8 @@ func featureMutants() []Mutant {
 		{
 			Name: "forward-acquires-all-of-what-is-off", Invariant: "I12", File: "driver/forward.go",
 			Breaks:  "The same for several names at once.",
-			Old:     "err = CheckSupport(c, reqs[i])",
-			New:     "_ = CheckSupport(c, reqs[i])",
+			Old:     "err := CheckSupport(left.Capabilities, reqs[i]); err != nil",
+			New:     "err := CheckSupport(left.Capabilities, reqs[i]); err != nil && false",
 			FoundBy: []Finder{forwarded("Semaphore", "RefusesSemaphoreIfUnsupported")},
 		},
 		{
