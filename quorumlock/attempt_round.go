@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/internal/ask"
 )
 
 // A vote is one member's answer to one proposal. It may come when a later one has
@@ -57,7 +58,7 @@ func (a *attempt) send(to func(answer) bool) {
 		a.ballot.answers[i] = answer{}
 		a.awaited++
 		a.running.Go(func() {
-			ctx, cancel := context.WithTimeout(a.life, a.timeout(req.TTL))
+			ctx, cancel := ask.Limit(a.life, a.timeout(req.TTL))
 			defer cancel()
 			reply, err := a.members[i].Propose(ctx, req)
 			a.inbox <- vote{token: req.Token, result: result[driver.ProposeReply]{from: i, value: reply, err: err}}

@@ -11,11 +11,11 @@ import (
 	"github.com/holdfast-locks/holdfast/driver"
 )
 
-// A Checker is a member that can look at its store. Engine.Diagnose uses it.
+// A Checker is a member that can examine its store. Engine.Diagnose uses it.
 type Checker interface {
 	driver.Member
 
-	// Check looks at the store as driver.Diagnoser does, and tries the requests
+	// Check examines the store as driver.Diagnoser does, and tries the requests
 	// of a quorum under a random name, with its quarantine. The run is the same
 	// text for members on the same store, and another for others; empty if it
 	// is not known. A store that does not answer is an error.
@@ -41,7 +41,7 @@ type checkup struct {
 	remaining time.Duration // of its quarantine
 }
 
-// Diagnose implements driver.Diagnoser: it looks at all members at once. What
+// Diagnose implements driver.Diagnoser: it examines all members at once. What
 // is wrong with one of them is a warning as long as a majority takes part. It
 // fails with ErrNoQuorum if none answers.
 func (e *Engine) Diagnose(ctx context.Context, req driver.DiagnoseRequest) (driver.Diagnosis, error) {
@@ -87,7 +87,7 @@ func (e *Engine) noneAnswers(checkups []checkup) error {
 	return e.missing(errs)
 }
 
-// checkUp looks at one member. What would be a failure of a store of its own is a
+// checkUp examines one member. What would be a failure of a store of its own is a
 // warning here, and the reason why the member takes no part.
 func (e *Engine) checkUp(ctx context.Context, i int, req driver.DiagnoseRequest) checkup {
 	m := e.members[i]

@@ -140,8 +140,9 @@ func same(a, b driver.Member) bool {
 	return reflect.ValueOf(a).Comparable() && reflect.ValueOf(b).Comparable() && a == b
 }
 
-// Capabilities implements driver.Engine: of the extras a quorum can only look at
-// its members, and break locks, tell of losses and list if all of them can.
+// Capabilities implements driver.Engine. Of the extras a quorum has only these: it
+// can diagnose, and it can break locks, tell of losses and list if all of its
+// members can.
 func (e *Engine) Capabilities() driver.Capabilities { return e.capable }
 
 // Admit ends the quarantine of all members at once. The caller must know that

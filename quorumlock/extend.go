@@ -3,6 +3,7 @@ package quorumlock
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/holdfast-locks/holdfast/driver"
@@ -15,14 +16,11 @@ import (
 // driver.ErrInvalid. A member has as long to answer as the longest TTL allows; it
 // is for the caller to ask again for a lease that cannot wait that long.
 func (e *Engine) Extend(ctx context.Context, reqs []driver.ExtendRequest) []error {
-	x := &extension{Engine: e, began: time.Now(), reqs: reqs, errs: make([]error, len(reqs))}
 	if err := e.enter(ctx); err != nil {
-		for i := range x.errs {
-			x.errs[i] = err
-		}
-		return x.errs
+		return slices.Repeat([]error{err}, len(reqs))
 	}
 	defer e.running.Done()
+	x := &extension{Engine: e, began: time.Now(), reqs: reqs, errs: make([]error, len(reqs))}
 	x.prepare()
 	if len(x.renewals) > 0 {
 		x.run(ctx)

@@ -1,10 +1,10 @@
 package quorumlock
 
 import (
-	"context"
 	"time"
 
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/internal/ask"
 )
 
 // finish hears the members that were slower. Then it gives the leases that are
@@ -35,7 +35,7 @@ func (x *extension) finish(answers <-chan result[[]driver.RenewReply], left int)
 	for i, reqs := range repairs {
 		if len(reqs) > 0 {
 			x.running.Go(func() {
-				ctx, cancel := context.WithTimeout(x.life, x.timeout(x.longest))
+				ctx, cancel := ask.Limit(x.life, x.timeout(x.longest))
 				defer cancel()
 				_, _ = x.renew(ctx, i, reqs)
 			})

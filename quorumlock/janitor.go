@@ -72,7 +72,10 @@ func (j *janitor) run() {
 			if idle = !ok; idle {
 				return nil
 			}
-			err := j.withdraw(ctx, w)
+			req := w.WithdrawRequest
+			req.KeepFor = max(time.Until(w.keepEnd), 0) // no longer than it should have been
+			_, err := j.engine.members[j.member].Withdraw(ctx, req)
+			// That there is no such lease is an answer, too.
 			j.done(w, err == nil || driver.Permanent(err))
 			return err
 		})
@@ -103,12 +106,4 @@ func (j *janitor) done(w withdrawal, answered bool) {
 	if !answered || present != w {
 		j.waiting = append(j.waiting, present)
 	}
-}
-
-// withdraw sends w once. That there is no such lease is an answer, too.
-func (j *janitor) withdraw(ctx context.Context, w withdrawal) error {
-	// A name is not kept closed for longer than it should have been.
-	w.KeepFor = max(time.Until(w.keepEnd), 0)
-	_, err := j.engine.members[j.member].Withdraw(ctx, w.WithdrawRequest)
-	return err
 }

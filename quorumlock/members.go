@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/internal/ask"
 )
 
 // A result is one member's answer.
@@ -23,7 +24,7 @@ func tell[T any](e *Engine, timeout time.Duration, send func(ctx context.Context
 	answers := make(chan result[T], len(e.members)) // no sender waits for a reader
 	for i := range e.members {
 		e.running.Go(func() {
-			ctx, cancel := context.WithTimeout(e.life, timeout)
+			ctx, cancel := ask.Limit(e.life, timeout)
 			defer cancel()
 			value, err := send(ctx, i)
 			answers <- result[T]{from: i, value: value, err: err}
