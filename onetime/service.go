@@ -24,9 +24,8 @@ type Service struct {
 	stop       context.CancelFunc
 	pruner     chan struct{} // closed when the pruner has ended
 
-	mu      sync.Mutex // guards the rest
-	closed  bool
-	started bool // the pruner
+	mu      sync.Mutex // guards started, and that it is not set once Close has begun
+	started bool       // the pruner
 }
 
 // New returns a service on the store that the client's engine is open on. It
@@ -63,10 +62,9 @@ func New(client *holdfast.Client, opts *Options) (*Service, error) {
 // waits again.
 func (s *Service) Close(ctx context.Context) error {
 	s.mu.Lock()
-	s.closed = true
+	s.stop()
 	started := s.started
 	s.mu.Unlock()
-	s.stop()
 	if !started {
 		return nil
 	}
@@ -80,13 +78,7 @@ func (s *Service) Close(ctx context.Context) error {
 
 // open fails if the service was closed.
 func (s *Service) open() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.openLocked()
-}
-
-func (s *Service) openLocked() error {
-	if s.closed {
+	if s.background.Err() != nil {
 		return fmt.Errorf("the service was %w", holdfast.ErrClosed)
 	}
 	return nil
@@ -96,7 +88,7 @@ func (s *Service) openLocked() error {
 func (s *Service) begin() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if err := s.openLocked(); err != nil {
+	if err := s.open(); err != nil {
 		return err
 	}
 	if s.isPruned && !s.started {
