@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/driver/rules"
 )
 
 // A record is what Complete stored.
@@ -90,8 +91,9 @@ func (e *engine) giveUp(n *entry) {
 	if e.fault == "Complete keeps the places" {
 		return
 	}
+	v := rules.View{Recorded: n.record != nil}
 	n.queue = slices.DeleteFunc(n.queue, func(p *place) bool {
-		if p.req.Once || e.fault == "Complete gives up every place" {
+		if v.GivesUp(p.req.Once) || e.fault == "Complete gives up every place" {
 			e.tell(p.req.LeaseID, driver.Notice{})
 			return true
 		}
