@@ -5,7 +5,7 @@
 //
 //	open.go                     Open, OpenURL: which path may be a lock database
 //	files.go                    that all who come by a path have the same files
-//	witness_linux.go            how they tell even after these were deleted
+//	witness_*.go                how they tell even after these were deleted
 //	access_*.go, identity_*.go, mount_*.go
 //	                            what the systems say of files
 //	schema.go, schema.sql       the tables, and whose database it is

@@ -56,6 +56,7 @@ var mapped = map[string]string{
 	"quorumlock": "quorumlock/doc.go",
 	"rediscore":  "rediscore/doc.go",
 	"redislock":  "redislock/doc.go",
+	"sqlitelock": "sqlitelock/doc.go",
 }
 
 // TestMaps: the packages with many files say which does what, and leave none out.
