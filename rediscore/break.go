@@ -67,10 +67,7 @@ func (e *Engine) BreakAndLift(ctx context.Context, req driver.BreakRequest, lift
 
 // Breaks implements driver.Breaker.
 func (e *Engine) Breaks(ctx context.Context, name string) ([]driver.Broken, error) {
-	if err := e.store.Enter(ctx, name); err != nil {
-		return nil, err
-	}
-	reply, err := e.store.Eval(ctx, e.scripts.Breaks, e.store.keys.Of(e.scripts.Breaks.Keys, name, ""), nil)
+	reply, err := e.store.EvalAbout(ctx, e.scripts.Breaks, name, "")
 	if err != nil {
 		return nil, err
 	}

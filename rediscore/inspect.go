@@ -92,9 +92,8 @@ func (e *Engine) inspectRest(ctx context.Context, found *inspection, places int)
 		known[l.name] = true
 	}
 	group, _, _ := strings.Cut(strings.TrimPrefix(found.value, "*"), " ")
-	keys := e.store.keys.Of(e.scripts.InspectRest.Keys, name, "")
 	for cursor := ""; cursor != "0"; {
-		reply, err := e.store.Eval(ctx, e.scripts.InspectRest, keys, []string{cmp.Or(cursor, "0"), group})
+		reply, err := e.store.EvalAbout(ctx, e.scripts.InspectRest, name, "", cmp.Or(cursor, "0"), group)
 		if err != nil {
 			return err
 		}

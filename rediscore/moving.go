@@ -20,7 +20,7 @@ var errMoving = fmt.Errorf("%w: the cluster moves this name to another node", dr
 // extendAlone renews one lease by its key alone. It returns why that could not
 // be done with the others if it is not an exclusive one.
 func (e *Engine) extendAlone(ctx context.Context, req driver.ExtendRequest, why error) error {
-	reply, err := e.store.Eval(ctx, e.scripts.ExtendAlone, e.store.keys.Of(e.scripts.ExtendAlone.Keys, req.Name, ""), []string{string(req.LeaseID), form.MS(req.TTL)})
+	reply, err := e.store.EvalAbout(ctx, e.scripts.ExtendAlone, req.Name, "", string(req.LeaseID), form.MS(req.TTL))
 	switch {
 	case err != nil:
 		return err
@@ -43,8 +43,7 @@ func (e *Engine) releaseAlone(ctx context.Context, req driver.ReleaseRequest, wh
 			return err
 		}
 	}
-	reply, err := e.store.Eval(ctx, e.scripts.ReleaseAlone, e.store.keys.Of(e.scripts.ReleaseAlone.Keys, req.Name, ""),
-		[]string{string(req.LeaseID), form.MS(max(req.KeepFor, 0))})
+	reply, err := e.store.EvalAbout(ctx, e.scripts.ReleaseAlone, req.Name, "", string(req.LeaseID), form.MS(max(req.KeepFor, 0)))
 	switch {
 	case err != nil:
 		return err

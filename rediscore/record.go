@@ -39,10 +39,7 @@ func (e *Engine) complete(ctx context.Context, req driver.CompleteRequest) error
 
 // Recall implements driver.Recorder.
 func (e *Engine) Recall(ctx context.Context, name string) (driver.Record, bool, error) {
-	if err := e.store.Enter(ctx, name); err != nil {
-		return driver.Record{}, false, err
-	}
-	reply, err := e.store.Eval(ctx, e.scripts.Recall, e.store.keys.Of(e.scripts.Recall.Keys, name, ""), nil)
+	reply, err := e.store.EvalAbout(ctx, e.scripts.Recall, name, "")
 	if err != nil || reply == nil {
 		return driver.Record{}, false, err
 	}

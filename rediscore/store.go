@@ -56,6 +56,14 @@ func (s *Store) Route(name string) uint32 {
 	return uint32(keys.Slot(s.keys.Lock(name)))
 }
 
+// EvalAbout runs a script about one name, and lease ID if it has keys of that.
+func (s *Store) EvalAbout(ctx context.Context, script *lua.Script, name string, id driver.LeaseID, args ...string) (any, error) {
+	if err := s.Enter(ctx, name); err != nil {
+		return nil, err
+	}
+	return s.Eval(ctx, script, s.keys.Of(script.Keys, name, id), args)
+}
+
 // A Batch is a script about many names. In its layout some keys and arguments
 // are there for each.
 type Batch struct {

@@ -85,10 +85,8 @@ func haste(opts rueidis.ClientOption) time.Duration {
 // openError makes every failure of Open a definite one: nothing was asked of
 // the store but whether it is there.
 func openError(ctx context.Context, err error) error {
-	for _, definite := range []error{driver.ErrUnavailable, driver.ErrPermission, driver.ErrInvalid, ctx.Err()} {
-		if definite != nil && errors.Is(err, definite) {
-			return err
-		}
+	if driver.Definite(err) || ctx.Err() != nil && errors.Is(err, ctx.Err()) {
+		return err
 	}
 	return fmt.Errorf("%w: %w", driver.ErrUnavailable, err)
 }

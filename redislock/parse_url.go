@@ -1,6 +1,7 @@
 package redislock
 
 import (
+	"cmp"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
@@ -20,39 +21,18 @@ import (
 
 // An address is a parsed URL.
 type address struct {
-	scheme string
-	kind   kind
+	mode   rediscore.Mode
+	secure bool     // over TLS
 	hosts  []string // host:port
 	user   *url.Userinfo
 	path   []string
 	params url.Values
 }
 
-// A kind is how the servers of a URL belong together.
-type kind int
-
-const (
-	oneServer kind = iota
-	bySentinel
-	inCluster
-)
-
-// schemes are the kinds by the scheme without TLS's s.
-var schemes = map[string]kind{"redis": oneServer, "redis+sentinel": bySentinel, "redis+cluster": inCluster}
-
-// The parameters of a URL.
-const (
-	paramPrefix           = "prefix"
-	paramClientName       = "client_name"
-	paramTellDeletions    = "tell_deletions"
-	paramForeign          = "foreign"
-	paramSentinelUser     = "sentinel_user"
-	paramSentinelPassword = "sentinel_password"
-	paramCA               = "tls_ca"
-	paramCert             = "tls_cert"
-	paramKey              = "tls_key"
-	paramServerName       = "tls_server_name"
-)
+// schemes are those without TLS's s.
+var schemes = map[string]rediscore.Mode{
+	"redis": rediscore.OneServer, "redis+sentinel": rediscore.BySentinel, "redis+cluster": rediscore.InCluster,
+}
 
 // parseURL returns the options of the client and of the engine that a URL asks for. Its
 // errors quote no part of the URL that may be a misplaced password.
@@ -70,68 +50,53 @@ func parse(rawURL string) (opts rueidis.ClientOption, set rediscore.Options, err
 		return opts, set, err
 	}
 	set = rediscore.Options{
-		Prefix: a.params.Get(paramPrefix), NoForeignClients: a.params.Get(paramForeign) == "0", TellDeletions: a.params.Get(paramTellDeletions) == "1",
-	}
-	if err := rediscore.CheckPrefix(set.Prefix); err != nil {
-		return opts, set, err
+		Prefix: a.params.Get("prefix"), NoForeignClients: a.params.Get("foreign") == "0", TellDeletions: a.params.Get("tell_deletions") == "1",
 	}
 	opts = clientOptions(a.hosts)
-	switch a.kind {
-	case oneServer:
+	switch a.mode {
+	case rediscore.OneServer:
 		opts.ForceSingleClient = true // do not ask the server whether it is a cluster
-	case inCluster:
+	case rediscore.InCluster:
 		opts.ClusterOption.ShardsRefreshInterval = topologyAge
 		opts.ClusterOption.MaxMovedRedirections = maxRedirections
-	case bySentinel:
+	case rediscore.BySentinel:
 		opts.Dialer.Timeout = sentinelDial
 		opts.Sentinel.Dialer = opts.Dialer
 		opts.Sentinel.Dialer.KeepAlive = sentinelPing
 	}
-	if name := a.params.Get(paramClientName); name != "" {
-		if strings.ContainsAny(name, " \n") {
-			return opts, set, errors.New("client_name must not contain spaces")
-		}
-		opts.ClientName = name
-	}
 	if set.TellDeletions {
 		opts.ClientTrackingOptions = []string{} // the client itself has no use for them
 	}
-	if err := a.login(&opts); err != nil {
-		return opts, set, err
-	}
-	if err := a.readPath(&opts); err != nil {
-		return opts, set, err
-	}
-	if opts.TLSConfig, err = a.tlsConfig(); err != nil {
-		return opts, set, err
-	}
+	err = cmp.Or(rediscore.CheckPrefix(set.Prefix), a.login(&opts), a.readPath(&opts), a.readTLS(&opts))
 	opts.Sentinel.TLSConfig, opts.Sentinel.ClientName = opts.TLSConfig, opts.ClientName
-	return opts, set, nil
+	return opts, set, err
 }
 
 // parseAddress takes a URL to pieces. A standard URL does not have several
 // hosts, so those behind the first are taken out before.
 func parseAddress(rawURL string) (*address, error) {
 	scheme, rest, ok := strings.Cut(rawURL, "://")
-	a := &address{scheme: scheme}
-	a.kind, ok = schemeKind(scheme, ok)
-	if !ok {
+	a := &address{}
+	if rest, secure := strings.CutPrefix(scheme, "rediss"); secure {
+		a.secure, scheme = true, "redis"+rest
+	}
+	var known bool
+	if a.mode, known = schemes[scheme]; !ok || !known {
 		return nil, errors.New("want redis://host:port, redis+sentinel://host:port/master or redis+cluster://host:port, or the same with rediss")
 	}
-	end := len(rest)
+	authority, tail := rest, ""
 	if i := strings.IndexAny(rest, "/?#"); i >= 0 {
-		end = i
+		authority, tail = rest[:i], rest[i:]
 	}
-	authority := rest[:end]
 	user := ""
 	if i := strings.LastIndexByte(authority, '@'); i >= 0 {
 		user, authority = authority[:i+1], authority[i+1:]
 	}
 	hosts := strings.Split(authority, ",")
-	if len(hosts) > 1 && a.kind == oneServer {
+	if len(hosts) > 1 && a.mode == rediscore.OneServer {
 		return nil, errors.New("it names several hosts: want redis+sentinel:// or redis+cluster://")
 	}
-	u, err := url.Parse("redis://" + user + hosts[0] + rest[end:])
+	u, err := url.Parse("redis://" + user + hosts[0] + tail)
 	if err != nil {
 		return nil, errors.New("it is malformed; write special characters of the password as %XX, for example @ as %40")
 	}
@@ -148,20 +113,9 @@ func parseAddress(rawURL string) (*address, error) {
 	return a, a.readParams(u.RawQuery)
 }
 
-func schemeKind(scheme string, ok bool) (kind, bool) {
-	if strings.HasPrefix(scheme, "rediss") {
-		scheme = "redis" + strings.TrimPrefix(scheme, "rediss")
-	}
-	k, known := schemes[scheme]
-	return k, ok && known
-}
-
-// secure reports whether the URL asks for TLS.
-func (a *address) secure() bool { return strings.HasPrefix(a.scheme, "rediss") }
-
 func (a *address) readHosts(hosts []string) error {
 	standard := "6379"
-	if a.kind == bySentinel {
+	if a.mode == rediscore.BySentinel {
 		standard = "26379"
 	}
 	for _, text := range hosts {
@@ -190,17 +144,17 @@ func (a *address) readParams(rawQuery string) (err error) {
 			return fmt.Errorf("the parameter %s is there more than once", name)
 		}
 		switch name {
-		case paramPrefix, paramClientName:
-		case paramTellDeletions, paramForeign:
+		case "prefix", "client_name":
+		case "tell_deletions", "foreign":
 			if values[0] != "1" && values[0] != "0" {
 				return fmt.Errorf("%s must be 1 or 0", name)
 			}
-		case paramSentinelUser, paramSentinelPassword:
-			if a.kind != bySentinel {
+		case "sentinel_user", "sentinel_password":
+			if a.mode != rediscore.BySentinel {
 				return fmt.Errorf("the parameter %s is for sentinels only", name)
 			}
-		case paramCA, paramCert, paramKey, paramServerName:
-			if !a.secure() {
+		case "tls_ca", "tls_cert", "tls_key", "tls_server_name":
+			if !a.secure {
 				return fmt.Errorf("the parameter %s needs TLS: want rediss", name)
 			}
 		default:
@@ -212,19 +166,24 @@ func (a *address) readParams(rawQuery string) (err error) {
 
 // login sets who we are to the servers and to the sentinels.
 func (a *address) login(opts *rueidis.ClientOption) error {
+	if name := a.params.Get("client_name"); strings.ContainsAny(name, " \n") {
+		return errors.New("client_name must not contain spaces")
+	} else if name != "" {
+		opts.ClientName = name
+	}
 	password, ok := a.user.Password()
 	if a.user != nil && !ok {
 		return errors.New("it has a user name but no password; want user:password@ or :password@")
 	}
 	opts.Username, opts.Password = a.user.Username(), password
-	opts.Sentinel.Username, opts.Sentinel.Password = a.params.Get(paramSentinelUser), a.params.Get(paramSentinelPassword)
+	opts.Sentinel.Username, opts.Sentinel.Password = a.params.Get("sentinel_user"), a.params.Get("sentinel_password")
 	return nil
 }
 
 // readPath sets the master's name and the number of the database.
 func (a *address) readPath(opts *rueidis.ClientOption) error {
 	path := a.path
-	if a.kind == bySentinel {
+	if a.mode == rediscore.BySentinel {
 		if len(path) == 0 || path[0] == "" {
 			return errors.New("the path must begin with the name of the master")
 		}
@@ -233,7 +192,7 @@ func (a *address) readPath(opts *rueidis.ClientOption) error {
 	switch {
 	case len(path) == 0:
 		return nil
-	case a.kind == inCluster:
+	case a.mode == rediscore.InCluster:
 		return errors.New("a cluster has no other databases: want no path")
 	}
 	db, err := strconv.Atoi(path[0])
@@ -244,46 +203,37 @@ func (a *address) readPath(opts *rueidis.ClientOption) error {
 	return nil
 }
 
-// tlsConfig returns nil if the URL does not ask for TLS. Where there are
+// readTLS sets what the URL asks for of TLS, if it does. Where there are
 // several servers, the client checks each certificate against the host that
 // it dials, unless the URL gives another name.
-func (a *address) tlsConfig() (*tls.Config, error) {
-	if !a.secure() {
-		return nil, nil
+func (a *address) readTLS(opts *rueidis.ClientOption) error {
+	if !a.secure {
+		return nil
 	}
-	config := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: a.params.Get(paramServerName)}
-	var err error
-	if file := a.params.Get(paramCA); file != "" {
-		if config.RootCAs, err = readCA(file); err != nil {
-			return nil, err
+	opts.TLSConfig = &tls.Config{MinVersion: tls.VersionTLS12, ServerName: a.params.Get("tls_server_name")}
+	if file := a.params.Get("tls_ca"); file != "" {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			return fmt.Errorf("tls_ca: %w", err)
+		}
+		opts.TLSConfig.RootCAs = x509.NewCertPool()
+		if !opts.TLSConfig.RootCAs.AppendCertsFromPEM(text) {
+			return errors.New("tls_ca: the file has no certificate in PEM form")
 		}
 	}
-	cert, key := a.params.Get(paramCert), a.params.Get(paramKey)
+	cert, key := a.params.Get("tls_cert"), a.params.Get("tls_key")
 	switch {
 	case cert == "" && key == "":
-		return config, nil
+		return nil
 	case cert == "" || key == "":
-		return nil, fmt.Errorf("%s and %s belong together", paramCert, paramKey)
+		return errors.New("tls_cert and tls_key belong together")
 	}
 	pair, err := tls.LoadX509KeyPair(cert, key)
 	if err != nil {
-		return nil, fmt.Errorf("%s and %s: %w", paramCert, paramKey, err)
+		return fmt.Errorf("tls_cert and tls_key: %w", err)
 	}
-	config.Certificates = []tls.Certificate{pair}
-	return config, nil
-}
-
-// readCA reads the certificates of a PEM file.
-func readCA(file string) (*x509.CertPool, error) {
-	text, err := os.ReadFile(file)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", paramCA, err)
-	}
-	pool := x509.NewCertPool()
-	if !pool.AppendCertsFromPEM(text) {
-		return nil, fmt.Errorf("%s: the file has no certificate in PEM form", paramCA)
-	}
-	return pool, nil
+	opts.TLSConfig.Certificates = []tls.Certificate{pair}
+	return nil
 }
 
 // topologyAge is how long the client may send requests to a node that hangs

@@ -18,6 +18,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/holdfast-locks/holdfast/driver"
@@ -82,7 +83,7 @@ func Diagnose(ctx context.Context, e *rediscore.Engine, req driver.DiagnoseReque
 	s.compareClocks(servers)
 	s.lookAtSentinels(ctx)
 	s.lookAtCluster(ctx, servers)
-	s.tryRights(ctx, engineRights(), s.store.Keys().Token(keys.Vault(), newDigest())...)
+	s.tryRights(ctx, engineRights(), s.store.Keys().Token(strings.Fields(keys.Vault), newDigest())...)
 	s.tryMessages(ctx)
 	s.tryLocks(ctx)
 	s.tryVault(ctx)
@@ -127,6 +128,36 @@ func (s *survey) tell(ctx context.Context, on rediscore.Sender, words ...string)
 	ctx, cancel := context.WithTimeout(ctx, Limit)
 	defer cancel()
 	return s.store.Do(ctx, on, rediscore.Command{Words: words})
+}
+
+// A step is one of the requests that a check makes.
+type step struct {
+	what string
+	run  func(context.Context) error
+}
+
+// try makes requests, one after the other, until one fails. It adds the finding
+// that they do what they should, or which does not.
+func (s *survey) try(ctx context.Context, key, done string, steps ...step) {
+	for _, step := range steps {
+		limited, cancel := context.WithTimeout(ctx, Limit)
+		err := step.run(limited)
+		cancel()
+		if err != nil {
+			s.failed(key, "", fmt.Errorf("%s fails: %w", step.what, err))
+			return
+		}
+	}
+	s.found(driver.OK, key, "", "%s", done)
+}
+
+// expect returns err, or else an error if the answer is one that no correct store
+// gives.
+func expect(err error, right bool, got any) error {
+	if err == nil && !right {
+		err = fmt.Errorf("%w: the answer is wrong (%+v): the server does not do what the scripts rely on", driver.ErrUnsupported, got)
+	}
+	return err
 }
 
 // erase deletes keys of one slot that a check has made, even if ctx has ended.

@@ -18,112 +18,69 @@ const (
 	lookNames = 1024 // of them, whose locks are inspected
 )
 
-// A probe is the name that tryLocks locks, and what it has drawn.
-type probe struct {
-	name          string
-	first, second driver.AcquireRequest // who has it, and who waits for it
-	token         uint64                // of first
-}
-
 // tryLocks runs the operations on a name of its own, one after the other.
 func (s *survey) tryLocks(ctx context.Context) {
-	p := &probe{name: probePrefix + string(driver.NewLeaseID())}
-	holder := driver.Holder{Label: "holdfast doctor"}
-	p.first = driver.AcquireRequest{Name: p.name, LeaseID: driver.NewLeaseID(), TTL: probeTTL, Holder: holder}
-	p.second = p.first
-	p.second.LeaseID, p.second.Queue, p.second.WaiterTTL = driver.NewLeaseID(), true, probeTTL
+	name := probePrefix + string(driver.NewLeaseID())
 	// A name that was never used before, and will not be again, needs no last
 	// token.
-	defer s.erase(ctx, s.store.Keys().Of(keys.State(), p.name, ""))
-	for _, step := range []struct {
-		what string
-		run  func(context.Context, *probe) error
-	}{
-		{"acquire", s.probeAcquire}, {"wait", s.probeWait}, {"refresh", s.probeRefresh}, {"extend", s.probeExtend},
-		{"downgrade", s.probeDowngrade}, {"inspect", s.probeInspect}, {"release", s.probeRelease},
-		{"complete", s.probeComplete}, {"recall", s.probeRecall},
-	} {
-		limited, cancel := context.WithTimeout(ctx, Limit)
-		err := step.run(limited, p)
-		cancel()
-		if err != nil {
-			s.failed("locks", "", fmt.Errorf("%s fails: %w", step.what, err))
-			return
-		}
+	defer s.erase(ctx, s.store.Keys().Of(strings.Fields(keys.State), name, ""))
+	s.try(ctx, "locks", "acquire, wait, refresh, extend, downgrade, inspect, release, complete and recall do what they should", s.lockSteps(name)...)
+}
+
+// lockSteps are the operations on a lock: one acquires it, another waits for it
+// and is handed it.
+func (s *survey) lockSteps(name string) []step {
+	first := driver.AcquireRequest{
+		Name: name, LeaseID: driver.NewLeaseID(), TTL: probeTTL, Holder: driver.Holder{Label: "holdfast doctor"},
 	}
-	s.found(driver.OK, "locks", "", "acquire, wait, refresh, extend, downgrade, inspect, release, complete and recall do what they should")
-}
-
-// errWrong is an answer that no correct store gives.
-func errWrong(got any) error {
-	return fmt.Errorf("%w: the answer is wrong (%+v): the server does not do what the scripts rely on", driver.ErrUnsupported, got)
-}
-
-func (s *survey) probeAcquire(ctx context.Context, p *probe) error {
-	reply, err := s.Acquire(ctx, p.first)
-	if err == nil && reply.Outcome != driver.Granted {
-		err = errWrong(reply)
+	second := first
+	second.LeaseID, second.Queue, second.WaiterTTL = driver.NewLeaseID(), true, probeTTL
+	var token uint64
+	refresh := func(ctx context.Context) driver.RefreshReply {
+		return s.Refresh(ctx, []driver.RefreshRequest{{Name: name, LeaseID: second.LeaseID, WaiterTTL: probeTTL}})[0]
 	}
-	p.token = reply.Token
-	return err
-}
-
-func (s *survey) probeWait(ctx context.Context, p *probe) error {
-	reply, err := s.Acquire(ctx, p.second)
-	if err == nil && (reply.Outcome != driver.Held || reply.Place != 1) {
-		err = errWrong(reply)
+	return []step{
+		{"acquire", func(ctx context.Context) error {
+			reply, err := s.Acquire(ctx, first)
+			token = reply.Token
+			return expect(err, reply.Outcome == driver.Granted, reply)
+		}},
+		{"wait", func(ctx context.Context) error {
+			reply, err := s.Acquire(ctx, second)
+			return expect(err, reply.Outcome == driver.Held && reply.Place == 1, reply)
+		}},
+		{"refresh", func(ctx context.Context) error {
+			reply := refresh(ctx)
+			return expect(reply.Err, reply.Outcome == driver.Held && reply.Place == 1, reply)
+		}},
+		{"extend", func(ctx context.Context) error {
+			return s.Extend(ctx, []driver.ExtendRequest{{Name: name, LeaseID: first.LeaseID, TTL: 2 * probeTTL}})[0]
+		}},
+		{"downgrade", func(ctx context.Context) error {
+			return s.Downgrade(ctx, driver.DowngradeRequest{Name: name, LeaseID: first.LeaseID})
+		}},
+		{"inspect", func(ctx context.Context) error {
+			lock, err := s.Inspect(ctx, name)
+			shared := lock.Mode == driver.Shared && len(lock.Holders) == 1 && lock.Holders[0].Token == token
+			return expect(err, shared && lock.QueueLength == 1, lock)
+		}},
+		{"release", func(ctx context.Context) error { // hands the lock over to the one that waits
+			if err := s.Release(ctx, driver.ReleaseRequest{Name: name, LeaseID: first.LeaseID}); err != nil {
+				return err
+			}
+			reply := refresh(ctx)
+			return expect(reply.Err, reply.Outcome == driver.Granted && reply.Token > token, reply)
+		}},
+		{"complete", func(ctx context.Context) error {
+			return s.Complete(ctx, driver.CompleteRequest{
+				Name: name, LeaseID: second.LeaseID, Record: []byte("probe"), Retention: probeTTL,
+			})
+		}},
+		{"recall", func(ctx context.Context) error {
+			record, found, err := s.Recall(ctx, name)
+			return expect(err, found && strings.HasSuffix(string(record.Data), "probe"), found)
+		}},
 	}
-	return err
-}
-
-func (s *survey) probeRefresh(ctx context.Context, p *probe) error {
-	reply := s.Refresh(ctx, []driver.RefreshRequest{{Name: p.name, LeaseID: p.second.LeaseID, WaiterTTL: probeTTL}})[0]
-	if reply.Err == nil && (reply.Outcome != driver.Held || reply.Place != 1) {
-		return errWrong(reply)
-	}
-	return reply.Err
-}
-
-func (s *survey) probeExtend(ctx context.Context, p *probe) error {
-	return s.Extend(ctx, []driver.ExtendRequest{{Name: p.name, LeaseID: p.first.LeaseID, TTL: 2 * probeTTL}})[0]
-}
-
-func (s *survey) probeDowngrade(ctx context.Context, p *probe) error {
-	return s.Downgrade(ctx, driver.DowngradeRequest{Name: p.name, LeaseID: p.first.LeaseID})
-}
-
-func (s *survey) probeInspect(ctx context.Context, p *probe) error {
-	lock, err := s.Inspect(ctx, p.name)
-	if err == nil && (lock.Mode != driver.Shared || len(lock.Holders) != 1 || lock.Holders[0].Token != p.token || lock.QueueLength != 1) {
-		err = errWrong(lock)
-	}
-	return err
-}
-
-// probeRelease hands the lock over to who waits.
-func (s *survey) probeRelease(ctx context.Context, p *probe) error {
-	if err := s.Release(ctx, driver.ReleaseRequest{Name: p.name, LeaseID: p.first.LeaseID}); err != nil {
-		return err
-	}
-	reply := s.Refresh(ctx, []driver.RefreshRequest{{Name: p.name, LeaseID: p.second.LeaseID, WaiterTTL: probeTTL}})[0]
-	if reply.Err == nil && (reply.Outcome != driver.Granted || reply.Token <= p.token) {
-		return errWrong(reply)
-	}
-	return reply.Err
-}
-
-func (s *survey) probeComplete(ctx context.Context, p *probe) error {
-	return s.Complete(ctx, driver.CompleteRequest{
-		Name: p.name, LeaseID: p.second.LeaseID, Record: []byte("probe"), Retention: probeTTL,
-	})
-}
-
-func (s *survey) probeRecall(ctx context.Context, p *probe) error {
-	record, found, err := s.Recall(ctx, p.name)
-	if err == nil && (!found || !strings.HasSuffix(string(record.Data), "probe")) {
-		err = errWrong(found)
-	}
-	return err
 }
 
 // A sample is what some of the names of the store are like.

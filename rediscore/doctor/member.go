@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"strings"
 	"time"
 
 	"github.com/holdfast-locks/holdfast/driver"
@@ -62,67 +63,57 @@ func (s *survey) tryMember(ctx context.Context, m Member, quarantine time.Durati
 		Name: probePrefix + string(driver.NewLeaseID()), LeaseID: driver.NewLeaseID(), TTL: probeTTL,
 		Holder: driver.Holder{Label: "holdfast doctor"}, Quarantine: quarantine,
 	}
-	defer s.erase(ctx, s.store.Keys().Of(keys.Lease(), req.Name, req.LeaseID))
-	now, err := s.serverTime(ctx)
+	defer s.erase(ctx, s.store.Keys().Of(strings.Fields(keys.Lease), req.Name, req.LeaseID))
+	// A proposal must not be far from the server's clock.
+	reply, err := s.tell(ctx, s.store.Conn(), "TIME")
+	now, ok := parseTime(reply)
+	if err == nil && !ok {
+		err = form.Malformed("time", reply)
+	}
+	admitted := false
 	if err == nil {
 		req.Token, req.Lead = uint64(now.UnixMicro())&^1, time.Second
-		err = s.probeMember(ctx, m, req)
+		admitted, err = s.probeQuarantine(ctx, m, req)
 	}
 	if err != nil {
 		s.failed("locks", "", err)
+	} else if admitted {
+		s.tryRest(ctx, m, req)
 	}
 }
 
-// serverTime reads the server's clock, which a proposal must not be far from.
-func (s *survey) serverTime(ctx context.Context) (time.Time, error) {
-	reply, err := s.tell(ctx, s.store.Conn(), "TIME")
-	if err != nil {
-		return time.Time{}, err
-	}
-	now, ok := parseTime(reply)
-	if !ok {
-		return now, form.Malformed("time", reply)
-	}
-	return now, nil
-}
-
-// probeMember proposes, renews and withdraws.
-func (s *survey) probeMember(ctx context.Context, m Member, req driver.ProposeRequest) error {
+// probeQuarantine proposes, and reports whether the server grants anything yet.
+func (s *survey) probeQuarantine(ctx context.Context, m Member, req driver.ProposeRequest) (admitted bool, err error) {
 	reply, err := m.Propose(ctx, req)
+	admitted = reply.Vote == driver.VoteAccepted
+	f := driver.Finding{Key: "quarantine", Text: "over", Measures: map[string]time.Duration{"remaining": reply.Remaining}}
 	switch {
 	case err != nil:
-		return fmt.Errorf("propose fails: %w", err)
+		return false, fmt.Errorf("propose fails: %w", err)
 	case reply.Vote == driver.VoteQuarantined:
-		s.add(driver.Finding{
-			Level: driver.Warn, Key: "quarantine", Measures: map[string]time.Duration{"remaining": reply.Remaining},
-			Text: "the server is new, was started again, or lost its data: it grants nothing for another " + brief(reply.Remaining),
-		})
-		return nil
-	case reply.Vote != driver.VoteAccepted || reply.Token != req.Token:
-		return fmt.Errorf("propose: %w", errWrong(reply))
+		f.Level = driver.Warn
+		f.Text = "the server is new, was started again, or lost its data: it grants nothing for another " + brief(reply.Remaining)
+	case !admitted || reply.Token != req.Token:
+		return false, fmt.Errorf("propose: %w", expect(nil, false, reply))
 	}
-	s.add(driver.Finding{Key: "quarantine", Text: "over", Measures: map[string]time.Duration{"remaining": 0}})
-	renewal := m.Renew(ctx, []driver.RenewRequest{{Name: req.Name, LeaseID: req.LeaseID, TTL: 2 * probeTTL}})[0]
-	if renewal.Err == nil && renewal.Token != req.Token {
-		renewal.Err = errWrong(renewal.Token)
-	}
-	if renewal.Err != nil {
-		return fmt.Errorf("renew fails: %w", renewal.Err)
-	}
-	token, err := m.Withdraw(ctx, driver.WithdrawRequest{Name: req.Name, LeaseID: req.LeaseID, Token: req.Token, Lead: req.Lead})
-	if err == nil && token != req.Token {
-		err = errWrong(token)
-	}
-	if err != nil {
-		return fmt.Errorf("withdraw fails: %w", err)
-	}
-	// INVARIANT I5: what was withdrawn is not accepted any more.
-	if reply, err = m.Propose(ctx, req); err == nil && reply.Vote != driver.VoteRefused {
-		err = errWrong(reply)
-	}
-	if err != nil {
-		return fmt.Errorf("propose after withdraw fails: %w", err)
-	}
-	s.found(driver.OK, "locks", "", "propose, renew and withdraw do what they should")
-	return nil
+	s.add(f)
+	return admitted, nil
+}
+
+// tryRest renews and withdraws what was proposed.
+func (s *survey) tryRest(ctx context.Context, m Member, req driver.ProposeRequest) {
+	s.try(ctx, "locks", "propose, renew and withdraw do what they should",
+		step{"renew", func(ctx context.Context) error {
+			renewal := m.Renew(ctx, []driver.RenewRequest{{Name: req.Name, LeaseID: req.LeaseID, TTL: 2 * probeTTL}})[0]
+			return expect(renewal.Err, renewal.Token == req.Token, renewal.Token)
+		}},
+		step{"withdraw", func(ctx context.Context) error {
+			token, err := m.Withdraw(ctx, driver.WithdrawRequest{Name: req.Name, LeaseID: req.LeaseID, Token: req.Token, Lead: req.Lead})
+			return expect(err, token == req.Token, token)
+		}},
+		// INVARIANT I5: what was withdrawn is not accepted any more.
+		step{"propose after withdraw", func(ctx context.Context) error {
+			reply, err := m.Propose(ctx, req)
+			return expect(err, reply.Vote == driver.VoteRefused, reply)
+		}})
 }

@@ -71,7 +71,7 @@ func (s *survey) tryRights(ctx context.Context, rights []right, others ...string
 	key := s.store.Keys().Lock(name)
 	who := s.user(ctx)
 	for _, k := range append([]string{key, s.store.Keys().Key(keys.Fence, name)}, others...) {
-		if err := s.try(ctx, word("GET"), k); lacks(err, "key") {
+		if err := s.run(ctx, word("GET"), k); lacks(err, "key") {
 			s.failed("rights", "", fmt.Errorf("%w: %s may not use keys such as %q: give it ~%s*, or name a prefix that it may use in the URL",
 				driver.ErrPermission, who, k, s.store.Keys().Prefix))
 			return
@@ -84,7 +84,7 @@ func (s *survey) tryRights(ctx context.Context, rights []right, others ...string
 		if r.creates && !made {
 			err = s.dryRun(ctx, who, r, key)
 		} else {
-			err = s.try(ctx, r, key)
+			err = s.run(ctx, r, key)
 		}
 		switch {
 		case lacks(err, "key"):
@@ -116,8 +116,8 @@ func (s *survey) user(ctx context.Context) string {
 	return "this user"
 }
 
-// try runs one command.
-func (s *survey) try(ctx context.Context, r right, key string) error {
+// run runs one command.
+func (s *survey) run(ctx context.Context, r right, key string) error {
 	if r.keyless {
 		_, err := s.tell(ctx, s.first, r.words...)
 		return err

@@ -2,7 +2,6 @@ package doctor
 
 import (
 	"context"
-	"fmt"
 	"strings"
 
 	"github.com/holdfast-locks/holdfast/driver"
@@ -17,26 +16,27 @@ func newDigest() driver.Digest {
 // tryVault runs the operations on one-time tokens of its own.
 func (s *survey) tryVault(ctx context.Context) {
 	spent, revoked := newDigest(), newDigest()
-	defer s.erase(ctx, s.store.Keys().Token(keys.Vault(), spent))
-	defer s.erase(ctx, s.store.Keys().Token(keys.Vault(), revoked))
-	for _, step := range []struct {
-		what string
-		run  func(context.Context) error
-	}{
-		{"deposit", func(ctx context.Context) error { return s.probeDeposit(ctx, spent, revoked) }},
-		{"peek", func(ctx context.Context) error { return s.probePeek(ctx, spent) }},
-		{"redeem", func(ctx context.Context) error { return s.probeRedeem(ctx, spent) }},
-		{"revoke", func(ctx context.Context) error { return s.probeRevoke(ctx, revoked) }},
-	} {
-		limited, cancel := context.WithTimeout(ctx, Limit)
-		err := step.run(limited)
-		cancel()
-		if err != nil {
-			s.failed("onetime", "", fmt.Errorf("%s fails: %w", step.what, err))
-			return
-		}
+	defer s.erase(ctx, s.store.Keys().Token(strings.Fields(keys.Vault), spent))
+	defer s.erase(ctx, s.store.Keys().Token(strings.Fields(keys.Vault), revoked))
+	redeem := func(ctx context.Context, granted bool) error {
+		reply, err := s.Redeem(ctx, driver.RedeemRequest{Digest: spent, By: driver.NewLeaseID()})
+		ours := strings.HasPrefix(string(reply.Payload), "probe")
+		return expect(err, reply.State == driver.Redeemed && reply.Granted == granted && ours == granted, reply.State)
 	}
-	s.found(driver.OK, "onetime", "", "deposit, peek, redeem and revoke do what they should")
+	revoke := func(ctx context.Context, before driver.VaultState) error {
+		reply, err := s.Revoke(ctx, revoked)
+		return expect(err, reply.State == before, reply.State)
+	}
+	s.try(ctx, "onetime", "deposit, peek, redeem and revoke do what they should",
+		step{"deposit", func(ctx context.Context) error { return s.probeDeposit(ctx, spent, revoked) }},
+		step{"peek", func(ctx context.Context) error {
+			reply, err := s.Peek(ctx, spent)
+			return expect(err, reply.State == driver.Fresh && reply.ExpiresIn > 0 && reply.ExpiresIn <= probeTTL, reply.State)
+		}},
+		step{"redeem", func(ctx context.Context) error { return redeem(ctx, true) }},
+		step{"redeem", func(ctx context.Context) error { return redeem(ctx, false) }},
+		step{"revoke", func(ctx context.Context) error { return revoke(ctx, driver.Fresh) }},
+		step{"revoke", func(ctx context.Context) error { return revoke(ctx, driver.Revoked) }})
 }
 
 func (s *survey) probeDeposit(ctx context.Context, digests ...driver.Digest) error {
@@ -44,40 +44,6 @@ func (s *survey) probeDeposit(ctx context.Context, digests ...driver.Digest) err
 		err := s.Deposit(ctx, driver.DepositRequest{
 			Digest: d, By: driver.NewLeaseID(), Payload: []byte("probe"), TTL: probeTTL, Memory: probeTTL,
 		})
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (s *survey) probePeek(ctx context.Context, d driver.Digest) error {
-	reply, err := s.Peek(ctx, d)
-	if err == nil && (reply.State != driver.Fresh || reply.ExpiresIn <= 0 || reply.ExpiresIn > probeTTL) {
-		err = errWrong(reply.State)
-	}
-	return err
-}
-
-func (s *survey) probeRedeem(ctx context.Context, d driver.Digest) error {
-	for _, granted := range []bool{true, false} {
-		reply, err := s.Redeem(ctx, driver.RedeemRequest{Digest: d, By: driver.NewLeaseID()})
-		if err != nil {
-			return err
-		}
-		if reply.State != driver.Redeemed || reply.Granted != granted || granted != strings.HasPrefix(string(reply.Payload), "probe") {
-			return errWrong(reply.State)
-		}
-	}
-	return nil
-}
-
-func (s *survey) probeRevoke(ctx context.Context, d driver.Digest) error {
-	for _, before := range []driver.VaultState{driver.Fresh, driver.Revoked} {
-		reply, err := s.Revoke(ctx, d)
-		if err == nil && reply.State != before {
-			err = errWrong(reply.State)
-		}
 		if err != nil {
 			return err
 		}

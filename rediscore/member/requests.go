@@ -6,28 +6,30 @@ import (
 	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/rediscore"
 	"github.com/holdfast-locks/holdfast/rediscore/internal/form"
+	"github.com/holdfast-locks/holdfast/rediscore/internal/lua"
 )
+
+// ask runs a script about a name, and a lease ID if it has one.
+func (m *Member) ask(ctx context.Context, script *lua.Script, name string, id driver.LeaseID, args ...string) (*rediscore.Store, any, error) {
+	e, err := m.connect(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	reply, err := e.Store().EvalAbout(ctx, script, name, id, args...)
+	return e.Store(), reply, err
+}
 
 // Propose implements driver.Member.
 func (m *Member) Propose(ctx context.Context, req driver.ProposeRequest) (driver.ProposeReply, error) {
-	e, err := m.connect(ctx)
-	if err != nil {
-		return driver.ProposeReply{}, err
-	}
-	if err := e.Store().Enter(ctx, req.Name); err != nil {
-		return driver.ProposeReply{}, err
-	}
-	reply, err := e.Store().Eval(ctx, m.scripts.Propose, e.Store().Keys().Of(m.scripts.Propose.Keys, req.Name, req.LeaseID), []string{
-		string(req.LeaseID), form.MS(req.TTL), form.Token(req.Token), form.Token(req.Replaces),
-		form.US(req.Lead), form.US(driver.MaxProposalLag),
-		form.MS(req.Quarantine), form.MS(driver.TokenMemory), form.Holder(req.Holder),
-	})
+	store, reply, err := m.ask(ctx, m.scripts.Propose, req.Name, req.LeaseID,
+		string(req.LeaseID), form.MS(req.TTL), form.Token(req.Token), form.Token(req.Replaces), form.US(req.Lead),
+		form.US(driver.MaxProposalLag), form.MS(req.Quarantine), form.MS(driver.TokenMemory), form.Holder(req.Holder))
 	if err != nil {
 		return driver.ProposeReply{}, err
 	}
 	answer, err := parsePropose(reply)
 	if err == nil && answer.Vote == driver.VoteAccepted {
-		e.Store().Granted(1)
+		store.Granted(1)
 	}
 	return answer, err
 }
@@ -66,40 +68,25 @@ func appendRenewal(args []string, req driver.RenewRequest) []string {
 
 // Withdraw implements driver.Member.
 func (m *Member) Withdraw(ctx context.Context, req driver.WithdrawRequest) (uint64, error) {
-	e, err := m.connect(ctx)
-	if err != nil {
-		return 0, err
-	}
-	if err := e.Store().Enter(ctx, req.Name); err != nil {
-		return 0, err
-	}
 	remember := "0"
 	if req.Cancel {
 		remember = form.MS(driver.TombstoneTTL)
 	}
-	reply, err := e.Store().Eval(ctx, m.scripts.Withdraw, e.Store().Keys().Of(m.scripts.Withdraw.Keys, req.Name, req.LeaseID), []string{
-		string(req.LeaseID), form.Token(req.Token), form.US(req.Lead + driver.TombstoneTTL),
-		form.MS(max(req.KeepFor, 0)), remember, form.MS(driver.TokenMemory),
-	})
+	store, reply, err := m.ask(ctx, m.scripts.Withdraw, req.Name, req.LeaseID,
+		string(req.LeaseID), form.Token(req.Token), form.US(req.Lead+driver.TombstoneTTL),
+		form.MS(max(req.KeepFor, 0)), remember, form.MS(driver.TokenMemory))
 	if err != nil {
 		return 0, err
 	}
 	token, err := parseWithdraw(reply)
 	if err == nil {
-		e.Store().Ended()
+		store.Ended()
 	}
 	return token, err
 }
 
 // Admit implements driver.Member.
 func (m *Member) Admit(ctx context.Context) error {
-	e, err := m.connect(ctx)
-	if err != nil {
-		return err
-	}
-	if err := e.Store().Enter(ctx, ""); err != nil {
-		return err
-	}
-	_, err = e.Store().Eval(ctx, m.scripts.Admit, e.Store().Keys().Of(m.scripts.Admit.Keys, "", ""), nil)
+	_, _, err := m.ask(ctx, m.scripts.Admit, "", "")
 	return err
 }

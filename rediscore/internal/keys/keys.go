@@ -31,16 +31,12 @@ const (
 	Payload   Kind = "payload"   // of a digest
 )
 
-// State returns the kinds of keys that a name may have while it is in use.
-func State(more ...Kind) []Kind {
-	return append([]Kind{Lock, Fence, Holders, Queue, Waiters, Detail, Record}, more...)
-}
-
-// Lease returns the kinds of keys that a member of a quorum keeps of a lease.
-func Lease(more ...Kind) []Kind { return append([]Kind{Lock, Fence, Cancelled}, more...) }
-
-// Vault returns the kinds of keys of a one-time token.
-func Vault() []Kind { return []Kind{Onetime, Payload} }
+// Kinds that belong together.
+const (
+	State = "lock fence holders queue waiters detail record" // of a name that is in use
+	Lease = "lock fence cancelled"                           // what a member of a quorum keeps of a lease
+	Vault = "onetime payload"                                // of a one-time token
+)
 
 // Space names the keys of one prefix.
 type Space struct{ Prefix string }

@@ -49,11 +49,25 @@ func New(text string) *Script {
 	return &Script{Text: text, SHA: hex.EncodeToString(sum[:])}
 }
 
-// build returns the script that a row of scripts.go describes.
-func build(r row) *Script {
-	l := Layout{r.keys, r.eachKeys, strings.Fields(r.args), strings.Fields(r.eachArgs)}
-	s := New(l.places().Replace(read(r.pieces)))
-	s.Layout, s.Repeats = l, r.repeats
+// build returns the script that is made of pieces. Of its keys and arguments,
+// those behind a bar are there for each.
+func build(pieces, keys, args string) *Script {
+	var l Layout
+	l.Keys, l.EachKeys = split(keys)
+	l.Args, l.EachArgs = split(args)
+	s := New(l.places().Replace(read(pieces)))
+	s.Layout = l
+	return s
+}
+
+func split(names string) (head, each []string) {
+	once, more, _ := strings.Cut(names, "|")
+	return strings.Fields(once), strings.Fields(more)
+}
+
+// again says that a script may be sent again.
+func (s *Script) again() *Script {
+	s.Repeats = true
 	return s
 }
 
