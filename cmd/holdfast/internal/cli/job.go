@@ -50,23 +50,25 @@ func (a *app) work(ctx context.Context, f *jobFlags, job *runner.Job, busy int, 
 	return err
 }
 
-// observer reports to --status-fd that we wait and, if verbose, tells the user
-// everything that happens to the lock.
+// observer reports to --status-fd that we wait. It tells the user of an outage
+// and, if verbose, everything that happens to the lock.
 func (a *app) observer(verbose bool, status *runner.Status) holdfast.Observer {
 	return func(e holdfast.Event) {
-		if e.Kind == holdfast.Waiting {
+		switch e.Kind {
+		case holdfast.OutageBegan:
+			a.storeIsAway(e.Err)
+			return
+		case holdfast.OutageEnded:
+			a.storeIsBack(e.Took)
+			return
+		case holdfast.Waiting:
 			status.Waiting(e.Err.Error())
 		}
-		a.noteOutage(e)
-		if !verbose {
-			return
-		}
-		switch e.Kind {
-		case holdfast.OutageBegan, holdfast.OutageEnded, holdfast.Renewed, holdfast.Refused:
-			// Outages are told in any case, there are too many renewals, and an error tells refusals.
-		case holdfast.Acquired:
+		switch {
+		case !verbose, e.Kind == holdfast.Renewed, e.Kind == holdfast.Refused: // too many, and told by the error
+		case e.Kind == holdfast.Acquired:
 			a.say("acquired %q with fencing token %d after %s", e.Name, e.Token, e.Took.Round(time.Millisecond))
-		case holdfast.Released:
+		case e.Kind == holdfast.Released:
 			a.say("released %q after %s", e.Name, e.Took.Round(time.Millisecond))
 		default:
 			a.say("%s %q: %v", e.Kind, e.Name, e.Err)

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/exit"
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/store"
 	"github.com/holdfast-locks/holdfast/driver"
@@ -88,15 +87,5 @@ func (a *app) storeIsAway(err error) {
 func (a *app) storeIsBack(after time.Duration) {
 	if a.away.Swap(false) && !a.quiet {
 		a.say("the store answers again, after %s", after.Round(100*time.Millisecond))
-	}
-}
-
-// noteOutage tells of an outage during the wait for the lock.
-func (a *app) noteOutage(e holdfast.Event) {
-	switch e.Kind {
-	case holdfast.OutageBegan:
-		a.storeIsAway(e.Err)
-	case holdfast.OutageEnded:
-		a.storeIsBack(e.Took)
 	}
 }
