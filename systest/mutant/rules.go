@@ -102,5 +102,33 @@ func rulesMutants() []Mutant {
 			New:     "case v.Cancelled && v.Own:",
 			FoundBy: []Finder{{"driver/rules", "TestJudge"}, conformance("memlock", "CancelStopsLateAcquire")},
 		},
+		{
+			Name: "new-request-passes-queue", Invariant: "I7", File: file,
+			Breaks:  "A new request that fits is granted in front of those who wait.",
+			Old:     "return !v.Queued && v.Fits(n) }",
+			New:     "return v.Fits(n) }",
+			FoundBy: both("TestJudge"),
+		},
+		{
+			Name: "head-served-beside-others", Invariant: "I1", File: file,
+			Breaks:  "The first of the queue is granted the lock although it does not fit beside the live leases.",
+			Old:     "!v.GivesUp(v.HeadOnce) && v.Fits(v.Head) }",
+			New:     "!v.GivesUp(v.HeadOnce) }",
+			FoundBy: []Finder{{"driver/rules", "TestDue"}},
+		},
+		{
+			Name: "done-work-is-served", Invariant: "I7", File: file,
+			Breaks:  "Whoever waits for work that is done by now is granted the lock.",
+			Old:     "return v.Queued && !v.GivesUp(v.HeadOnce) && v.Fits(v.Head) }",
+			New:     "return v.Queued && v.Fits(v.Head) }",
+			FoundBy: []Finder{{"driver/rules", "TestDue"}},
+		},
+		{
+			Name: "mem-member-grants-held-name", Invariant: "I1", File: "memlock/member.go",
+			Breaks:  "A quorum is granted a member's lock that somebody else has.",
+			Old:     "return v.Free(quorumNeed())",
+			New:     "return v.Free(quorumNeed()) || v.Held",
+			FoundBy: []Finder{{"memlock", "TestMember"}},
+		},
 	}
 }
