@@ -100,7 +100,7 @@ func TestTryAcquireDoesNotBarge(t *testing.T) {
 }
 
 // Whatever the instant at which a waiter gives up, or a holder its lease,
-// nothing stays behind. INVARIANT I5.
+// nothing is left behind. INVARIANT I5.
 func TestWaiterLeavesNothing(t *testing.T) {
 	for _, outage := range []bool{false, true} {
 		t.Run(fmt.Sprint("replies get lost ", outage), func(t *testing.T) {

@@ -73,8 +73,8 @@ func TestWholeTTLIsAskedForUntilAnswered(t *testing.T) {
 	}
 }
 
-// A confirmation that the store refuses for good ends the wait, and nothing stays
-// behind.
+// A confirmation that the store refuses for good ends the wait, and nothing is
+// left behind.
 func TestWholeTTLRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		engine := newFaulty()

@@ -66,7 +66,7 @@ func TestOnceFingerprintOfWorkInProgress(t *testing.T) {
 				_, err := other.Once(bounded(t), "k", &holdfast.OnceOptions{Fingerprint: p.later}, mustNotRun(t).fn)
 				wantErr(t, err, want)
 				if p.differ {
-					// There is no sense in waiting for another request's result.
+					// There is no point in waiting for another request's result.
 					_, err = other.Once(bounded(t), "k", &holdfast.OnceOptions{Fingerprint: p.later, Await: true}, mustNotRun(t).fn)
 					wantErr(t, err, want)
 				}

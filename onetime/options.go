@@ -82,7 +82,7 @@ type FailureLimit struct {
 // is default.
 type RedeemOptions struct {
 	// RequestID makes it safe to redeem again when the answer of an earlier
-	// call was lost, be it on its way to us or from us to our own client: for
+	// call was lost, whether on its way to us or from us to our own client: for
 	// driver.RedeemGrace (30 seconds) the same secret with the same ID is
 	// answered with the payload again, in whatever process; with any other, or
 	// none, it is ErrRedeemed. Whoever asks must draw it anew for each secret,

@@ -10,7 +10,7 @@ import (
 
 // ErrNoQuorum says that fewer than a majority of the members could take part:
 // the others are down, silent, or in quarantine. It wraps
-// driver.ErrUnavailable: nothing was granted, and nothing stays behind at
+// driver.ErrUnavailable: nothing was granted, and nothing is left behind at
 // members that come back.
 var ErrNoQuorum = fmt.Errorf("%w: no majority of the quorum's members", driver.ErrUnavailable)
 

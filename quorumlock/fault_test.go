@@ -49,7 +49,7 @@ func TestSurvivesMinority(t *testing.T) {
 }
 
 // TestNoQuorum: without a majority nothing is granted, the error says so within
-// the time limit, and nothing stays behind once the members are back.
+// the time limit, and nothing is left behind once the members are back.
 func TestNoQuorum(t *testing.T) {
 	for what, state := range map[string]linkState{"down": down, "silent": silent, "deaf": deaf, "holding": holding} {
 		t.Run(what, func(t *testing.T) {
@@ -136,7 +136,7 @@ func TestLateProposalIsRefused(t *testing.T) {
 }
 
 // TestEndedContextLeavesNothing: whatever the moment at which the caller's
-// context ends, nothing stays behind, and a later attempt of the same lease ID
+// context ends, nothing is left behind, and a later attempt of the same lease ID
 // is not hurt by the clean-up.
 func TestEndedContextLeavesNothing(t *testing.T) {
 	for ms := range 35 {

@@ -207,7 +207,7 @@ func (s *storm) rig() *rig {
 }
 
 // calm ends all faults and checks that the lock can be had, and that nothing
-// stays behind.
+// is left behind.
 func (s *storm) calm(rigs []*rig) {
 	for _, r := range rigs {
 		for _, l := range r.links {

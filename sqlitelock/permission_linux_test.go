@@ -80,8 +80,8 @@ func TestNotPermitted(t *testing.T) {
 	})
 }
 
-// TestFilesOfAnotherUser: the file that this user may not use is named, be it
-// the database or one beside it.
+// TestFilesOfAnotherUser: the file that this user may not use is named,
+// whether it is the database or one beside it.
 func TestFilesOfAnotherUser(t *testing.T) {
 	dir := t.TempDir()
 	check(t, os.Chmod(filepath.Dir(dir), 0o755))

@@ -25,7 +25,7 @@ const (
 	sweepBound = time.Second // for the clean-up, which needs two round trips
 )
 
-// cancelAfter acquires, cancels, and checks that nothing stays behind. It
+// cancelAfter acquires, cancels, and checks that nothing is left behind. It
 // returns whether there was a lease.
 func cancelAfter(t *testing.T, s *store, client *holdfast.Client, name string, delay time.Duration) (acquired bool) {
 	ctx, cancel := context.WithTimeout(t.Context(), delay)

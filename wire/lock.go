@@ -47,7 +47,7 @@ type Holder struct {
 	Permits int `json:"permits"` // of a semaphore; else 0
 	Token
 	ExpiresInMS *int64 `json:"expires_in_ms"` // null: never
-	Released    bool   `json:"released"`      // over, and kept closed by its minimum hold
+	Released    bool   `json:"released"`      // released; still blocks others until its minimum hold ends
 	Foreign     bool   `json:"foreign"`       // a client that is not holdfast
 }
 

@@ -30,7 +30,7 @@ func (a *app) doctorCommand() *cobra.Command {
 		Long: `Doctor looks at the store's settings, clocks, replicas and rights, and tries all
 kinds of requests on a lock of a random name.
 
-The exit status is 0 if all is well, 1 if there are warnings, 69 if the store
+The exit status is 0 if there are no warnings, 1 if there are some, 69 if the store
 cannot be reached or does not serve, 77 if it does not permit what locks need,
 78 if it cannot do that, or the URL is wrong.
 
