@@ -86,8 +86,8 @@ func (e *Engine) enter(ctx context.Context) (time.Time, error) {
 	return time.Now(), nil
 }
 
-// each answers a batch request by request, in one step of the store; with what
-// failed returns if there is no such step.
+// each answers a batch request by request, in one step of the store. If the engine
+// cannot be entered, it answers each with what failed makes of the error.
 func each[Request, Reply any](ctx context.Context, e *Engine, reqs []Request, failed func(error) Reply, answer func(Request, time.Time) Reply) []Reply {
 	replies := make([]Reply, len(reqs))
 	now, err := e.enter(ctx)

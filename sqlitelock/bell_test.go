@@ -23,14 +23,14 @@ func hears(t *testing.T, listener, ringer *Engine) {
 	extend(t, ringer, mine)
 	drivertest.Release(t, ringer, other)
 	if got, want := drivertest.HandedOver(t, last), lastToken(t, listener, "other"); got != want {
-		t.Errorf("news of token %d, want %d", got, want)
+		t.Errorf("notice of token %d, want %d", got, want)
 	}
 	if !silent(w) { // the listener has looked at the bell
-		t.Error("news while the name is held")
+		t.Error("a notice while the name is held")
 	}
 	drivertest.Release(t, ringer, mine)
 	if got, want := drivertest.HandedOver(t, w), lastToken(t, listener, "mine"); got != want {
-		t.Errorf("news of token %d, want %d", got, want)
+		t.Errorf("notice of token %d, want %d", got, want)
 	}
 	drivertest.Release(t, listener, nextMine)
 	drivertest.Release(t, listener, nextOther)

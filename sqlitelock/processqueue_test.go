@@ -49,7 +49,7 @@ func TestProcessesQueue(t *testing.T) {
 }
 
 // await waits for a place to become a lease as a client does: it looks when
-// there is news, when the lease in the way ends, and three times in WaiterTTL.
+// there is a notice, when the lease in the way ends, and three times in WaiterTTL.
 func await(t testing.TB, e *Engine, req driver.AcquireRequest, w driver.Watch) {
 	t.Helper()
 	for limit, left := time.Now().Add(drivertest.Patience), req.WaiterTTL; ; {

@@ -12,7 +12,7 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/drivertest"
 )
 
-// silent reports whether w has no news now. Notice that it finds is received.
+// silent reports whether w has no notice now. One that it finds is received.
 func silent(w driver.Watch) bool {
 	select {
 	case <-w.C():
@@ -28,10 +28,10 @@ func told(t testing.TB, w driver.Watch) {
 	select {
 	case notice := <-w.C():
 		if notice.Token != 0 {
-			t.Fatalf("news of token %d, want a look", notice.Token)
+			t.Fatalf("notice of token %d, want a look", notice.Token)
 		}
 	case <-time.After(drivertest.Patience):
-		t.Fatal("no news")
+		t.Fatal("no notice")
 	}
 }
 
@@ -77,7 +77,7 @@ func TestOvertakenLook(t *testing.T) {
 		t.Error("an old look was believed")
 	}
 	if !all.saw(id, all.seen(id), sight{looks: 1}) || !silent(w) {
-		t.Error("the next look tells of news where there is none")
+		t.Error("the next look tells what is not new")
 	}
 	if !all.saw(id, all.seen(id), found) || silent(w) {
 		t.Error("nobody is told that the place is gone")
@@ -99,10 +99,10 @@ func TestLostRings(t *testing.T) {
 		t.Fatal(err)
 	}
 	if token := drivertest.HandedOver(t, w); token != 7 {
-		t.Errorf("news of token %d, want 7", token)
+		t.Errorf("notice of token %d, want 7", token)
 	}
 	if !silent(behind) {
-		t.Error("news for somebody who still waits")
+		t.Error("a notice for somebody who still waits")
 	}
 }
 
@@ -126,7 +126,7 @@ func TestListenerStarts(t *testing.T) {
 	told(t, first)
 	_, second := drivertest.Queued(t, e, "t", time.Minute)
 	if started != 1 || !silent(early) || !silent(first) || !silent(second) {
-		t.Errorf("%d listeners, or news without a reason", started)
+		t.Errorf("%d listeners, or a notice without a reason", started)
 	}
 }
 
@@ -208,7 +208,7 @@ func TestKeepForTellsHead(t *testing.T) {
 			return reply.Err == nil && reply.Outcome == driver.Granted
 		})
 		if !silent(behind) || !silent(last) {
-			t.Error("news for somebody who is not the first")
+			t.Error("a notice for somebody who is not the first")
 		}
 		drivertest.Release(t, e, first)
 		drivertest.HandedOver(t, behind)
@@ -244,7 +244,7 @@ func TestSharedCell(t *testing.T) {
 		ring()
 	}
 	if !silent(w) {
-		t.Error("news of what was handed over to another")
+		t.Error("a notice of what was handed over to another")
 	}
 	must(t, plain(t, e.path), `DELETE FROM place WHERE name = 'quiet'`)
 	ring()
@@ -268,7 +268,7 @@ func TestNoticeAfterTheCommit(t *testing.T) {
 		t.Error("a failed commit released the lock")
 	}
 	if !silent(w) {
-		t.Error("news of a failed commit")
+		t.Error("a notice of a failed commit")
 	}
 	onCommit(t, e, nil)
 	drivertest.Release(t, e, held)
@@ -299,7 +299,7 @@ func TestStoppedWatches(t *testing.T) {
 	drivertest.Release(t, open(t, e.path), held)
 	drivertest.HandedOver(t, b)
 	if !silent(a) {
-		t.Error("news after Stop")
+		t.Error("a notice after Stop")
 	}
 	b.Stop()
 	b.Stop()
