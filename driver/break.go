@@ -15,13 +15,13 @@ import (
 type Breaker interface {
 	// Break ends leases before their time: the live lease of the name with
 	// req.Token, or, with req.Older, every one whose token is at most
-	// req.Token. A name that KeepFor keeps closed counts as leased. In the same step
+	// req.Token. What KeepFor keeps closed counts as a lease. In the same step
 	// it must hand the lock over to the queue, store a record of each lease
 	// that it ended, and tell the engines of their holders; see LossTeller.
 	//
 	// It must leave every other lease as it is, so a break that is late or
 	// repeated never hits whoever was granted the lock after it was decided.
-	// Where no lease fits it must change nothing, and answer with an empty
+	// If no lease fits it must change nothing, and answer with an empty
 	// list. A lock that a foreign client holds must be refused with
 	// ErrKindMismatch.
 	//

@@ -78,7 +78,7 @@ type Engine interface {
 	Close() error
 }
 
-// MaxBatch is the largest number of requests in one call of Extend.
+// MaxBatch is the largest number of requests in one call, such as one of Extend.
 const MaxBatch = 128
 
 // An AcquireRequest asks for one lock.
@@ -94,7 +94,7 @@ type AcquireRequest struct {
 	// MinToken is a token that the resource has already seen: the token
 	// granted must be greater. Where a lease could be granted the engine must
 	// refuse with ErrInvalid a MinToken more than MaxTokenLead ahead of the
-	// store's clock, because it would drag every later token with it.
+	// store's clock, because it would lift every later token as well.
 	MinToken uint64
 
 	// Replicas asks to wait, after a grant, until this many replicas of the
@@ -140,7 +140,7 @@ type AcquireReply struct {
 	Blocker        // if Held
 }
 
-// Blocker describes the lease that keeps a request from being granted: of
+// A Blocker describes the lease that keeps a request from being granted: of
 // several, the one that ends first. It must not carry that lease's token or
 // ID (INVARIANT I4).
 type Blocker struct {
@@ -149,8 +149,8 @@ type Blocker struct {
 	Place     int           // 1 for the head of the queue; 0 if not queued
 
 	// Foreign says that a client that is not holdfast has the lock, or that it
-	// is left free for one: nobody will announce the end of that, so the head
-	// of the queue should look often.
+	// is left free for one. Nobody will announce the end of that, so the head
+	// of the queue should send a Refresh often.
 	Foreign bool
 }
 

@@ -41,7 +41,7 @@ var definite = []error{ErrLost, ErrInvalid, ErrUnsupported, ErrPermission, ErrKi
 
 // Class returns the definite error that err wraps. It returns nil if there is
 // none: then the request may or may not have been carried out. Of several it
-// returns one that is permanent.
+// returns a permanent one if there is one.
 func Class(err error) error {
 	for _, class := range definite {
 		if errors.Is(err, class) {

@@ -5,9 +5,9 @@ import (
 	"fmt"
 )
 
-// Features are what one engine can do, resolved once: its capabilities, and for
-// each flag that is set the optional interface that carries it. The interfaces
-// of the other flags are nil, whatever methods the engine has.
+// Features are what one engine can do: its capabilities, and for each flag that is
+// set the optional interface that carries it. The interfaces of the other flags are
+// nil, whatever methods the engine has.
 type Features struct {
 	Capabilities
 
