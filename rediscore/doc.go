@@ -40,8 +40,8 @@
 //	key                               holds                              expires
 //	PN                                the lease, see below               with the lease
 //	Pholdfast:{T}:fence:N             the last token of N, in decimal    24 h after the token, read as microseconds
-//	Pholdfast:{T}:cancelled:<ID>      nothing: the lease ID is called    after a minute
-//	                                  off
+//	Pholdfast:{T}:cancelled:<ID>      nothing: the lease ID is           after a minute
+//	                                  cancelled
 //	Pholdfast:{T}:holders:N           shared leases, or permits: their   soon after
 //	                                  ends, in a sorted set              the last of them
 //	Pholdfast:{T}:queue:N             who waits, in order, in a sorted   soon after
@@ -128,7 +128,7 @@
 // The same holds for FLUSHALL, and for a restart without persistence.
 //
 // A clock that goes back keeps a lock closed no longer than its TTL, and a place
-// no longer than its own: who finds an end further away brings it back.
+// no longer than its own: whoever finds an end further away brings it back.
 //
 // # One-time tokens
 //

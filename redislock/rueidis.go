@@ -99,15 +99,8 @@ func (s *session) Track(ctx context.Context, changed func(keys []string)) (<-cha
 
 func (s *session) Wait(ctx context.Context, enough int, limit time.Duration) (int, error) {
 	command := s.client.B().Wait().Numreplicas(int64(enough)).Timeout(limit.Milliseconds()).Build()
-	reply, err := decode(s.client.Do(ctx, command))
-	if err != nil {
-		return 0, err
-	}
-	n, ok := reply.(int64)
-	if !ok {
-		return 0, fmt.Errorf("the server's reply to wait makes no sense: %.100q", fmt.Sprint(reply))
-	}
-	return int(n), nil
+	n, err := s.client.Do(ctx, command).AsInt64()
+	return int(n), clientError(err)
 }
 
 func (s *session) GiveBack() { s.giveBack() }

@@ -147,15 +147,11 @@ func (s *survey) config(ctx context.Context, server *server, name string) (strin
 	if err != nil {
 		return "", err
 	}
-	switch reply := reply.(type) {
-	case map[string]any: // in RESP 3
-		value, _ := reply[name].(string)
-		return value, nil
-	case []any:
-		if len(reply) == 2 {
-			value, _ := reply[1].(string)
-			return value, nil
-		}
+	var key, value string
+	if settings, ok := reply.(map[string]any); ok { // in RESP 3
+		value, _ = settings[name].(string)
+	} else if !form.Read(reply, &key, &value) {
+		return "", form.Malformed("config", reply)
 	}
-	return "", form.Malformed("config", reply)
+	return value, nil
 }

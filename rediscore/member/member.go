@@ -1,5 +1,10 @@
 // Package member is one Redis or Valkey server as a member of a quorum; see
 // package quorumlock.
+//
+//	member.go    New, On, Close; reaches the server when it is needed
+//	requests.go  Propose, Renew, Withdraw, Admit
+//	reply.go     what their scripts reply
+//	check.go     whether the server is fit to be a member
 package member
 
 import (

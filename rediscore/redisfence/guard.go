@@ -1,5 +1,10 @@
 // Package redisfence guards keys in Redis and Valkey: it refuses what a holder
 // with a stale token asks for.
+//
+//	guard.go           Guard: Advance, Set, Delete
+//	script.go          Script: what a holder runs under the guard; the reply
+//	guard.lua          checks the claim, raises the mark, runs a body
+//	guard_*.lua        the bodies of Set and Delete
 package redisfence
 
 import (

@@ -5,6 +5,14 @@
 // what it is for, its KEYS and ARGV, and its reply. Which pieces stand in front
 // of which, in what order, and where in KEYS and ARGV everything is, is said in
 // scripts.go and nowhere else.
+//
+//	lua.go       how a script is put together
+//	scripts.go   all scripts: their pieces, KEYS and ARGV
+//	value, clock, state, queue, foreign, no_foreign, yield, serve, end, request
+//	             pieces of the operations on locks, in this order
+//	member, vault
+//	             pieces of those of a quorum's member, and on one-time tokens
+//	other .lua   the operations, each at the end of its script
 package lua
 
 import (

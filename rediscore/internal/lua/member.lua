@@ -33,7 +33,7 @@ local function readName(key, fence)
 end
 
 -- raise makes the counter at least token. INVARIANT I11: it is remembered for
--- so many ms from the token, read as microseconds.
+-- this many ms from the token, read as microseconds.
 local function raise(fence, last, token, memory)
   if token > last then
     redis.call('SET', fence, num(token), 'PXAT', num(math.floor(token / 1000) + tonumber(memory)))

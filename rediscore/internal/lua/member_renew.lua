@@ -12,7 +12,7 @@ local function repair(k, a, own)
   local token = tonumber(ARGV[a + TOKEN])
   local last, err = counter(KEYS[k + FENCE])
   if err then
-    return err == 'FENCE' and 'WRONGTYPE the last token is no number' or err
+    return err == 'FENCE' and 'WRONGTYPE the last token is not a number' or err
   end
   -- INVARIANT I4: a lease that somebody else had in between, or that was
   -- withdrawn, does not come back.

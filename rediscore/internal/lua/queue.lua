@@ -14,7 +14,7 @@
 -- A place counts only while it is in all three.
 --
 -- A message to an inbox is <lease ID> <token>: the lease was handed the lock;
--- with token 0 it is time to look, with 0 <ms> when so many are over.
+-- with token 0 it is time to look, with 0 <ms> that it is time when these are over.
 
 -- open returns the state of the name whose keys are behind KEYS[at].
 local function open(at)
@@ -29,7 +29,7 @@ local function open(at)
   return s
 end
 
--- tell sends a message to who waits. It only speeds waiting up: without the
+-- tell sends a message to a waiter. It only speeds waiting up: without the
 -- right to publish, all else still counts.
 local function tell(inbox, id, token)
   redis.pcall('PUBLISH', ARGV[INBOXES] .. inbox, id .. ' ' .. token)
@@ -91,7 +91,7 @@ local function givePlace(s, p)
 end
 
 -- refreshPlace makes a place last at least ttl ms from now, and sends its
--- messages to the inbox of who asked for it last.
+-- messages to the inbox that asked for it last.
 local function refreshPlace(s, p, ttl, inbox)
   local ends = millis() + ttl
   if ends > p.ends then

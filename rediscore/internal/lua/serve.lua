@@ -75,7 +75,7 @@ local function grant(s, r, token, ttl)
   putShared(s, { { member = r.id, ends = ends, ttl = ttl, token = token, permits = r.permits, holder = r.holder } })
 end
 
--- To grant the lock to one who waits is as much work as to end so many leases.
+-- Granting the lock to a waiter is as much work as ending this many leases.
 local GRANT = 2
 
 -- nextInLine returns those of the queue who are to leave it now, as far as
@@ -115,9 +115,9 @@ local function nextInLine(s)
 end
 
 -- serve hands the lock to the first of the queue, and to the next, as long as
--- they fit. INVARIANT I7: nobody is skipped. Each is told, also who sent this
--- request: an inbox that hears nothing is taken for dead. If no token can be
--- drawn, s.failed says why.
+-- they fit. INVARIANT I7: nobody is skipped. Each is told, even if its engine
+-- sent this request: an inbox that hears nothing is taken for dead. If no token
+-- can be drawn, s.failed says why.
 local function serve(s)
   if s.places == 0 or vacant(s) > 0 then
     return

@@ -11,7 +11,7 @@
 --              each member 'h<member>' -> <TTL in ms> <token> <permits> <holder
 --              as JSON>
 -- A group is called after the lease ID of its first lease. The leases count
--- only while key and detail name the same group and holders is there: so who
+-- only while key and detail name the same group and holders is there: whoever
 -- deletes the key ends them all, and after the loss of a companion the name
 -- stays closed until the key expires.
 --
@@ -21,9 +21,9 @@
 --     used, seen, mend  as in detail
 --     more  whether this call had no room for all that was to be done
 
--- A script does no more than so much for leases and places that are not its
+-- A script does a bounded amount of work for leases and places that are not its
 -- sender's, so that it does not hold the server up: it ends, grants or looks at
--- so many. Then it sets s.more, and its reply asks for another call.
+-- this many. Then it sets s.more, and its reply asks for another call.
 -- INVARIANT I7: until there is nothing more to do, no request is granted, and
 -- none is told that it has to wait.
 local ROOM = 256
@@ -36,13 +36,13 @@ local function take(s, list)
   return list
 end
 
--- Companions outlive what they hold by so many ms, so that they go away by
+-- Companions outlive what they hold by this many ms, so that they go away by
 -- themselves (INVARIANT I11) and are seldom found in part.
 local SLACK = 5000
 
 -- outlast makes companions last as long as something that ends at ends. It
 -- always writes: after the first write a full server refuses the script
--- nothing more, so that with keep in front leases and places can be renewed
+-- nothing more, so that with outlast in front leases and places can be renewed
 -- there.
 local function outlast(ends, ...)
   for _, key in ipairs({ ... }) do
@@ -121,7 +121,7 @@ local function endGroup(s)
   s.used = 0
 end
 
--- endShared ends leases that have so many permits together.
+-- endShared ends leases that have this many permits together.
 local function endShared(s, members, permits)
   redis.call('ZREM', s.holders, unpack(members))
   redis.call('HDEL', s.detail, unpack(fields('h', members)))
