@@ -72,13 +72,17 @@ func Once(ctx context.Context, j OnceJob) (holdfast.OnceResult, error) {
 
 // await waits for the end of it all. Until the work begins, a signal that asks
 // to end ends the wait; await returns it.
-func (o *once) await(ctx context.Context) (result holdfast.OnceResult, ended syscall.Signal, err error) {
+func (o *once) await(ctx context.Context) (_ holdfast.OnceResult, ended syscall.Signal, _ error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	done := make(chan struct{})
+	type outcome struct {
+		holdfast.OnceResult
+		err error
+	}
+	done := make(chan outcome, 1)
 	go func() { // ends with ctx or with the command; it is awaited, but not for long after a loss
-		defer close(done)
-		result, err = o.take(ctx)
+		result, err := o.take(ctx)
+		done <- outcome{result, err}
 	}()
 	signals, working := o.signals, o.working
 	var verdict *exit.Error
@@ -93,13 +97,13 @@ func (o *once) await(ctx context.Context) (result holdfast.OnceResult, ended sys
 		case <-working:
 			signals = nil
 		case err := <-o.stuck:
-			return result, 0, err
+			return holdfast.OnceResult{}, 0, err
 		case verdict = <-o.stopped:
 			late = time.After(time.Until(endBy(verdict)))
 		case <-late:
-			return result, ended, verdict
-		case <-done:
-			return result, ended, err
+			return holdfast.OnceResult{}, ended, verdict
+		case r := <-done:
+			return r.OnceResult, ended, r.err
 		}
 	}
 }

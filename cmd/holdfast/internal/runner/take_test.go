@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/exit"
 	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/memlock"
 )
@@ -87,5 +88,25 @@ func TestOnceHasTheWholeTTL(t *testing.T) {
 		if err := <-done; !errors.Is(err, context.Canceled) || o.output != nil {
 			t.Errorf("the command was started: %t (%v)", o.output != nil, err)
 		}
+	})
+}
+
+// TestOnceEndsWithItsVerdict checks that a command that was stopped ends with the
+// reason for that, however the call of Once ends that is left to itself: it could
+// write its own error over the verdict, which only -race sees each time.
+func TestOnceEndsWithItsVerdict(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := memlock.New()
+		if _, err := newClient(t, store).TryAcquire(t.Context(), "job", nil); err != nil {
+			t.Fatal(err)
+		}
+		o := &once{stopped: make(chan *exit.Error, 1)}
+		o.Client, o.Name, o.Opts.TTL, o.Await = newClient(t, store), "job", ttl, true
+		verdict := &exit.Error{Status: exit.Lost}
+		o.stopped <- verdict
+		if _, _, err := o.await(t.Context()); err != verdict {
+			t.Errorf("await returns %v, want the verdict", err)
+		}
+		synctest.Wait() // for the call of Once
 	})
 }

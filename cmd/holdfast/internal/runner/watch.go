@@ -89,18 +89,23 @@ func (w *watch) commandEnded() bool {
 	isLost := w.verdict != nil && !w.ignores(w.verdict)
 	switch {
 	case !isLost && w.endedByLoss():
+		// The lease is over by the warden's clock: nothing of the job may go on.
 		w.stop(w.lostVerdict())
 		w.killIn(0)
 	case w.tree.Fallen():
+		// Nobody would end the job in our place, if we died or were stopped.
 		w.Warn("%s %q: the warden of the command was killed, so the job is ended", w.verb, w.Name)
 		w.killIn(0)
-	case isLost || w.ending:
+	case isLost || w.ending: // the rest was asked to end as well, and has its time
 		w.killIn(w.KillAfter)
-	case w.endedBySignal(): // so what it leaves behind was not put into the background
+	case w.endedBySignal():
+		// What it leaves behind was not put into the background on purpose. It may
+		// not have got the signal: it does now.
 		w.ending = true
 		w.signal(syscall.SIGTERM)
 		w.killIn(w.KillAfter)
 	case !w.WaitChildren:
+		// What it leaves behind is meant to go on, without the lock.
 		w.nameLeft()
 		return true
 	}
