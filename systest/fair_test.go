@@ -99,22 +99,23 @@ func TestTurnsAreFair(t *testing.T) {
 		for _, hold := range []time.Duration{0, time.Millisecond} {
 			t.Run(fmt.Sprintf("%dx%d/%s", crews.processes, crews.workers, hold), func(t *testing.T) {
 				j := traffic.Job{Job: "take turns", Name: "turns", Workers: crews.workers, For: 2 * time.Second, Hold: hold}
-				// The machine itself may pause, and then everybody waits long.
+				// The machine itself may pause: then everybody waits long, and a
+				// process that was not let run has missed turns.
 				const attempts = 3
 				for range attempts {
 					if even := checkFairness(t, crews.processes, j); even {
 						return
 					}
 				}
-				t.Errorf("in each of %d attempts somebody waited much longer than others, on a machine that did not pause", attempts)
+				t.Errorf("in each of %d attempts somebody waited much longer than others, or had fewer turns, on a machine that did not pause", attempts)
 			})
 		}
 	}
 }
 
-// checkFairness lets crews take turns and fails t if they are not shared
-// evenly or cost too much. It reports whether the waits were even in time as
-// well, as far as the machine lets one tell.
+// checkFairness lets crews take turns and fails t if somebody was passed over, or
+// the turns cost too much. It reports whether turns and waits were even, as far as
+// the machine lets one tell.
 func checkFairness(t *testing.T, processes int, j traffic.Job) (even bool) {
 	t.Helper()
 	s := newStore(t)
@@ -130,8 +131,8 @@ func checkFairness(t *testing.T, processes int, j traffic.Job) (even bool) {
 	seen := fmt.Sprintf("%d acquisitions: Jain's index %.4f, %.2f commands each; usually %d others were served before, at most %d; wait median %s, longest %s (%.1f times)",
 		len(slices.Concat(all...)), index, perTurn, usual, most, median, longest, float64(longest)/float64(median))
 	t.Logf("%s; the machine paused for %s", seen, paused)
-	if index < 0.98 {
-		t.Errorf("Jain's index %.4f, want at least 0.98", index)
+	if index < 0.9 {
+		t.Errorf("Jain's index %.4f, want at least 0.9 on any machine", index)
 	}
 	if perTurn > 2.5 {
 		t.Errorf("%.2f commands for each acquisition, want at most 2.5", perTurn)
@@ -144,7 +145,7 @@ func checkFairness(t *testing.T, processes int, j traffic.Job) (even bool) {
 	if most > 3*usual {
 		t.Errorf("%d others were served before somebody's next turn, want at most three times the usual %d", most, usual)
 	}
-	even = longest <= 3*median || paused > median/4
+	even = longest <= 3*median && index >= 0.98 || paused > median/4
 	if even {
 		report.Row(t, fmt.Sprintf("%d workers in %d processes take turns, %s of work", len(all), processes, j.Hold),
 			"Jain's index 0.98, 2.5 commands each, longest wait 3 medians", "%s", seen)
