@@ -184,7 +184,6 @@ func breakOfStale(t *T) {
 	stale := t.take("a", t.units(40))
 	t.mustRelease(stale)
 	l := t.take("a", t.units(40))
-	time.Sleep(time.Millisecond) // members of a quorum may hear of the release a moment later
 	t.breaksOnly(breakOf(stale))
 	t.breaksOnly(older(breakOf(stale)))
 	later := l
@@ -195,8 +194,10 @@ func breakOfStale(t *T) {
 		t.Errorf("last token after breaks that ended nothing = %d, want %d", lock.LastToken, l.token)
 	}
 	t.refused("a")
-	if n := len(t.breaks("a")); n != 0 {
-		t.Errorf("%d records after breaks that ended nothing, want none", n)
+	for _, b := range t.breaks("a") { // a quorum's member may have had the stale lease still
+		if b.LeaseID != stale.LeaseID {
+			t.Errorf("a record of %+v after breaks that ended nothing", b)
+		}
 	}
 	t.mustRelease(l)
 }
