@@ -15,7 +15,7 @@ func unheardMutants() []Mutant {
 			Name: "memory-refresh-lengthens-unheard", Invariant: "I7", File: "memlock/queue.go",
 			Breaks:  "The same in the engine in memory.",
 			Old:     "if h := l.held(req.LeaseID); h != nil {\n\t\treturn driver.AcquireReply{Outcome: driver.Granted",
-			New:     "if h := l.held(req.LeaseID); h != nil {\n\t\th.lengthen(now.Add(req.WaiterTTL))\n\t\treturn driver.AcquireReply{Outcome: driver.Granted",
+			New:     "if h := l.held(req.LeaseID); h != nil {\n\t\tlengthen(&h.expiry, now.Add(req.WaiterTTL))\n\t\treturn driver.AcquireReply{Outcome: driver.Granted",
 			FoundBy: []Finder{{".", "TestUnheardHandOverEndsWithPlace"}, {"memlock", "TestConformance/RefreshLeavesHandedOverLease"}},
 		},
 		{
