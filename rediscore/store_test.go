@@ -42,3 +42,32 @@ func TestMalformedBatches(t *testing.T) {
 		_ = e.Close()
 	}
 }
+
+// A teller gives one reply after the other, and notes how many keys it was
+// asked about.
+type teller struct {
+	parrot
+	replies []any
+	keys    []int
+}
+
+func (c *teller) EvalSHA(_ context.Context, _ string, keys, _ []string) (any, error) {
+	reply := c.replies[0]
+	c.replies, c.keys = c.replies[1:], append(c.keys, len(keys))
+	return reply, nil
+}
+
+// TestBatchGoesOn: what a call had no room for is asked for again, alone.
+func TestBatchGoesOn(t *testing.T) {
+	t.Parallel()
+	conn := &teller{replies: []any{[]any{more, int64(0)}, []any{more}, []any{"OOM full"}}}
+	e := New(conn, nil)
+	defer e.Close()
+	id := driver.NewLeaseID()
+	errs := e.Extend(t.Context(), []driver.ExtendRequest{{Name: "a", LeaseID: id}, {Name: "b", LeaseID: id}})
+	drivertest.WantIs(t, "the first", errs[0], driver.ErrUnavailable)
+	drivertest.WantIs(t, "the second", errs[1], driver.ErrLost)
+	if each := len(e.scripts.Extend.EachKeys); fmt.Sprint(conn.keys) != fmt.Sprint([]int{2 * each, each, each}) {
+		t.Errorf("calls with %d keys, want %d of each", conn.keys, each)
+	}
+}

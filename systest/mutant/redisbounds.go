@@ -54,5 +54,19 @@ func redisBoundMutants() []Mutant {
 			New:     "for false {",
 			FoundBy: []Finder{bounded},
 		},
+		{
+			Name: "redis-batch-forgets-the-rest", Invariant: "I10", File: "rediscore/store.go",
+			Breaks:  "A renewal that a call had no room for passes for done.",
+			Old:     "\t\t\tagain = append(again, i)\n",
+			New:     "",
+			FoundBy: []Finder{{"rediscore", "TestBatchGoesOn"}},
+		},
+		{
+			Name: "redis-batch-of-any-length", Invariant: "I10", File: "rediscore/store.go",
+			Breaks:  "A reply about more leases than were asked for is read as if it were about these.",
+			Old:     "err == nil && len(items) != len(group)",
+			New:     "err == nil && len(items) < len(group)",
+			FoundBy: []Finder{{"rediscore", "TestMalformedBatches"}},
+		},
 	}
 }
