@@ -1,7 +1,6 @@
 package quorumlock
 
 import (
-	"context"
 	"slices"
 	"sync"
 	"time"
@@ -29,9 +28,15 @@ type withdrawal struct {
 	keepEnd time.Time // when KeepFor is over; zero without
 }
 
-// maxWithdrawals bounds the memory that a dead member costs. What does not fit
-// ends with its TTL.
-const maxWithdrawals = 10_000
+const (
+	// maxWithdrawals bounds the memory that a dead member costs. What does not
+	// fit ends with its TTL.
+	maxWithdrawals = 10_000
+
+	// leastPause is the shortest pause before a withdrawal is repeated: nobody
+	// waits for it.
+	leastPause = 50 * time.Millisecond
+)
 
 // add takes a request over. One for the same lease is merged with it. The
 // caller must be a call under way, or something that it has started.
@@ -63,22 +68,20 @@ func (w *withdrawal) merge(other withdrawal) {
 
 // run works until there is nothing left, or the engine is closed. The pauses are
 // for a member that does not answer; as soon as it does, the rest follows without.
-// Which request a member is asked again with does not matter to it: INVARIANT I6
-// holds for each.
 func (j *janitor) run() {
-	for idle := false; !idle; {
-		ask.UntilEnd(j.engine.life, j.engine.timeout(0), func(ctx context.Context) error {
-			w, ok := j.first()
-			if idle = !ok; idle {
-				return nil
-			}
-			req := w.WithdrawRequest
-			req.KeepFor = max(time.Until(w.keepEnd), 0) // no longer than it should have been
-			_, err := j.engine.members[j.member].Withdraw(ctx, req)
-			// That there is no such lease is an answer, too.
-			j.done(w, err == nil || driver.Permanent(err))
-			return err
-		})
+	var backoff ask.Backoff
+	for {
+		w, ok := j.first()
+		if !ok {
+			return
+		}
+		answered := j.withdraw(w)
+		j.done(w, answered)
+		if answered {
+			backoff = ask.Backoff{}
+			continue
+		}
+		ask.Sleep(j.engine.life, max(backoff.Next(ask.LastPause), leastPause))
 	}
 }
 
@@ -106,4 +109,16 @@ func (j *janitor) done(w withdrawal, answered bool) {
 	if !answered || present != w {
 		j.waiting = append(j.waiting, present)
 	}
+}
+
+// withdraw sends w once, and reports whether the member has answered, or never
+// will.
+func (j *janitor) withdraw(w withdrawal) bool {
+	ctx, cancel := ask.Limit(j.engine.life, j.engine.timeout(0))
+	defer cancel()
+	// A name is not kept closed for longer than it should have been.
+	w.KeepFor = max(time.Until(w.keepEnd), 0)
+	// That there is no such lease is an answer, too.
+	_, err := j.engine.members[j.member].Withdraw(ctx, w.WithdrawRequest)
+	return err == nil || driver.Permanent(err)
 }

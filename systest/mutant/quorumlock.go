@@ -90,7 +90,7 @@ func quorumMutants() []Mutant {
 		{
 			Name: "quorum-janitor-tells-once", Invariant: "I5", File: "quorumlock/janitor.go",
 			Breaks:  "A member that is down when a lease is withdrawn is not told when it is back.",
-			Old:     "j.done(w, err == nil || driver.Permanent(err))",
+			Old:     "j.done(w, answered)",
 			New:     "j.done(w, true)",
 			FoundBy: []Finder{{"quorumlock", "TestReleaseIsFinished"}},
 		},

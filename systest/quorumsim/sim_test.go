@@ -15,7 +15,7 @@ import (
 )
 
 var (
-	seeds    = flag.Int("seeds", 200, "number of runs of TestSkewedClients")
+	seeds    = flag.Int("seeds", 600, "number of runs of TestSkewedClients")
 	firstOne = flag.Uint64("first", 1, "the first seed of TestSkewedClients")
 )
 
