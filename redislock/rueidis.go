@@ -58,12 +58,38 @@ func (c *conn) Close() {
 type sender struct{ client rueidis.CoreClient }
 
 func (s sender) EvalSHA(ctx context.Context, sha string, keys, args []string) (any, error) {
-	command := s.client.B().Evalsha().Sha1(sha).Numkeys(int64(len(keys))).Key(keys...).Arg(args...).Build()
-	return decode(s.client.Do(ctx, command))
+	return s.send(ctx, func() rueidis.Completed {
+		return s.client.B().Evalsha().Sha1(sha).Numkeys(int64(len(keys))).Key(keys...).Arg(args...).Build()
+	})
 }
 
 func (s sender) Do(ctx context.Context, c rediscore.Command) (any, error) {
-	return decode(s.client.Do(ctx, s.client.B().Arbitrary(c.Words...).Keys(c.Keys...).Args(c.Args...).Build()))
+	return s.send(ctx, func() rueidis.Completed {
+		return s.client.B().Arbitrary(c.Words...).Keys(c.Keys...).Args(c.Args...).Build()
+	})
+}
+
+// send sends a command, and once more if nothing was sent because the time of
+// another call was over. It is built for each time, because rueidis takes it back.
+func (s sender) send(ctx context.Context, command func() rueidis.Completed) (any, error) {
+	r := s.client.Do(ctx, command())
+	if endedWithAnother(ctx, r.NonRedisError()) {
+		r = s.client.Do(ctx, command())
+	}
+	return decode(r)
+}
+
+// endedWithAnother reports whether err is the end of a context that is not ctx.
+// Whoever waits for a connection that another call makes gets the error of that
+// call from rueidis, even if its time was over; nothing was sent then. A request
+// that was sent ends with its own context or, as a dialError does, in another way.
+func endedWithAnother(ctx context.Context, err error) bool {
+	if !errors.Is(err, context.DeadlineExceeded) || ctx.Err() != nil {
+		return false
+	}
+	var dial *dialError
+	end, limited := ctx.Deadline() // it may have passed in this instant
+	return !errors.As(err, &dial) && (!limited || time.Now().Before(end))
 }
 
 // A session is one connection of rueidis behind Session.

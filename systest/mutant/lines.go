@@ -114,5 +114,12 @@ func deletionMutants() []Mutant {
 			New:     "\tif !told || true {\n",
 			FoundBy: []Finder{{"redislock", "TestChangesAreToldSeldom"}},
 		},
+		{
+			Name: "redis-connecting-ends-with-another", File: "redislock/rueidis.go",
+			Breaks:  "Whoever waits for the connection that another call makes fails when the time of that call is over.",
+			Old:     "if endedWithAnother(ctx, r.NonRedisError()) {",
+			New:     "if false {",
+			FoundBy: []Finder{{"redislock", "TestConnectingForAnother"}},
+		},
 	}
 }
