@@ -1,0 +1,83 @@
+// Package report says what a run of the benchmark measured: as tables, as JSON
+// and as pictures. It measures nothing, and knows no lock.
+//
+//	report.go  what a run is: machine, versions, workloads, samples
+//	stats.go   median, range, percentile, fairness
+//	goals.go   what holdfast shall reach, and whether it did
+//	table.go   Markdown
+//	json.go    JSON, there and back
+//	svg.go     pictures, readable without colour, on light and dark pages
+package report
+
+// A Run is one call of the benchmark.
+type Run struct {
+	Date      string            `json:"date"`    // 2006-01-02
+	Commit    string            `json:"commit"`  // as git describes it
+	Command   string            `json:"command"` // which repeats the run
+	Machine   string            `json:"machine"` // processor, kernel
+	Cores     int               `json:"cores"`
+	Versions  map[string]string `json:"versions"` // of Go, the servers, and the peers' modules
+	Rounds    int               `json:"rounds"`   // interleaved: A B C A B C
+	Seconds   float64           `json:"seconds"`  // that one sample takes, where it counts by time
+	Workloads []Workload        `json:"workloads"`
+}
+
+// A Workload is what was measured of several peers, in turn.
+type Workload struct {
+	Name    string   `json:"name"`  // a-file-name
+	Title   string   `json:"title"` // one line
+	Note    string   `json:"note,omitempty"`
+	Metrics []Metric `json:"metrics"` // the first is what the picture shows
+	Peers   []Peer   `json:"peers"`
+}
+
+// A Metric is one figure of a workload.
+type Metric struct {
+	Name   string `json:"name"`
+	Title  string `json:"title"`
+	Unit   string `json:"unit,omitempty"`
+	Better Better `json:"better"`
+}
+
+// Better says which figures are good ones.
+type Better string
+
+const (
+	More Better = "more"
+	Less Better = "less"
+)
+
+// A Peer is what was measured of one way to lock.
+type Peer struct {
+	Name     string               `json:"name"`
+	Settings string               `json:"settings"`
+	Reason   string               `json:"reason,omitempty"`  // why there is nothing, or not all
+	Samples  map[string][]float64 `json:"samples,omitempty"` // by metric, one a round
+}
+
+// Median returns the median of the peer's samples of a metric; ok is false where
+// there are none.
+func (p *Peer) Median(metric string) (median float64, ok bool) {
+	samples := p.Samples[metric]
+	return Median(samples), len(samples) > 0
+}
+
+// Peer returns what was measured of a peer, or nil.
+func (w *Workload) Peer(name string) *Peer {
+	for i := range w.Peers {
+		if w.Peers[i].Name == name {
+			return &w.Peers[i]
+		}
+	}
+	return nil
+}
+
+// Workload returns a workload of the run, or nil.
+func (r *Run) Workload(name string) *Workload {
+	for i := range r.Workloads {
+		if r.Workloads[i].Name == name {
+			return &r.Workloads[i]
+		}
+	}
+	return nil
+}

@@ -1,0 +1,138 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// WriteMarkdown writes the run as a page: what it ran on, the goals, and a table
+// of each workload. pictures says that the SVG files stand beside it.
+func (r *Run) WriteMarkdown(w io.Writer, base string, goals []Goal, pictures bool) error {
+	var b strings.Builder
+	r.writeHead(&b)
+	writeVerdicts(&b, r.Judge(goals))
+	for i := range r.Workloads {
+		load := &r.Workloads[i]
+		fmt.Fprintf(&b, "\n## %s\n\n", load.Title)
+		if load.Note != "" {
+			fmt.Fprintf(&b, "%s\n\n", load.Note)
+		}
+		if pictures {
+			fmt.Fprintf(&b, "![%s](%s.svg)\n\n", load.Title, load.Name)
+		}
+		load.writeTable(&b, base)
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func (r *Run) writeHead(b *strings.Builder) {
+	fmt.Fprintf(b, "# Benchmark of %s\n\n", r.Date)
+	fmt.Fprintf(b, "Commit %s, %d cores, %s.\n", r.Commit, r.Cores, r.Machine)
+	fmt.Fprintf(b, "%d interleaved rounds of %s s; figures are medians, ranges in brackets, and × is the ratio of medians.\n\n", r.Rounds, Figure(r.Seconds))
+	fmt.Fprintf(b, "    %s\n\n", r.Command)
+	for _, name := range slices.Sorted(maps.Keys(r.Versions)) {
+		fmt.Fprintf(b, "- %s %s\n", name, r.Versions[name])
+	}
+}
+
+func writeVerdicts(b *strings.Builder, verdicts []Verdict) {
+	verdicts = slices.DeleteFunc(verdicts, func(v Verdict) bool { return !v.Measured })
+	if len(verdicts) == 0 {
+		return
+	}
+	b.WriteString("\n## Goals\n\n| workload | figure | goal | measured | met |\n|---|---|---|---|---|\n")
+	for _, v := range verdicts {
+		met := "**no**"
+		if v.Met {
+			met = "yes"
+		}
+		fmt.Fprintf(b, "| %s | %s | %s | %s | %s |\n", v.Workload, v.Metric, v.Bound(), Figure(v.Figure), met)
+	}
+}
+
+// writeTable writes a row for each peer, with ratios to the peer base by the
+// first metric.
+func (w *Workload) writeTable(b *strings.Builder, base string) {
+	b.WriteString("| peer |")
+	for _, m := range w.Metrics {
+		fmt.Fprintf(b, " %s |", heading(m))
+	}
+	fmt.Fprintf(b, " × %s |\n|---|%s---:|\n", base, strings.Repeat("---:|", len(w.Metrics)))
+	for _, p := range w.Peers {
+		fmt.Fprintf(b, "| %s |", label(p))
+		for _, m := range w.Metrics {
+			fmt.Fprintf(b, " %s |", spread(p.Samples[m.Name]))
+		}
+		fmt.Fprintf(b, " %s |\n", cmp.Or(p.Reason, w.ratio(p.Name, base)))
+	}
+}
+
+// label returns a peer's name, with the settings where there are any.
+func label(p Peer) string {
+	if p.Settings == "" {
+		return p.Name
+	}
+	return p.Name + ": " + p.Settings
+}
+
+func heading(m Metric) string {
+	if m.Unit == "" {
+		return m.Title
+	}
+	return m.Title + ", " + m.Unit
+}
+
+// ratio returns the first metric of a peer as a multiple of that of base.
+func (w *Workload) ratio(name, base string) string {
+	own, ok := w.median(name, w.Metrics[0].Name)
+	other, both := w.median(base, w.Metrics[0].Name)
+	if !ok || !both || other == 0 {
+		return "–"
+	}
+	return Figure(own / other)
+}
+
+// spread returns the median of samples, and their range.
+func spread(samples []float64) string {
+	if len(samples) == 0 {
+		return "–"
+	}
+	least, greatest := Range(samples)
+	return fmt.Sprintf("%s [%s, %s]", Figure(Median(samples)), Figure(least), Figure(greatest))
+}
+
+// Figure returns a number with three digits that count, and all of those before
+// the point: 0.0312, 4.2, 11,431.
+func Figure(v float64) string {
+	switch a := math.Abs(v); {
+	case math.IsNaN(v) || math.IsInf(v, 0):
+		return "–"
+	case a >= 100:
+		return thousands(strconv.FormatFloat(v, 'f', 0, 64))
+	case a == 0:
+		return "0"
+	default:
+		digits := 2 - int(math.Floor(math.Log10(a)))
+		text := strconv.FormatFloat(v, 'f', digits, 64)
+		return strings.TrimRight(strings.TrimRight(text, "0"), ".")
+	}
+}
+
+// thousands puts commas between the digits of a whole number.
+func thousands(digits string) string {
+	sign := ""
+	if strings.HasPrefix(digits, "-") {
+		sign, digits = "-", digits[1:]
+	}
+	for i := len(digits) - 3; i > 0; i -= 3 {
+		digits = digits[:i] + "," + digits[i:]
+	}
+	return sign + digits
+}
