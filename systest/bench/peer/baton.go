@@ -1,0 +1,58 @@
+package peer
+
+import (
+	"context"
+	"time"
+
+	"github.com/redis/rueidis"
+)
+
+// baton is the floor of hand-offs: a list with one element, which BLPOP takes
+// and RPUSH gives to whoever has waited longest. Its holder must not die.
+func baton() Peer {
+	return Peer{
+		Name: "baton", Settings: "BLPOP, RPUSH; rueidis", Floor: true, Store: Redis, Can: Waits,
+		Open: func(_ context.Context, addr string, _ time.Duration) (Client, error) {
+			conn, err := dialRueidis(addr)
+			if err != nil {
+				return nil, err
+			}
+			return &runners{conn}, nil
+		},
+	}
+}
+
+// runners are those who wait for batons.
+type runners struct{ conn rueidis.Client }
+
+// Prepare puts the baton of a name down.
+func (r *runners) Prepare(ctx context.Context, name string) error {
+	for _, resp := range r.conn.DoMulti(ctx, r.conn.B().Del().Key(name).Build(), r.conn.B().Rpush().Key(name).Element("x").Build()) {
+		if err := resp.Error(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// A carried baton is in somebody's hands.
+type carried struct {
+	runners *runners
+	name    string
+}
+
+func (r *runners) Try(ctx context.Context, name string) (Held, error) { return r.Wait(ctx, name) }
+
+func (r *runners) Wait(ctx context.Context, name string) (Held, error) {
+	return &carried{r, name}, r.conn.Do(ctx, r.conn.B().Blpop().Key(name).Timeout(0).Build()).Error()
+}
+
+func (b *carried) Release(ctx context.Context) error {
+	conn := b.runners.conn
+	return conn.Do(ctx, conn.B().Rpush().Key(b.name).Element("x").Build()).Error()
+}
+
+func (r *runners) Close() error {
+	r.conn.Close()
+	return nil
+}

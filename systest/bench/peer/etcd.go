@@ -1,0 +1,107 @@
+package peer
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.etcd.io/etcd/client/v3/concurrency"
+	"go.uber.org/zap"
+)
+
+// etcd is concurrency.Mutex of etcd's client. Its session is a lease: all names
+// that are taken share one, and each waiter has one of its own, because two
+// waiters of a session would hold a lock together.
+func etcd() Peer {
+	return Peer{
+		Name: "etcd", Settings: "one embedded member, fsync on", Store: Etcd, Can: Takes | Waits | Keeps,
+		Open: func(_ context.Context, addr string, ttl time.Duration) (Client, error) {
+			client, err := clientv3.New(clientv3.Config{Endpoints: []string{addr}, DialTimeout: 10 * time.Second, Logger: zap.NewNop()})
+			if err != nil {
+				return nil, err
+			}
+			c := &etcdClient{client: client}
+			if seconds := int(ttl.Seconds()); seconds > 0 {
+				c.opts = append(c.opts, concurrency.WithTTL(seconds))
+			}
+			if c.shared, err = concurrency.NewSession(client, c.opts...); err != nil {
+				_ = client.Close()
+				return nil, err
+			}
+			return c, nil
+		},
+	}
+}
+
+type etcdClient struct {
+	client *clientv3.Client
+	opts   []concurrency.SessionOption
+	shared *concurrency.Session
+
+	mu    sync.Mutex
+	spare []*concurrency.Session // of waiters
+}
+
+// An etcdLock is held in a session, which a waiter gives back with it.
+type etcdLock struct {
+	client  *etcdClient
+	mutex   *concurrency.Mutex
+	session *concurrency.Session // of a waiter
+}
+
+func (c *etcdClient) Try(ctx context.Context, name string) (Held, error) {
+	l := &etcdLock{client: c, mutex: concurrency.NewMutex(c.shared, "/"+name)}
+	return l, l.mutex.TryLock(ctx)
+}
+
+func (c *etcdClient) Wait(ctx context.Context, name string) (Held, error) {
+	session, err := c.session()
+	if err != nil {
+		return nil, err
+	}
+	l := &etcdLock{client: c, mutex: concurrency.NewMutex(session, "/"+name), session: session}
+	if err := l.mutex.Lock(ctx); err != nil {
+		c.giveBack(session)
+		return nil, err
+	}
+	return l, nil
+}
+
+// session returns one that no waiter has.
+func (c *etcdClient) session() (*concurrency.Session, error) {
+	c.mu.Lock()
+	if n := len(c.spare); n > 0 {
+		s := c.spare[n-1]
+		c.spare = c.spare[:n-1]
+		c.mu.Unlock()
+		return s, nil
+	}
+	c.mu.Unlock()
+	return concurrency.NewSession(c.client, c.opts...)
+}
+
+func (c *etcdClient) giveBack(s *concurrency.Session) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.spare = append(c.spare, s)
+}
+
+func (l *etcdLock) Release(ctx context.Context) error {
+	err := l.mutex.Unlock(ctx)
+	if l.session != nil {
+		l.client.giveBack(l.session)
+	}
+	return err
+}
+
+// Close ends the leases of all sessions by closing the connection after they
+// are revoked.
+func (c *etcdClient) Close() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, s := range append(c.spare, c.shared) {
+		_ = s.Close() // a lease that is left behind expires
+	}
+	return c.client.Close()
+}

@@ -1,0 +1,66 @@
+package peer
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"time"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/redislock"
+)
+
+// holdfastDefault is holdfast as it comes.
+func holdfastDefault() Peer { return holdfastWith("holdfast", "as it comes", "") }
+
+// holdfastAlone leaves no gaps for clients of other libraries.
+func holdfastAlone() Peer { return holdfastWith("holdfast alone", "foreign=0", "?foreign=0") }
+
+// holdfastTold has the server tell of deletions.
+func holdfastTold() Peer {
+	return holdfastWith("holdfast told", "tell_deletions=1", "?tell_deletions=1")
+}
+
+func holdfastWith(name, settings, options string) Peer {
+	return Peer{
+		Name: name, Settings: settings, Store: Redis, Can: Takes | Waits | Keeps | Tells, Key: sameKey,
+		Open: func(ctx context.Context, addr string, ttl time.Duration) (Client, error) {
+			engine, err := redislock.Open(ctx, "redis://"+addr+options)
+			if err != nil {
+				return nil, err
+			}
+			client, err := holdfast.New(engine, &holdfast.Options{TTL: ttl})
+			if err != nil {
+				return nil, errors.Join(err, engine.Close())
+			}
+			return &holdfastClient{engine, client}, nil
+		},
+	}
+}
+
+type holdfastClient struct {
+	engine *redislock.Engine
+	client *holdfast.Client
+}
+
+// A lease is a pointer, so that it costs nothing to be Held.
+type lease struct{ *holdfast.Lease }
+
+func (l lease) Lost() <-chan struct{} { return l.Context().Done() }
+
+func (c *holdfastClient) Try(ctx context.Context, name string) (Held, error) {
+	l, err := c.client.TryAcquire(ctx, name, nil)
+	return lease{l}, err
+}
+
+func (c *holdfastClient) Wait(ctx context.Context, name string) (Held, error) {
+	l, err := c.client.Acquire(ctx, name, nil)
+	return lease{l}, err
+}
+
+func (c *holdfastClient) Close() error {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	err := c.client.Close(ctx)
+	return cmp.Or(err, c.engine.Close())
+}

@@ -1,0 +1,115 @@
+// Package peer has holdfast and what it is compared with, behind one small
+// interface: libraries that lock, with their best sensible settings and as they
+// come, and floors, which are the least that a store must do.
+//
+//	peer.go          the interface, and the list of all
+//	holdfast.go      holdfast
+//	ping.go          two round trips, and nothing else
+//	plain.go         SET NX PX and compare-and-delete, with and without a token, on rueidis
+//	plain_goredis.go the same on go-redis
+//	reference.go     the same, renewed in batches of 500
+//	baton.go         a list with one element: BLPOP takes it, RPUSH hands it on
+//	redsync.go       redsync on go-redis; redsync_rueidis.go is its pool on rueidis
+//	rueidislock.go   the locks of rueidis
+//	bsm.go           bsm/redislock
+//	etcd.go          etcd's concurrency.Mutex
+//	scripts.go       the floors' scripts, which are in lua/
+package peer
+
+import (
+	"context"
+	"time"
+)
+
+// TTL is the length of possession with the best settings: long enough that
+// nothing expires while it is measured.
+const TTL = 30 * time.Second
+
+// A Store is what a peer keeps its locks in.
+type Store string
+
+const (
+	Redis Store = "redis"
+	Etcd  Store = "etcd"
+)
+
+// An Ability is what a workload needs of a peer. Several are added up.
+type Ability uint
+
+const (
+	Takes Ability = 1 << iota // Try
+	Waits                     // Wait
+	Keeps                     // renews what it holds, until it is released
+	Tells                     // its leases are Told
+)
+
+// A Peer is one way to lock, with its settings.
+type Peer struct {
+	Name     string
+	Settings string // in words
+	Floor    bool   // a bound, and not what one should use
+	Store    Store
+	Can      Ability
+
+	// Open connects to a store at host:port. Locks last for ttl; zero is what the
+	// peer has by default.
+	Open func(ctx context.Context, addr string, ttl time.Duration) (Client, error)
+
+	// Key returns the key whose expiry or deletion ends the lock of a name; nil
+	// where there is no such key.
+	Key func(name string) string
+}
+
+// A Client is a peer's connection to its store: what one process has. It is
+// safe for concurrent use.
+type Client interface {
+	// Try takes the lock of a name that nobody holds.
+	Try(ctx context.Context, name string) (Held, error)
+
+	// Wait takes the lock of a name as soon as it can.
+	Wait(ctx context.Context, name string) (Held, error)
+
+	Close() error
+}
+
+// Held is a lock that was taken.
+type Held interface {
+	Release(ctx context.Context) error
+}
+
+// Told is a Held whose holder learns that it was lost.
+type Told interface {
+	Lost() <-chan struct{}
+}
+
+// A Preparer is a Client that must know a name before it is locked.
+type Preparer interface {
+	Prepare(ctx context.Context, name string) error
+}
+
+// All returns the peers in the order of the tables.
+func All() []Peer {
+	return []Peer{
+		ping(),
+		plainRueidis(), fenceRueidis(), plainGoRedis(), fenceGoRedis(),
+		baton(), reference(),
+		holdfastDefault(), holdfastAlone(), holdfastTold(),
+		redsyncGoRedis(), redsyncRueidis(), redsyncDefault(),
+		rueidislockBest(), rueidislockDefault(),
+		bsmBest(), bsmDefault(),
+		etcd(),
+	}
+}
+
+// Named returns the peer of a name.
+func Named(name string) (Peer, bool) {
+	for _, p := range All() {
+		if p.Name == name {
+			return p, true
+		}
+	}
+	return Peer{}, false
+}
+
+// sameKey is Key where the lock's key is its name.
+func sameKey(name string) string { return name }

@@ -1,0 +1,85 @@
+package peer
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// poolSize is how many connections go-redis may have with the best settings; it
+// sends one request at a time on each. More of them are slower.
+const poolSize = 64
+
+// dialGoRedis connects with the best settings, which is a pool that 64 callers
+// do not wait for.
+func dialGoRedis(addr string) *redis.Client {
+	return redis.NewClient(&redis.Options{Addr: addr, PoolSize: poolSize, MaxIdleConns: poolSize, DisableIdentity: true})
+}
+
+// plainGoRedis is plainRueidis on go-redis.
+func plainGoRedis() Peer {
+	return Peer{
+		Name: "plain go-redis", Settings: "SET NX PX", Floor: true, Store: Redis, Can: Takes, Key: sameKey,
+		Open: func(_ context.Context, addr string, ttl time.Duration) (Client, error) {
+			return openGoRedis(addr, ttl, false), nil
+		},
+	}
+}
+
+// fenceGoRedis is fenceRueidis on go-redis.
+func fenceGoRedis() Peer {
+	return Peer{
+		Name: "fence go-redis", Settings: "SET NX PX, INCR", Floor: true, Store: Redis, Can: Takes, Key: sameKey,
+		Open: func(_ context.Context, addr string, ttl time.Duration) (Client, error) {
+			return openGoRedis(addr, ttl, true), nil
+		},
+	}
+}
+
+type goRedisClient struct {
+	noWait
+	conn             *redis.Client
+	ttl              time.Duration
+	fences           bool
+	fenced, released *redis.Script
+}
+
+func openGoRedis(addr string, ttl time.Duration, fences bool) Client {
+	return &goRedisClient{
+		conn: dialGoRedis(addr), ttl: cmp.Or(ttl, TTL), fences: fences,
+		fenced: redis.NewScript(fenceText), released: redis.NewScript(releaseText),
+	}
+}
+
+// A goRedisLock is a lock that was taken by a goRedisClient.
+type goRedisLock struct {
+	client      *goRedisClient
+	name, value string
+}
+
+func (c *goRedisClient) Try(ctx context.Context, name string) (Held, error) {
+	l := &goRedisLock{c, name, value()}
+	var err error
+	if c.fences {
+		err = c.fenced.Run(ctx, c.conn, []string{name, fenceKey(name)}, l.value, c.ttl.Milliseconds()).Err()
+	} else {
+		err = c.conn.SetArgs(ctx, name, l.value, redis.SetArgs{Mode: "NX", TTL: c.ttl}).Err()
+	}
+	if errors.Is(err, redis.Nil) {
+		err = errHeld
+	}
+	return l, err
+}
+
+func (l *goRedisLock) Release(ctx context.Context) error {
+	n, err := l.client.released.Run(ctx, l.client.conn, []string{l.name}, l.value).Int()
+	if err == nil && n == 0 {
+		err = errLost
+	}
+	return err
+}
+
+func (c *goRedisClient) Close() error { return c.conn.Close() }

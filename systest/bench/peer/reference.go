@@ -1,0 +1,106 @@
+package peer
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/redis/rueidis"
+)
+
+// batch is how many locks the reference renews in one script.
+const batch = 500
+
+// reference is the floor of held leases: plain locks of one value, renewed in
+// batches each third of the TTL, by one goroutine.
+func reference() Peer {
+	return Peer{
+		Name: "batches of 500", Settings: "SET NX PX; rueidis", Floor: true, Store: Redis, Can: Takes | Keeps, Key: sameKey,
+		Open: func(_ context.Context, addr string, ttl time.Duration) (Client, error) {
+			conn, err := dialRueidis(addr)
+			if err != nil {
+				return nil, err
+			}
+			ttl = cmp.Or(ttl, TTL)
+			ctx, stop := context.WithCancel(context.Background())
+			c := &referenceClient{
+				conn: conn, ttl: ttl, value: value(), stop: stop, names: map[string]struct{}{},
+				renewed: rueidis.NewLuaScript(renewText), released: rueidis.NewLuaScript(releaseText),
+			}
+			c.keeper.Go(func() { c.keep(ctx) })
+			return c, nil
+		},
+	}
+}
+
+type referenceClient struct {
+	noWait
+	conn              rueidis.Client
+	ttl               time.Duration
+	value             string
+	renewed, released *rueidis.Lua
+	stop              context.CancelFunc
+	keeper            sync.WaitGroup
+
+	mu    sync.Mutex
+	names map[string]struct{}
+}
+
+// A kept lock is one of a referenceClient.
+type kept struct {
+	client *referenceClient
+	name   string
+}
+
+func (c *referenceClient) Try(ctx context.Context, name string) (Held, error) {
+	cmd := c.conn.B().Set().Key(name).Value(c.value).Nx().Px(c.ttl).Build()
+	if err := heldIfNil(c.conn.Do(ctx, cmd).Error()); err != nil {
+		return nil, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.names[name] = struct{}{}
+	return kept{c, name}, nil
+}
+
+func (k kept) Release(ctx context.Context) error {
+	k.client.mu.Lock()
+	delete(k.client.names, k.name)
+	k.client.mu.Unlock()
+	return k.client.released.Exec(ctx, k.client.conn, []string{k.name}, []string{k.client.value}).Error()
+}
+
+// keep renews all locks until ctx ends.
+func (c *referenceClient) keep(ctx context.Context) {
+	ticks := time.NewTicker(c.ttl / 3)
+	defer ticks.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticks.C:
+		}
+		for names := range slices.Chunk(c.held(), batch) {
+			_ = c.renewed.Exec(ctx, c.conn, names, []string{c.value, millis(c.ttl)}).Error() // the next tick repeats it
+		}
+	}
+}
+
+func (c *referenceClient) held() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	names := make([]string, 0, len(c.names))
+	for name := range c.names {
+		names = append(names, name)
+	}
+	return names
+}
+
+func (c *referenceClient) Close() error {
+	c.stop()
+	c.keeper.Wait()
+	c.conn.Close()
+	return nil
+}

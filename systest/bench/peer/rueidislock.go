@@ -1,0 +1,72 @@
+package peer
+
+import (
+	"context"
+	"time"
+
+	"github.com/redis/rueidis"
+	"github.com/redis/rueidis/rueidislock"
+)
+
+// rueidislockBest is for one server: one key, and no messages about its own
+// writes.
+func rueidislockBest() Peer {
+	return rueidislockWith("rueidislock", "1 key, NOLOOP", rueidislock.LockerOption{KeyMajority: 1, NoLoopTracking: true})
+}
+
+// rueidislockDefault takes two of three keys.
+func rueidislockDefault() Peer {
+	p := rueidislockWith("rueidislock default", "as it comes, 3 keys", rueidislock.LockerOption{})
+	p.Key = nil // a majority of three keys
+	return p
+}
+
+func rueidislockWith(name, settings string, opts rueidislock.LockerOption) Peer {
+	return Peer{
+		Name: name, Settings: settings, Store: Redis, Can: Takes | Waits | Keeps | Tells,
+		Key: func(name string) string { return "rueidislock:0:" + name },
+		Open: func(_ context.Context, addr string, ttl time.Duration) (Client, error) {
+			opts := opts
+			opts.KeyValidity = ttl // zero is the default
+			opts.ClientOption = rueidis.ClientOption{InitAddress: []string{addr}, ForceSingleClient: true}
+			if opts.NoLoopTracking { // the best settings
+				opts.TryNextAfter = time.Second // or a busy machine makes it give up
+			}
+			locker, err := rueidislock.NewLocker(opts)
+			if err != nil {
+				return nil, err
+			}
+			return rueidisLocker{locker}, nil
+		},
+	}
+}
+
+type rueidisLocker struct{ locker rueidislock.Locker }
+
+// A cancelable lock is held until its context is canceled.
+type cancelable struct {
+	context.Context
+	cancel context.CancelFunc
+}
+
+func (c *cancelable) Release(context.Context) error {
+	c.cancel()
+	return nil
+}
+
+func (c *cancelable) Lost() <-chan struct{} { return c.Done() }
+
+func (l rueidisLocker) Try(ctx context.Context, name string) (Held, error) {
+	ctx, cancel, err := l.locker.TryWithContext(ctx, name)
+	return &cancelable{ctx, cancel}, err
+}
+
+func (l rueidisLocker) Wait(ctx context.Context, name string) (Held, error) {
+	ctx, cancel, err := l.locker.WithContext(ctx, name)
+	return &cancelable{ctx, cancel}, err
+}
+
+func (l rueidisLocker) Close() error {
+	l.locker.Close()
+	return nil
+}
