@@ -1,0 +1,31 @@
+// Command bench runs holdfast and its peers on the same servers in interleaved
+// rounds (A B C A B C), and reports medians, ranges and ratios as a table, as
+// JSON and as pictures. It is a module and a workspace of its own: nobody but
+// who runs it downloads the peers, and they do not decide with which versions
+// holdfast is built and tested.
+//
+//	go run . -out DIR                 everything
+//	go run . -only handoff -peers 'holdfast|baton' -rounds 3 -for 500ms
+//	go run . -list                    what there is to choose from
+//
+// What is compared is in peer/, what is reported in report/. Here is what is
+// measured:
+//
+//	main.go        flags, and what this process is: the benchmark, a crew, or etcd
+//	run.go         the interleaved rounds
+//	workload.go    what a workload is, and the list of all
+//	pair.go        one goroutine; many, each with names of its own
+//	handoff.go     many that want one name, in one process and in several
+//	strict.go      two clients that hand a name to and fro
+//	held.go        many held leases
+//	recovery.go    the holder dies
+//	loss.go        the lock is deleted
+//	goals.go       what holdfast shall reach
+//	meter.go       CPU of server and client, allocations
+//	monitor.go     commands, as the server sees them
+//	crew.go        other processes, which are this program again
+//	store.go       the servers; life.go ends them
+//	etcd.go        a process with one member of etcd
+//	cores_*.go     which cores server and client run on
+//	machine.go     what it was measured on
+package main

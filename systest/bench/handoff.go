@@ -1,0 +1,176 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/systest/bench/peer"
+	"github.com/holdfast-locks/holdfast/systest/bench/report"
+)
+
+var errOverlap = errors.New("two hold the lock at the same time")
+
+// A shift is workers of one process that want one name, again and again.
+type shift struct {
+	Name    string
+	Workers int
+	Work    time.Duration // with the lock held
+	WarmUp  time.Duration // that is not counted
+	Length  time.Duration // that is
+}
+
+// do returns how many turns each worker had while it was counted. Whoever waits
+// at the end has one more turn, so that nothing is left behind.
+func (s shift) do(ctx context.Context, client peer.Client) ([]int64, error) {
+	turns, errs := make([]int64, s.Workers), make([]error, s.Workers)
+	begin := time.Now().Add(s.WarmUp)
+	end := begin.Add(s.Length)
+	var inside atomic.Int32
+	var all sync.WaitGroup
+	for i := range s.Workers {
+		all.Go(func() {
+			for now := time.Now(); now.Before(end) && errs[i] == nil; {
+				errs[i] = s.turn(ctx, client, &inside)
+				if now = time.Now(); now.After(begin) && now.Before(end) {
+					turns[i]++
+				}
+			}
+		})
+	}
+	all.Wait()
+	return turns, errors.Join(errs...)
+}
+
+// turn waits for the lock, works, and gives it back.
+func (s shift) turn(ctx context.Context, client peer.Client, inside *atomic.Int32) error {
+	held, err := client.Wait(ctx, s.Name)
+	if err != nil {
+		return fmt.Errorf("wait: %w", err)
+	}
+	if inside.Add(1) > 1 {
+		err = errOverlap
+	}
+	if s.Work > 0 {
+		time.Sleep(s.Work)
+	}
+	inside.Add(-1)
+	return errors.Join(err, held.Release(ctx))
+}
+
+func sum(turns []int64) (n int64) {
+	for _, t := range turns {
+		n += t
+	}
+	return n
+}
+
+// handOffMetrics are those of all hand-offs.
+var handOffMetrics = []report.Metric{
+	{Name: "rate", Title: "hand-offs a second", Better: report.More},
+	evenness, perServer, perClient,
+}
+
+// handOff is many goroutines of one process that want one name.
+func handOff(workers int, work time.Duration) workload {
+	return workload{
+		name:    fmt.Sprintf("handoff-%d-%dms", workers, work.Milliseconds()),
+		title:   fmt.Sprintf("%d goroutines want one name, and hold it for %s", workers, work),
+		needs:   peer.Waits,
+		metrics: append(handOffMetrics[:len(handOffMetrics):len(handOffMetrics)], perOuter, perInner),
+		run: func(ctx context.Context, t *trial) (sample, error) {
+			client, err := t.open(ctx)
+			if err == nil {
+				err = t.prepare(ctx, client, t.name)
+			}
+			if err != nil {
+				return nil, err
+			}
+			s := shift{Name: t.name, Workers: workers, Work: work, Length: t.warmUp()}
+			if _, err := s.do(ctx, client); err != nil {
+				return nil, err
+			}
+			m, err := measure(t.store)
+			if err != nil {
+				return nil, err
+			}
+			s.Length = t.length
+			turns, err := s.do(ctx, client)
+			if err != nil {
+				return nil, err
+			}
+			figures, err := m.perOperation(sum(turns))
+			if err != nil {
+				return nil, err
+			}
+			figures["rate"] = float64(sum(turns)) / t.length.Seconds() // without those at the end
+			figures["jain"] = report.Jain(turns)
+			return figures, countTurns(ctx, t, client, s, figures)
+		},
+	}
+}
+
+// countTurns adds the commands of a turn to a sample.
+func countTurns(ctx context.Context, t *trial, client peer.Client, s shift, figures sample) error {
+	server, ok := t.store.(*redisStore)
+	if !ok {
+		return nil
+	}
+	s.Length = max(t.length/4, 5*s.Work)
+	var turns int64
+	c, err := count(server, func() error {
+		all, err := s.do(ctx, client)
+		turns = sum(all) + int64(s.Workers) // the turn of each at the end
+		return err
+	})
+	figures["commands"], figures["inner"] = float64(c.outer)/float64(turns), float64(c.inner)/float64(turns)
+	return err
+}
+
+// handOffCrews is the same in several processes.
+func handOffCrews(crews, workers int, work time.Duration) workload {
+	return workload{
+		name:    fmt.Sprintf("handoff-%dx%d-%dms", crews, workers, work.Milliseconds()),
+		title:   fmt.Sprintf("%d processes of %d goroutines want one name, and hold it for %s", crews, workers, work),
+		needs:   peer.Waits,
+		metrics: handOffMetrics,
+		run: func(ctx context.Context, t *trial) (sample, error) {
+			client, err := t.open(ctx)
+			if err == nil {
+				err = t.prepare(ctx, client, t.name)
+			}
+			if err != nil {
+				return nil, err
+			}
+			before, err := t.store.cpu()
+			if err != nil {
+				return nil, err
+			}
+			s := shift{Name: t.name, Workers: workers, Work: work, WarmUp: t.warmUp(), Length: t.length}
+			results, err := runCrews(ctx, crews, crewJob{Peer: t.peer.Name, Addr: t.store.addr(), TTL: t.ttl, Shift: s})
+			if err != nil {
+				return nil, err
+			}
+			after, err := t.store.cpu()
+			if err != nil {
+				return nil, err
+			}
+			var turns []int64
+			var cpu time.Duration
+			for _, r := range results {
+				turns = append(turns, r.Turns...)
+				cpu += r.CPU
+			}
+			n := sum(turns)
+			// CPU is of all turns, those of the warm-up too.
+			all := n * int64(s.WarmUp+s.Length) / int64(s.Length)
+			return sample{
+				"rate": float64(n) / s.Length.Seconds(), "jain": report.Jain(turns),
+				"server": per(after-before, all), "client": per(cpu, all),
+			}, nil
+		},
+	}
+}

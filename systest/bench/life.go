@@ -1,0 +1,57 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"testing"
+)
+
+// A life is the test that internal/testsvc starts servers for: they end with it.
+// It has those methods of testing.TB that are used there.
+type life struct {
+	testing.TB
+	cleanups []func()
+}
+
+// A failure is what ends a life early.
+type failure struct{ error }
+
+func (l *life) Helper()                        {}
+func (l *life) Cleanup(f func())               { l.cleanups = append(l.cleanups, f) }
+func (l *life) Fatal(args ...any)              { panic(failure{fmt.Errorf("%s", fmt.Sprint(args...))}) }
+func (l *life) Fatalf(format string, a ...any) { panic(failure{fmt.Errorf(format, a...)}) }
+
+func (l *life) TempDir() string {
+	dir, err := os.MkdirTemp("", "holdfast-bench-")
+	if err != nil {
+		l.Fatal(err)
+	}
+	l.Cleanup(func() { _ = os.RemoveAll(dir) })
+	return dir
+}
+
+// end does what is to be done at the end, the latest first.
+func (l *life) end() {
+	for len(l.cleanups) > 0 {
+		last := len(l.cleanups) - 1
+		f := l.cleanups[last]
+		l.cleanups = l.cleanups[:last]
+		f()
+	}
+}
+
+// live calls f with a life, and returns its error or that of a server.
+func live(f func(l *life) error) (err error) {
+	l := new(life)
+	defer func() {
+		switch r := recover().(type) {
+		case nil:
+		case failure:
+			err = r.error
+		default:
+			panic(r)
+		}
+	}()
+	defer l.end()
+	return f(l)
+}

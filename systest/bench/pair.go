@@ -1,0 +1,225 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/systest/bench/peer"
+	"github.com/holdfast-locks/holdfast/systest/bench/report"
+)
+
+// A placement says which cores server and client run on.
+type placement int
+
+const (
+	anyCore placement = iota
+	splitCores
+	sharedCore
+)
+
+// apply moves the server and this process to their cores, until undo.
+func (p placement) apply(server int) (undo func(), err error) {
+	if p == anyCore {
+		return func() {}, nil
+	}
+	own := 0
+	if p == splitCores {
+		own = 1
+	}
+	before := runtime.GOMAXPROCS(1)
+	undo = func() {
+		_ = unpin(server)
+		_ = unpin(os.Getpid())
+		runtime.GOMAXPROCS(before)
+	}
+	if err = pin(server, 0); err == nil {
+		err = pin(os.Getpid(), own)
+	}
+	if err != nil {
+		undo()
+	}
+	return undo, err
+}
+
+// latency is one goroutine that takes a free lock and gives it back.
+func latency(name, title string, where placement) workload {
+	return workload{
+		name: name, title: title, needs: peer.Takes,
+		metrics: []report.Metric{
+			{Name: "p50", Title: "a pair, median", Unit: "µs", Better: report.Less},
+			{Name: "p99", Title: "99 %", Unit: "µs", Better: report.Less},
+			perServer, perClient, perAllocs, perBytes, perOuter, perInner,
+		},
+		run: func(ctx context.Context, t *trial) (sample, error) {
+			client, err := t.open(ctx)
+			if err != nil {
+				return nil, err
+			}
+			undo, err := where.apply(t.store.pid())
+			if err != nil {
+				return nil, err
+			}
+			defer undo()
+			s, err := oneByOne(ctx, t, client)
+			if err != nil {
+				return nil, err
+			}
+			return s, countPairs(ctx, t, client, s)
+		},
+	}
+}
+
+// oneByOne measures pairs of one goroutine.
+func oneByOne(ctx context.Context, t *trial, client peer.Client) (sample, error) {
+	if err := pairsFor(ctx, client, t.name, t.warmUp(), nil); err != nil {
+		return nil, err
+	}
+	m, err := measure(t.store)
+	if err != nil {
+		return nil, err
+	}
+	took := make([]float64, 0, 1<<16)
+	err = pairsFor(ctx, client, t.name, t.length, func(d time.Duration) {
+		took = append(took, float64(d)/float64(time.Microsecond))
+	})
+	if err != nil {
+		return nil, err
+	}
+	s, err := m.perOperation(int64(len(took)))
+	s["p50"], s["p99"] = report.Median(took), report.Percentile(took, 99)
+	return s, err
+}
+
+// pairsFor makes pairs for some time, and tells how long each took.
+func pairsFor(ctx context.Context, client peer.Client, name string, length time.Duration, tell func(time.Duration)) error {
+	now := time.Now()
+	for end := now.Add(length); now.Before(end); {
+		if err := pair(ctx, client, name); err != nil {
+			return err
+		}
+		after := time.Now()
+		if tell != nil {
+			tell(after.Sub(now))
+		}
+		now = after
+	}
+	return nil
+}
+
+// pair takes a lock and gives it back.
+func pair(ctx context.Context, client peer.Client, name string) error {
+	held, err := client.Try(ctx, name)
+	if err != nil {
+		return fmt.Errorf("take: %w", err)
+	}
+	if err := held.Release(ctx); err != nil {
+		return fmt.Errorf("release: %w", err)
+	}
+	return nil
+}
+
+// counted is how many pairs are made to count their commands.
+const counted = 200
+
+// countPairs adds the commands of a pair to a sample.
+func countPairs(ctx context.Context, t *trial, client peer.Client, s sample) error {
+	server, ok := t.store.(*redisStore)
+	if !ok {
+		return nil
+	}
+	c, err := count(server, func() error {
+		for range counted {
+			if err := pair(ctx, client, t.name); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	s["commands"], s["inner"] = float64(c.outer)/counted, float64(c.inner)/counted
+	return err
+}
+
+// throughput is many goroutines, each with a name of its own.
+func throughput(goroutines int) workload {
+	return workload{
+		name:  fmt.Sprintf("throughput-%d", goroutines),
+		title: fmt.Sprintf("%d goroutines, each with a name of its own", goroutines),
+		needs: peer.Takes,
+		metrics: []report.Metric{
+			{Name: "rate", Title: "pairs a second", Better: report.More},
+			perServer, perClient, perAllocs, perBytes,
+		},
+		run: func(ctx context.Context, t *trial) (sample, error) {
+			client, err := t.open(ctx)
+			if err != nil {
+				return nil, err
+			}
+			if _, err := pairsOfMany(ctx, t, client, goroutines, t.warmUp()); err != nil {
+				return nil, err
+			}
+			m, err := measure(t.store)
+			if err != nil {
+				return nil, err
+			}
+			n, err := pairsOfMany(ctx, t, client, goroutines, t.length)
+			if err != nil {
+				return nil, err
+			}
+			return m.perOperation(n)
+		},
+	}
+}
+
+// pairsOfMany returns how many pairs the goroutines made.
+func pairsOfMany(ctx context.Context, t *trial, client peer.Client, goroutines int, length time.Duration) (int64, error) {
+	var pairs atomic.Int64
+	errs := make(chan error, goroutines)
+	var all sync.WaitGroup
+	for i := range goroutines {
+		all.Go(func() {
+			own := int64(0)
+			err := pairsFor(ctx, client, fmt.Sprintf("%s-%d", t.name, i), length, func(time.Duration) { own++ })
+			pairs.Add(own)
+			if err != nil {
+				errs <- err
+			}
+		})
+	}
+	all.Wait()
+	select {
+	case err := <-errs:
+		return 0, err
+	default:
+		return pairs.Load(), nil
+	}
+}
+
+// beside is one goroutine, while the same peer holds other locks.
+func beside(others int) workload {
+	return workload{
+		name:    fmt.Sprintf("beside-%d", others),
+		title:   fmt.Sprintf("One goroutine, beside %s other locks", report.Figure(float64(others))),
+		needs:   peer.Takes | peer.Keeps,
+		ttl:     10 * time.Minute, // none is renewed meanwhile
+		metrics: []report.Metric{perServer, perClient},
+		run: func(ctx context.Context, t *trial) (sample, error) {
+			holder, err := t.open(ctx)
+			if err != nil {
+				return nil, err
+			}
+			if err := take(ctx, holder, t.name+"-other", others); err != nil {
+				return nil, err
+			}
+			client, err := t.open(ctx)
+			if err != nil {
+				return nil, err
+			}
+			return oneByOne(ctx, t, client)
+		},
+	}
+}

@@ -1,0 +1,98 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"strconv"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/systest/bench/peer"
+	"github.com/holdfast-locks/holdfast/systest/bench/report"
+)
+
+// recoveryTTL is what a dead holder leaves its lock closed for, at most.
+const recoveryTTL = 2 * time.Second
+
+// recovery is a waiter, and a holder in another process that dies. keys is how
+// many other keys with an expiry the server has meanwhile.
+func recovery(keys int) workload {
+	name, title := "recovery", "The holder is killed"
+	if keys > 0 {
+		name, title = fmt.Sprintf("recovery-%d", keys), fmt.Sprintf("The holder is killed, beside %s keys", report.Figure(float64(keys)))
+	}
+	return workload{
+		name: name, title: title, needs: peer.Takes | peer.Waits, ttl: recoveryTTL,
+		note: "From the expiry of the dead holder's key, and from its death, until the waiter has the lock.",
+		metrics: []report.Metric{
+			{Name: "past", Title: "past the expiry", Unit: "ms", Better: report.Less},
+			{Name: "after", Title: "after the kill", Unit: "ms", Better: report.Less},
+		},
+		run: func(ctx context.Context, t *trial) (sample, error) {
+			if server, ok := t.store.(*redisStore); ok && keys > 0 {
+				if err := server.fill(keys); err != nil {
+					return nil, err
+				}
+			}
+			client, err := t.open(ctx)
+			if err != nil {
+				return nil, err
+			}
+			return takeOver(ctx, t, client)
+		},
+	}
+}
+
+// takeOver kills a holder, and measures how long a waiter waits for its lock.
+func takeOver(ctx context.Context, t *trial, client peer.Client) (sample, error) {
+	holder, err := startCrew(ctx, crewJob{Peer: t.peer.Name, Addr: t.store.addr(), TTL: t.ttl, Shift: shift{Name: t.name}, Hold: true})
+	if err != nil {
+		return nil, err
+	}
+	defer holder.kill()
+	granted := make(chan error, 1)
+	go func() {
+		_, err := client.Wait(ctx, t.name)
+		granted <- err
+	}()
+	time.Sleep(200*time.Millisecond + rand.N(200*time.Millisecond))
+	holder.kill()
+	killed := time.Now()
+	expiry, known, err := t.expiry()
+	if err != nil {
+		return nil, err
+	}
+	if err := <-granted; err != nil {
+		return nil, err
+	}
+	s := sample{"after": time.Since(killed).Seconds() * 1000}
+	if known {
+		s["past"] = time.Since(expiry).Seconds() * 1000
+	}
+	return s, nil
+}
+
+// expiry returns when the key of the trial's lock expires, if that can be known.
+func (t *trial) expiry() (at time.Time, known bool, err error) {
+	server, ok := t.store.(*redisStore)
+	if !ok || t.peer.Key == nil {
+		return at, false, nil
+	}
+	text, err := server.server.Do("PTTL", t.peer.Key(t.name))
+	if err != nil {
+		return at, false, err
+	}
+	ms, err := strconv.Atoi(text)
+	if err == nil && ms < 0 {
+		err = fmt.Errorf("PTTL %s is %d: is that the lock's key?", t.peer.Key(t.name), ms)
+	}
+	return time.Now().Add(time.Duration(ms) * time.Millisecond), true, err
+}
+
+// fillText makes keys that expire in an hour.
+const fillText = "for i = 1, ARGV[1] do redis.call('SET', 'other' .. i, 1, 'PX', 3600000) end"
+
+func (s *redisStore) fill(keys int) error {
+	_, err := s.server.Do("EVAL", fillText, "0", strconv.Itoa(keys))
+	return err
+}

@@ -1,0 +1,111 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/systest/bench/peer"
+	"github.com/holdfast-locks/holdfast/systest/bench/report"
+)
+
+// A workload is what is asked of peers, each in its turn.
+type workload struct {
+	name, title, note string
+	metrics           []report.Metric
+	needs             peer.Ability
+	ttl               time.Duration // zero: the peers' own
+	run               func(ctx context.Context, t *trial) (sample, error)
+}
+
+// A sample is what one trial measured, by the names of the metrics.
+type sample map[string]float64
+
+// A trial is one turn of a peer at a workload.
+type trial struct {
+	peer   peer.Peer
+	store  store
+	name   string        // of the lock, or how its name begins; no other trial has it
+	ttl    time.Duration // of the workload
+	length time.Duration // for which it goes on where it counts by time
+
+	clients []peer.Client
+}
+
+// open returns a client of its own, which is closed after the trial.
+func (t *trial) open(ctx context.Context) (peer.Client, error) {
+	c, err := t.peer.Open(ctx, t.store.addr(), t.ttl)
+	if err != nil {
+		return nil, fmt.Errorf("open: %w", err)
+	}
+	t.clients = append(t.clients, c)
+	return c, nil
+}
+
+// prepare tells the peer of a name, if it wants to know.
+func (t *trial) prepare(ctx context.Context, c peer.Client, name string) error {
+	if p, ok := c.(peer.Preparer); ok {
+		return p.Prepare(ctx, name)
+	}
+	return nil
+}
+
+// close closes all clients, and forgets what they have left.
+func (t *trial) close() (err error) {
+	for _, c := range t.clients {
+		if e := c.Close(); err == nil {
+			err = e
+		}
+	}
+	if e := t.store.clear(); err == nil {
+		err = e
+	}
+	return err
+}
+
+// warmUp is how long a trial goes on before it is measured.
+func (t *trial) warmUp() time.Duration { return t.length / 5 }
+
+// workloads returns all of them, in the order of the report.
+func workloads() (all []workload) {
+	all = append(all,
+		latency("latency", "One goroutine, where the system puts it", anyCore),
+		latency("latency-split", "One goroutine, server and client on cores of their own", splitCores),
+		latency("latency-shared", "One goroutine, server and client on one core", sharedCore),
+		throughput(64), throughput(512))
+	for _, work := range []time.Duration{0, time.Millisecond, 20 * time.Millisecond} {
+		all = append(all, handOff(32, work))
+	}
+	for _, work := range []time.Duration{0, time.Millisecond, 20 * time.Millisecond} {
+		all = append(all, handOffCrews(8, 4, work))
+	}
+	return append(all,
+		strict(),
+		held(10_000, 10*time.Second), held(100_000, 30*time.Second),
+		recovery(0), recovery(200_000),
+		loss(),
+		beside(0), beside(10_000), beside(100_000))
+}
+
+// The metrics that several workloads have.
+var (
+	perServer = report.Metric{Name: "server", Title: "server CPU", Unit: "µs", Better: report.Less}
+	perClient = report.Metric{Name: "client", Title: "client CPU", Unit: "µs", Better: report.Less}
+	perAllocs = report.Metric{Name: "allocs", Title: "allocations", Better: report.Less}
+	perBytes  = report.Metric{Name: "bytes", Title: "allocated", Unit: "B", Better: report.Less}
+	perOuter  = report.Metric{Name: "commands", Title: "commands", Better: report.Less}
+	perInner  = report.Metric{Name: "inner", Title: "inner commands", Better: report.Less}
+	evenness  = report.Metric{Name: "jain", Title: "Jain", Better: report.More}
+)
+
+// perOperation returns what a meter has measured, for each of n operations.
+func (m *meter) perOperation(n int64) (sample, error) {
+	u, err := m.taken()
+	if err != nil || n == 0 {
+		return sample{}, err
+	}
+	return sample{
+		"rate": float64(n) / u.wall.Seconds(), "server": per(u.server, n), "client": per(u.client, n),
+		"allocs": float64(u.allocs) / float64(n), "bytes": float64(u.bytes) / float64(n),
+	}, nil
+}
