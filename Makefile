@@ -5,8 +5,12 @@
 #             the same on networks whose hosts are network namespaces, for 12
 #             minutes unless NET_LENGTH says otherwise; on Linux, as root; what
 #             they measured goes into soak-net.md
+# make bench  holdfast and its peers side by side; an hour or two on a machine
+#             with nothing else to do. Results go to docs/bench by date. BENCH has
+#             arguments: make bench BENCH='-only handoff -rounds 9'
 # make lint   formatting, vet, static checks, plain English
-# make ci     both: what has to be green before a change lands
+# make ci     lint, test, and the tests of the benchmark: what has to be green
+#             before a change lands
 # make tidy   go mod tidy in every module of the workspace
 
 GO ?= go
@@ -14,9 +18,9 @@ GO ?= go
 LENGTH ?= 30m
 NET_LENGTH ?= 12m
 
-.PHONY: test soak soak-net lint ci tidy deps
+.PHONY: test soak soak-net bench bench-test lint ci tidy deps
 
-ci: lint test
+ci: lint test bench-test
 
 deps:
 	scripts/deps.sh
@@ -32,6 +36,13 @@ soak: deps
 
 soak-net: deps
 	scripts/soak-net.sh $(NET_LENGTH)
+
+bench: deps
+	scripts/bench.sh $(BENCH)
+
+# The benchmark has a workspace of its own: its peers are downloaded here only.
+bench-test:
+	cd systest/bench && $(GO) test ./...
 
 lint:
 	scripts/lint.sh

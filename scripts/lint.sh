@@ -12,6 +12,7 @@ if [ -n "$unformatted" ]; then
 	exit 1
 fi
 go vet work
+(cd systest/bench && go vet ./...)
 (cd systest && go vet -tags soaknet ./net ./nettest)
 go run ./scripts/english
 
@@ -20,3 +21,4 @@ if [ ! -x "$lint" ]; then
 	GOBIN="$PWD/.cache/bin" go install "github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$version"
 fi
 "$lint" run $(go list -m -f '{{.Dir}}/...')
+(cd systest/bench && "$lint" run ./...)

@@ -16,7 +16,8 @@
 //	soak/     how much is done: -soak 30m for what docs/guarantees.md reports
 //
 // Others stand alone: sim/ simulates client, engine, network and store in
-// virtual time, mutant/ puts faults into the product to see them found, and
+// virtual time, mutant/ puts faults into the product to see them found,
+// bench/ measures holdfast beside its peers in a workspace of its own, and
 // nettest/ does what the tests here do on the networks of net/, whose hosts are
 // network namespaces.
 package systest
