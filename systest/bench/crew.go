@@ -122,8 +122,9 @@ func (c *crew) kill() {
 	_ = c.cmd.Wait()
 }
 
-// runCrews has n crews do the same job at the same time.
-func runCrews(ctx context.Context, n int, job crewJob) ([]crewResult, error) {
+// runCrews has n crews do the same job at the same time. It calls ready when all
+// are, and before they begin.
+func runCrews(ctx context.Context, n int, job crewJob, ready func() error) ([]crewResult, error) {
 	var crews []*crew
 	defer func() {
 		for _, c := range crews {
@@ -136,6 +137,9 @@ func runCrews(ctx context.Context, n int, job crewJob) ([]crewResult, error) {
 			return nil, err
 		}
 		crews = append(crews, c)
+	}
+	if err := ready(); err != nil {
+		return nil, err
 	}
 	for _, c := range crews {
 		if _, err := io.WriteString(c.in, "begin\n"); err != nil {

@@ -27,6 +27,8 @@ func goals() []report.Goal {
 		{Workload: "held-10000", Metric: "memory", AtMost: 0.8},
 		{Workload: "held-100000", Metric: "client", AtMost: 3},
 		{Workload: "held-100000", Metric: "longest", AtMost: 1},
+		{Workload: "beside-10000", Metric: "server", Against: own, In: "beside-0", AtMost: 1.05},
+		{Workload: "beside-100000", Metric: "server", Against: own, In: "beside-0", AtMost: 1.05},
 		{Workload: "recovery", Metric: "past", AtMost: 5},
 		{Workload: "recovery-200000", Metric: "past", AtMost: 5},
 	}

@@ -145,32 +145,41 @@ func handOffCrews(crews, workers int, work time.Duration) workload {
 			if err != nil {
 				return nil, err
 			}
-			before, err := t.store.cpu()
-			if err != nil {
-				return nil, err
-			}
 			s := shift{Name: t.name, Workers: workers, Work: work, WarmUp: t.warmUp(), Length: t.length}
-			results, err := runCrews(ctx, crews, crewJob{Peer: t.peer.Name, Addr: t.store.addr(), TTL: t.ttl, Shift: s})
-			if err != nil {
-				return nil, err
-			}
-			after, err := t.store.cpu()
-			if err != nil {
-				return nil, err
-			}
-			var turns []int64
-			var cpu time.Duration
-			for _, r := range results {
-				turns = append(turns, r.Turns...)
-				cpu += r.CPU
-			}
-			n := sum(turns)
-			// CPU is of all turns, those of the warm-up too.
-			all := n * int64(s.WarmUp+s.Length) / int64(s.Length)
-			return sample{
-				"rate": float64(n) / s.Length.Seconds(), "jain": report.Jain(turns),
-				"server": per(after-before, all), "client": per(cpu, all),
-			}, nil
+			return s.inCrews(ctx, t, crews)
 		},
 	}
+}
+
+// inCrews has crews do the shift, and returns what they did together.
+func (s shift) inCrews(ctx context.Context, t *trial, crews int) (sample, error) {
+	var before time.Duration
+	job := crewJob{Peer: t.peer.Name, Addr: t.store.addr(), TTL: t.ttl, Shift: s}
+	results, err := runCrews(ctx, crews, job, func() (err error) {
+		before, err = t.store.cpu()
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	after, err := t.store.cpu()
+	if err != nil {
+		return nil, err
+	}
+	var turns []int64
+	var cpu time.Duration
+	for _, r := range results {
+		turns = append(turns, r.Turns...)
+		cpu += r.CPU
+	}
+	n := sum(turns)
+	if n == 0 {
+		return nil, errIdle
+	}
+	// CPU is of all turns, those of the warm-up too.
+	all := n * int64(s.WarmUp+s.Length) / int64(s.Length)
+	return sample{
+		"rate": float64(n) / s.Length.Seconds(), "jain": report.Jain(turns),
+		"server": per(after-before, all), "client": per(cpu, all),
+	}, nil
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"errors"
 	"net"
 	"strings"
 	"time"
@@ -46,16 +47,27 @@ func count(s *redisStore, f func() error) (c commands, err error) {
 	lines := bufio.NewScanner(conn)
 	lines.Buffer(nil, 1<<20)
 	lines.Scan() // +OK
-	done := make(chan struct{})
-	go func() { // ends with the connection's deadline, below
-		defer close(done)
+	ended := make(chan bool, 1)
+	go func() { // ends with the mark, or with the connection
 		for lines.Scan() {
+			if strings.HasSuffix(lines.Text(), endMark) {
+				ended <- true
+				return
+			}
 			c.note(lines.Text())
 		}
+		ended <- false
 	}()
 	err = f()
-	// What was carried out before this is on its way to us.
-	_ = conn.SetReadDeadline(time.Now().Add(50 * time.Millisecond))
-	<-done
+	_ = conn.SetReadDeadline(time.Now().Add(patience))
+	if _, e := s.server.Do("ECHO", "the end"); err == nil {
+		err = e
+	}
+	if ok := <-ended; err == nil && !ok {
+		err = errors.New("MONITOR ended before its time")
+	}
 	return c, err
 }
+
+// endMark is how MONITOR shows the last command of count.
+const endMark = `"ECHO" "the end"`

@@ -79,11 +79,11 @@ func oneByOne(ctx context.Context, t *trial, client peer.Client) (sample, error)
 	if err := pairsFor(ctx, client, t.name, t.warmUp(), nil); err != nil {
 		return nil, err
 	}
+	took := make([]float64, 0, 1<<18) // it must not grow while allocations are counted
 	m, err := measure(t.store)
 	if err != nil {
 		return nil, err
 	}
-	took := make([]float64, 0, 1<<16)
 	err = pairsFor(ctx, client, t.name, t.length, func(d time.Duration) {
 		took = append(took, float64(d)/float64(time.Microsecond))
 	})
@@ -91,8 +91,11 @@ func oneByOne(ctx context.Context, t *trial, client peer.Client) (sample, error)
 		return nil, err
 	}
 	s, err := m.perOperation(int64(len(took)))
+	if err != nil {
+		return nil, err
+	}
 	s["p50"], s["p99"] = report.Median(took), report.Percentile(took, 99)
-	return s, err
+	return s, nil
 }
 
 // pairsFor makes pairs for some time, and tells how long each took.

@@ -13,6 +13,10 @@ import (
 // patience bounds what a trial may take beside the time that it measures.
 const patience = 2 * time.Minute
 
+// maxFailures is after how many rounds without a result a peer has no more turns
+// at a workload.
+const maxFailures = 2
+
 // A bench runs workloads.
 type bench struct {
 	stores *inventory
@@ -33,10 +37,11 @@ func (b *bench) run(ctx context.Context, w workload) (report.Workload, error) {
 			result.Peers = append(result.Peers, report.Peer{Name: p.Name, Settings: p.Settings, Samples: map[string][]float64{}})
 		}
 	}
+	failures := make([]int, len(able))
 	for round := range b.rounds {
 		for i, p := range able {
 			row := &result.Peers[i]
-			if row.Reason != "" {
+			if failures[i] == maxFailures {
 				continue
 			}
 			begun := time.Now()
@@ -45,7 +50,8 @@ func (b *bench) run(ctx context.Context, w workload) (report.Workload, error) {
 				return result, ctx.Err()
 			}
 			if err != nil {
-				row.Reason = err.Error()
+				failures[i]++
+				row.Reason = fmt.Sprintf("failed in %d rounds: %v", failures[i], err)
 			}
 			for metric, v := range s {
 				row.Samples[metric] = append(row.Samples[metric], v)

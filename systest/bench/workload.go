@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -87,6 +88,9 @@ func workloads() (all []workload) {
 		beside(0), beside(10_000), beside(100_000))
 }
 
+// errIdle is a trial in which nothing was done.
+var errIdle = errors.New("nothing was done in time")
+
 // The metrics that several workloads have.
 var (
 	perServer = report.Metric{Name: "server", Title: "server CPU", Unit: "µs", Better: report.Less}
@@ -101,8 +105,11 @@ var (
 // perOperation returns what a meter has measured, for each of n operations.
 func (m *meter) perOperation(n int64) (sample, error) {
 	u, err := m.taken()
-	if err != nil || n == 0 {
-		return sample{}, err
+	if err == nil && n == 0 {
+		err = errIdle
+	}
+	if err != nil {
+		return nil, err
 	}
 	return sample{
 		"rate": float64(n) / u.wall.Seconds(), "server": per(u.server, n), "client": per(u.client, n),

@@ -1,6 +1,9 @@
 package report
 
-import "fmt"
+import (
+	"cmp"
+	"fmt"
+)
 
 // A Goal bounds a figure of holdfast: by itself, or by that of another peer in
 // the same run.
@@ -8,6 +11,7 @@ type Goal struct {
 	Workload, Metric string
 	Peer             string // whose figure it is
 	Against          string // a peer; with none, the figure itself is bounded
+	In               string // the workload of Against, if it is another
 	AtLeast, AtMost  float64
 }
 
@@ -42,6 +46,9 @@ func (r *Run) figure(g Goal) (float64, bool) {
 	if !ok || g.Against == "" {
 		return own, ok
 	}
+	if w = r.Workload(cmp.Or(g.In, g.Workload)); w == nil {
+		return 0, false
+	}
 	other, ok := w.median(g.Against, g.Metric)
 	return own / other, ok && other > 0
 }
@@ -63,5 +70,9 @@ func (g Goal) Bound() string {
 	if g.Against == "" {
 		return fmt.Sprintf("%s %s", sign, Figure(bound))
 	}
-	return fmt.Sprintf("%s %s × %s", sign, Figure(bound), g.Against)
+	text := fmt.Sprintf("%s %s × %s", sign, Figure(bound), g.Against)
+	if g.In != "" {
+		text += " in " + g.In
+	}
+	return text
 }

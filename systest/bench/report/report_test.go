@@ -59,6 +59,8 @@ func TestJudge(t *testing.T) {
 		{goal("server", "", 0, 17), 18, true, false, "≤ 17"},
 		{goal("server", "other", 0, 17), 0, false, false, "≤ 17 × other"},
 		{goal("server", "nobody", 0, 17), 0, false, false, "≤ 17 × nobody"},
+		{Goal{Workload: "pairs", Metric: "rate", Peer: "holdfast", Against: "holdfast", In: "pairs", AtMost: 1}, 1, true, true, "≤ 1 × holdfast in pairs"},
+		{Goal{Workload: "pairs", Metric: "rate", Peer: "holdfast", Against: "holdfast", In: "none", AtMost: 1}, 0, false, false, "≤ 1 × holdfast in none"},
 		{goal("nothing", "", 0, 17), 0, false, false, "≤ 17"},
 		{Goal{Workload: "none", Metric: "rate", Peer: "holdfast", AtMost: 1}, 0, false, false, "≤ 1"},
 	} {
@@ -120,7 +122,7 @@ func TestPicture(t *testing.T) {
 		}
 	}
 	for text, want := range map[string]int{
-		"<rect ": 2, `class="own bar"`: 1, ">holdfast: as it comes</text>": 1, ">55</text>": 1, ">110</text>": 1,
+		"<rect ": 2, `class="own bar"`: 1, ">holdfast</text>": 1, ">55</text>": 1, ">110</text>": 1,
 		"Pairs &lt;of&gt; one": 2, "prefers-color-scheme: dark": 1, "other": 0, "NaN": 0,
 		`x2="650.0"`: 1, // the greatest of all samples
 	} {

@@ -11,7 +11,7 @@ import (
 // The measures of a picture, in its own units.
 const (
 	width      = 760
-	labelWidth = 250
+	labelWidth = 180
 	valueWidth = 110
 	rowHeight  = 26
 	barHeight  = 14
@@ -106,7 +106,7 @@ func (s scale) drawRow(b *strings.Builder, class string, top int, p Peer, sample
 	least, greatest := Range(samples)
 	middle, at := top+rowHeight/2, func(v float64) float64 { return labelWidth + v*s.perUnit }
 	median := Median(samples)
-	fmt.Fprintf(b, "  <text class=\"%sname\" x=\"%d\" y=\"%d\" text-anchor=\"end\">%s</text>\n", class, labelWidth-8, middle+4, html.EscapeString(label(p)))
+	fmt.Fprintf(b, "  <text class=\"%sname\" x=\"%d\" y=\"%d\" text-anchor=\"end\">%s</text>\n", class, labelWidth-8, middle+4, html.EscapeString(p.Name))
 	fmt.Fprintf(b, "  <rect class=\"%sbar\" x=\"%d\" y=\"%d\" width=\"%.1f\" height=\"%d\"/>\n", class, labelWidth, middle-barHeight/2, median*s.perUnit, barHeight)
 	fmt.Fprintf(b, "  <line class=\"%srange\" x1=\"%.1f\" x2=\"%.1f\" y1=\"%d\" y2=\"%[4]d\"/>\n", class, at(least), at(greatest), middle)
 	fmt.Fprintf(b, "  <text class=\"%sfigure\" x=\"%.1f\" y=\"%d\">%s</text>\n", class, at(greatest)+8, middle+4, Figure(median))
