@@ -4,26 +4,24 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strconv"
 
 	"golang.org/x/sys/unix"
 )
 
-// pin lets all threads of a process run on one core only.
-func pin(pid, core int) error {
-	var set unix.CPUSet
-	set.Set(core)
-	return setCores(pid, &set)
-}
-
-// unpin lets a process run wherever this one could when it began.
-func unpin(pid int) error {
-	var set unix.CPUSet
-	for core := range runtime.NumCPU() {
-		set.Set(core)
+// pin lets all threads of a process run on one core only, until undo.
+func pin(pid, core int) (undo func(), err error) {
+	var before, set unix.CPUSet
+	if err := unix.SchedGetaffinity(pid, &before); err != nil {
+		return nil, err
 	}
-	return setCores(pid, &set)
+	set.Set(core)
+	undo = func() { _ = setCores(pid, &before) }
+	if err := setCores(pid, &set); err != nil {
+		undo()
+		return nil, err
+	}
+	return undo, nil
 }
 
 // setCores does it thread by thread; new threads inherit it from old ones.

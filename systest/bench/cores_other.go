@@ -4,7 +4,7 @@ package main
 
 import "errors"
 
-var errCores = errors.New("cores are chosen on Linux only")
-
-func pin(int, int) error { return errCores }
-func unpin(int) error    { return errCores }
+// pin cannot do on this system what it does on Linux.
+func pin(int, int) (undo func(), err error) {
+	return nil, errors.New("cores are chosen on Linux only")
+}

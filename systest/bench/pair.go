@@ -31,19 +31,21 @@ func (p placement) apply(server int) (undo func(), err error) {
 	if p == splitCores {
 		own = 1
 	}
-	before := runtime.GOMAXPROCS(1)
-	undo = func() {
-		_ = unpin(server)
-		_ = unpin(os.Getpid())
-		runtime.GOMAXPROCS(before)
-	}
-	if err = pin(server, 0); err == nil {
-		err = pin(os.Getpid(), own)
-	}
+	undoServer, err := pin(server, 0)
 	if err != nil {
-		undo()
+		return nil, err
 	}
-	return undo, err
+	undoOwn, err := pin(os.Getpid(), own)
+	if err != nil {
+		undoServer()
+		return nil, err
+	}
+	before := runtime.GOMAXPROCS(1) // as where a program has one core from the start
+	return func() {
+		runtime.GOMAXPROCS(before)
+		undoOwn()
+		undoServer()
+	}, nil
 }
 
 // latency is one goroutine that takes a free lock and gives it back.

@@ -8,10 +8,12 @@ import (
 	"github.com/redis/rueidis/rueidislock"
 )
 
-// rueidislockBest is for one server: one key, and no messages about its own
-// writes.
+// rueidislockBest is for one server: one key, no messages about its own writes,
+// and a second for an answer, which a busy server may need.
 func rueidislockBest() Peer {
-	return rueidislockWith("rueidislock", "1 key, NOLOOP", rueidislock.LockerOption{KeyMajority: 1, NoLoopTracking: true})
+	return rueidislockWith("rueidislock", "1 key, NOLOOP", rueidislock.LockerOption{
+		KeyMajority: 1, NoLoopTracking: true, TryNextAfter: time.Second,
+	})
 }
 
 // rueidislockDefault takes two of three keys.
@@ -29,9 +31,6 @@ func rueidislockWith(name, settings string, opts rueidislock.LockerOption) Peer 
 			opts := opts
 			opts.KeyValidity = ttl // zero is the default
 			opts.ClientOption = rueidis.ClientOption{InitAddress: []string{addr}, ForceSingleClient: true}
-			if opts.NoLoopTracking { // the best settings
-				opts.TryNextAfter = time.Second // or a busy machine makes it give up
-			}
 			locker, err := rueidislock.NewLocker(opts)
 			if err != nil {
 				return nil, err

@@ -31,14 +31,14 @@ const style = `
     .bar { fill: #eaeef2; stroke: #59636e; }
     .own.bar { fill: #0b6e4f; stroke: #0b6e4f; }
     .range { stroke: #1f2328; stroke-width: 1.5; }
-    .own.range { stroke: #9a6700; }
+    .own.range { stroke: #e3a008; }
     @media (prefers-color-scheme: dark) {
       text { fill: #e6edf3; }
       .quiet { fill: #9198a1; }
       .bar { fill: #262c36; stroke: #9198a1; }
-      .own.bar { fill: #3fb68b; stroke: #3fb68b; }
+      .own.bar { fill: #1f7a58; stroke: #3fb68b; }
       .range { stroke: #e6edf3; }
-      .own.range { stroke: #1f2328; }
+      .own.range { stroke: #ffd866; }
     }
 `
 
