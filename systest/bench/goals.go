@@ -2,11 +2,12 @@ package main
 
 import "github.com/holdfast-locks/holdfast/systest/bench/report"
 
-// The peers that goals are measured against.
+// The peers that all are compared with, and that goals are measured against.
 const (
-	own   = "holdfast"
-	floor = "fence rueidis" // the same client, and the least that has a token
-	relay = "baton"
+	own    = "holdfast"
+	floor  = "fence rueidis" // the same client, and the least that has a token
+	relay  = "baton"
+	keeper = "batches of 500"
 )
 
 // goals returns what holdfast shall reach.

@@ -79,6 +79,7 @@ func handOff(workers int, work time.Duration) workload {
 	return workload{
 		name:    fmt.Sprintf("handoff-%d-%dms", workers, work.Milliseconds()),
 		title:   fmt.Sprintf("%d goroutines want one name, and hold it for %s", workers, work),
+		base:    relay,
 		needs:   peer.Waits,
 		metrics: append(handOffMetrics[:len(handOffMetrics):len(handOffMetrics)], perOuter, perInner),
 		run: func(ctx context.Context, t *trial) (sample, error) {
@@ -135,6 +136,7 @@ func handOffCrews(crews, workers int, work time.Duration) workload {
 	return workload{
 		name:    fmt.Sprintf("handoff-%dx%d-%dms", crews, workers, work.Milliseconds()),
 		title:   fmt.Sprintf("%d processes of %d goroutines want one name, and hold it for %s", crews, workers, work),
+		base:    relay,
 		needs:   peer.Waits,
 		metrics: handOffMetrics,
 		run: func(ctx context.Context, t *trial) (sample, error) {

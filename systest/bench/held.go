@@ -23,6 +23,7 @@ func held(n int, ttl time.Duration) workload {
 	return workload{
 		name:  fmt.Sprintf("held-%d", n),
 		title: fmt.Sprintf("%s leases are held, TTL %s", report.Figure(float64(n)), ttl),
+		base:  keeper,
 		needs: peer.Takes | peer.Keeps, ttl: ttl,
 		metrics: []report.Metric{
 			{Name: "rate", Title: "commands a second", Better: report.Less},

@@ -143,15 +143,16 @@ func (c *config) redraw() error {
 
 // write writes the report.
 func (c *config) write(r *report.Run) error {
+	r.Summarize()
 	if c.out == "" {
-		return r.WriteMarkdown(os.Stdout, floor, goals(), false)
+		return r.WriteMarkdown(os.Stdout, goals(), false)
 	}
 	if err := os.MkdirAll(c.out, 0o755); err != nil {
 		return err
 	}
 	err := writeFile(filepath.Join(c.out, "bench.json"), r.WriteJSON)
 	err = errors.Join(err, writeFile(filepath.Join(c.out, "README.md"), func(w io.Writer) error {
-		return r.WriteMarkdown(w, floor, goals(), true)
+		return r.WriteMarkdown(w, goals(), true)
 	}))
 	for i := range r.Workloads {
 		w := &r.Workloads[i]

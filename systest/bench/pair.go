@@ -51,7 +51,7 @@ func (p placement) apply(server int) (undo func(), err error) {
 // latency is one goroutine that takes a free lock and gives it back.
 func latency(name, title string, where placement) workload {
 	return workload{
-		name: name, title: title, needs: peer.Takes,
+		name: name, title: title, base: floor, needs: peer.Takes,
 		metrics: []report.Metric{
 			{Name: "p50", Title: "a pair, median", Unit: "µs", Better: report.Less},
 			{Name: "p99", Title: "99 %", Unit: "µs", Better: report.Less},
@@ -154,6 +154,7 @@ func throughput(goroutines int) workload {
 	return workload{
 		name:  fmt.Sprintf("throughput-%d", goroutines),
 		title: fmt.Sprintf("%d goroutines, each with a name of its own", goroutines),
+		base:  floor,
 		needs: peer.Takes,
 		metrics: []report.Metric{
 			{Name: "rate", Title: "pairs a second", Better: report.More},
@@ -209,6 +210,7 @@ func beside(others int) workload {
 	return workload{
 		name:    fmt.Sprintf("beside-%d", others),
 		title:   fmt.Sprintf("One goroutine, beside %s other locks", report.Figure(float64(others))),
+		base:    keeper,
 		needs:   peer.Takes | peer.Keeps,
 		ttl:     10 * time.Minute, // none is renewed meanwhile
 		metrics: []report.Metric{perServer, perClient},

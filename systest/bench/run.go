@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"math"
 	"time"
 
 	"github.com/holdfast-locks/holdfast/systest/bench/peer"
@@ -29,7 +30,7 @@ type bench struct {
 
 // run runs a workload: each round has one trial of each peer that can do it.
 func (b *bench) run(ctx context.Context, w workload) (report.Workload, error) {
-	result := report.Workload{Name: w.name, Title: w.title, Note: w.note, Metrics: w.metrics}
+	result := report.Workload{Name: w.name, Title: w.title, Note: w.note, Base: w.base, Metrics: w.metrics}
 	var able []peer.Peer
 	for _, p := range b.peers {
 		if p.Can&w.needs == w.needs {
@@ -54,7 +55,9 @@ func (b *bench) run(ctx context.Context, w workload) (report.Workload, error) {
 				row.Reason = fmt.Sprintf("failed in %d rounds: %v", failures[i], err)
 			}
 			for metric, v := range s {
-				row.Samples[metric] = append(row.Samples[metric], v)
+				if !math.IsNaN(v) { // there was nothing to measure
+					row.Samples[metric] = append(row.Samples[metric], v)
+				}
 			}
 			b.tell(w, round, p, s, err, time.Since(begun))
 		}

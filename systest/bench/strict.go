@@ -13,7 +13,7 @@ import (
 // other has been waiting for 2 to 4 ms.
 func strict() workload {
 	return workload{
-		name: "strict", title: "Two clients hand a name to and fro", needs: peer.Waits,
+		name: "strict", title: "Two clients hand a name to and fro", base: relay, needs: peer.Waits,
 		note: "From before the release until the other one has the lock.",
 		metrics: []report.Metric{
 			{Name: "p50", Title: "hand-off, median", Unit: "ms", Better: report.Less},

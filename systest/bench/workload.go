@@ -13,6 +13,7 @@ import (
 // A workload is what is asked of peers, each in its turn.
 type workload struct {
 	name, title, note string
+	base              string // the peer that all are compared with
 	metrics           []report.Metric
 	needs             peer.Ability
 	ttl               time.Duration // zero: the peers' own

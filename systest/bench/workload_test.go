@@ -16,6 +16,9 @@ func TestNames(t *testing.T) {
 		if seen[w.name] || !plain.MatchString(w.name) || w.title == "" || len(w.metrics) == 0 {
 			t.Errorf("the workload %q, %q, has %d metrics", w.name, w.title, len(w.metrics))
 		}
+		if p, ok := peer.Named(w.base); w.base != "" && (!ok || p.Can&w.needs != w.needs) {
+			t.Errorf("%s: %q cannot do it", w.name, w.base)
+		}
 		seen[w.name] = true
 	}
 	for _, p := range peer.All() {

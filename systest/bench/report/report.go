@@ -27,7 +27,8 @@ type Workload struct {
 	Name    string   `json:"name"`  // a-file-name
 	Title   string   `json:"title"` // one line
 	Note    string   `json:"note,omitempty"`
-	Metrics []Metric `json:"metrics"` // the first is what the picture shows
+	Base    string   `json:"base,omitempty"` // the peer that all are compared with
+	Metrics []Metric `json:"metrics"`        // the first is what the picture shows
 	Peers   []Peer   `json:"peers"`
 }
 
@@ -53,6 +54,41 @@ type Peer struct {
 	Settings string               `json:"settings"`
 	Reason   string               `json:"reason,omitempty"`  // why there is nothing, or not all
 	Samples  map[string][]float64 `json:"samples,omitempty"` // by metric, one a round
+	Summary  map[string]Summary   `json:"summary,omitempty"` // of the samples, by Summarize
+}
+
+// A Summary is what the samples of a metric come to.
+type Summary struct {
+	Median   float64 `json:"median"`
+	Least    float64 `json:"least"`
+	Greatest float64 `json:"greatest"`
+	Ratio    float64 `json:"ratio,omitempty"` // of the median to that of Workload.Base
+}
+
+// Summarize fills the summaries of all peers in.
+func (r *Run) Summarize() {
+	for i := range r.Workloads {
+		w := &r.Workloads[i]
+		for j := range w.Peers {
+			w.Peers[j].Summary = w.summaries(w.Peers[j])
+		}
+	}
+}
+
+func (w *Workload) summaries(p Peer) map[string]Summary {
+	all := map[string]Summary{}
+	for metric, samples := range p.Samples {
+		if len(samples) == 0 {
+			continue
+		}
+		s := Summary{Median: Median(samples)}
+		s.Least, s.Greatest = Range(samples)
+		if other, ok := w.median(w.Base, metric); ok && other != 0 {
+			s.Ratio = s.Median / other
+		}
+		all[metric] = s
+	}
+	return all
 }
 
 // Median returns the median of the peer's samples of a metric; ok is false where

@@ -28,7 +28,7 @@ func example() *Run {
 		Date: "2026-01-02", Commit: "abc", Command: "bench", Machine: "a machine", Cores: 2, Rounds: 3, Seconds: 1,
 		Versions: map[string]string{"Go": "1.26"},
 		Workloads: []Workload{{
-			Name: "pairs", Title: "Pairs <of> one", Metrics: []Metric{
+			Name: "pairs", Title: "Pairs <of> one", Base: "floor", Metrics: []Metric{
 				{Name: "rate", Title: "pairs a second", Better: More},
 				{Name: "server", Title: "server", Unit: "µs", Better: Less},
 			},
@@ -71,10 +71,24 @@ func TestJudge(t *testing.T) {
 	}
 }
 
+func TestSummarize(t *testing.T) {
+	r := example()
+	r.Summarize()
+	want := map[string]Summary{"rate": {55, 44, 66, 0.5}, "server": {18, 15, 30, 1.8}}
+	if got := r.Workloads[0].Peer("holdfast").Summary; !reflect.DeepEqual(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+	r.Workloads[0].Base = "other" // which has no samples
+	r.Summarize()
+	if got := r.Workloads[0].Peer("holdfast").Summary["rate"]; got != (Summary{55, 44, 66, 0}) {
+		t.Errorf("beside a peer without samples: got %v", got)
+	}
+}
+
 func TestMarkdown(t *testing.T) {
 	var b strings.Builder
 	missed := Goal{Workload: "pairs", Metric: "rate", Peer: "holdfast", Against: "floor", AtLeast: 0.75}
-	if err := example().WriteMarkdown(&b, "floor", []Goal{missed}, true); err != nil {
+	if err := example().WriteMarkdown(&b, []Goal{missed}, true); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{

@@ -13,7 +13,7 @@ import (
 
 // WriteMarkdown writes the run as a page: what it ran on, the goals, and a table
 // of each workload. pictures says that the SVG files stand beside it.
-func (r *Run) WriteMarkdown(w io.Writer, base string, goals []Goal, pictures bool) error {
+func (r *Run) WriteMarkdown(w io.Writer, goals []Goal, pictures bool) error {
 	var b strings.Builder
 	r.writeHead(&b)
 	writeVerdicts(&b, r.Judge(goals))
@@ -26,7 +26,7 @@ func (r *Run) WriteMarkdown(w io.Writer, base string, goals []Goal, pictures boo
 		if pictures {
 			fmt.Fprintf(&b, "![%s](%s.svg)\n\n", load.Title, load.Name)
 		}
-		load.writeTable(&b, base)
+		load.writeTable(&b)
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
@@ -57,20 +57,20 @@ func writeVerdicts(b *strings.Builder, verdicts []Verdict) {
 	}
 }
 
-// writeTable writes a row for each peer, with ratios to the peer base by the
-// first metric.
-func (w *Workload) writeTable(b *strings.Builder, base string) {
+// writeTable writes a row for each peer, with the ratio of the first metric to
+// that of the base.
+func (w *Workload) writeTable(b *strings.Builder) {
 	b.WriteString("| peer |")
 	for _, m := range w.Metrics {
 		fmt.Fprintf(b, " %s |", heading(m))
 	}
-	fmt.Fprintf(b, " × %s |\n|---|%s---:|\n", base, strings.Repeat("---:|", len(w.Metrics)))
+	fmt.Fprintf(b, " × %s |\n|---|%s---:|\n", cmp.Or(w.Base, "–"), strings.Repeat("---:|", len(w.Metrics)))
 	for _, p := range w.Peers {
 		fmt.Fprintf(b, "| %s |", label(p))
 		for _, m := range w.Metrics {
 			fmt.Fprintf(b, " %s |", spread(p.Samples[m.Name]))
 		}
-		fmt.Fprintf(b, " %s |\n", cmp.Or(p.Reason, w.ratio(p.Name, base)))
+		fmt.Fprintf(b, " %s |\n", cmp.Or(p.Reason, w.ratio(p.Name)))
 	}
 }
 
@@ -89,10 +89,10 @@ func heading(m Metric) string {
 	return m.Title + ", " + m.Unit
 }
 
-// ratio returns the first metric of a peer as a multiple of that of base.
-func (w *Workload) ratio(name, base string) string {
+// ratio returns the first metric of a peer as a multiple of that of the base.
+func (w *Workload) ratio(name string) string {
 	own, ok := w.median(name, w.Metrics[0].Name)
-	other, both := w.median(base, w.Metrics[0].Name)
+	other, both := w.median(w.Base, w.Metrics[0].Name)
 	if !ok || !both || other == 0 {
 		return "–"
 	}
