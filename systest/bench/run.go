@@ -35,7 +35,7 @@ func (b *bench) run(ctx context.Context, w workload) (report.Workload, error) {
 	for _, p := range b.peers {
 		if p.Can&w.needs == w.needs {
 			able = append(able, p)
-			result.Peers = append(result.Peers, report.Peer{Name: p.Name, Settings: p.Settings, Samples: map[string][]float64{}})
+			result.Peers = append(result.Peers, report.Peer{Name: p.Name, Settings: p.Settings, Floor: p.Floor, Samples: map[string][]float64{}})
 		}
 	}
 	failures := make([]int, len(able))

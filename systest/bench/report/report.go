@@ -51,6 +51,7 @@ const (
 // A Peer is what was measured of one way to lock.
 type Peer struct {
 	Name     string               `json:"name"`
+	Floor    bool                 `json:"floor,omitempty"` // a bound, and not what one should use
 	Settings string               `json:"settings"`
 	Reason   string               `json:"reason,omitempty"`  // why there is nothing, or not all
 	Samples  map[string][]float64 `json:"samples,omitempty"` // by metric, one a round

@@ -33,7 +33,7 @@ func example() *Run {
 				{Name: "server", Title: "server", Unit: "µs", Better: Less},
 			},
 			Peers: []Peer{
-				{Name: "floor", Samples: map[string][]float64{"rate": {100, 120, 110}, "server": {10, 10, 10}}},
+				{Name: "floor", Floor: true, Samples: map[string][]float64{"rate": {100, 120, 110}, "server": {10, 10, 10}}},
 				{Name: "holdfast", Settings: "as it comes", Samples: map[string][]float64{"rate": {55, 66, 44}, "server": {15, 18, 30}}},
 				{Name: "other", Reason: "it is gone"},
 			},
@@ -96,7 +96,7 @@ func TestMarkdown(t *testing.T) {
 		"| pairs | rate | ≥ 0.75 × floor | 0.5 | **no** |",
 		"## Pairs <of> one\n", "(pairs.svg)",
 		"| peer | pairs a second | server, µs | × floor |\n|---|---:|---:|---:|\n",
-		"| floor | 110 [100, 120] | 10 [10, 10] | 1 |\n",
+		"| floor (floor) | 110 [100, 120] | 10 [10, 10] | 1 |\n",
 		"| holdfast: as it comes | 55 [44, 66] | 18 [15, 30] | 0.5 |\n",
 		"| other | – | – | it is gone |\n",
 	} {
@@ -136,7 +136,7 @@ func TestPicture(t *testing.T) {
 		}
 	}
 	for text, want := range map[string]int{
-		"<rect ": 2, `class="own bar"`: 1, ">holdfast</text>": 1, ">55</text>": 1, ">110</text>": 1,
+		"<rect ": 2, `class="own bar"`: 1, `class="floor bar"`: 1, ">holdfast</text>": 1, ">55</text>": 1, ">110</text>": 1,
 		"Pairs &lt;of&gt; one": 2, "prefers-color-scheme: dark": 1, "other": 0, "NaN": 0,
 		`x2="650.0"`: 1, // the greatest of all samples
 	} {

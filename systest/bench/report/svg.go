@@ -20,8 +20,8 @@ const (
 )
 
 // style makes a picture readable on light and dark pages, and without colour:
-// each bar has its name and its figure in text, and the bars of the peer that is
-// shown are filled where the others are outlined.
+// each bar has its name and its figure in text, the bars of the peer that is shown
+// are filled where the others are outlined, and those of floors are dashed.
 const style = `
     svg { color-scheme: light dark; font: 13px system-ui, sans-serif; }
     text { fill: #1f2328; }
@@ -30,6 +30,7 @@ const style = `
     .own { font-weight: 600; }
     .bar { fill: #eaeef2; stroke: #59636e; }
     .own.bar { fill: #0b6e4f; stroke: #0b6e4f; }
+    .floor.bar { stroke-dasharray: 4 3; }
     .range { stroke: #1f2328; stroke-width: 1.5; }
     .own.range { stroke: #e3a008; }
     @media (prefers-color-scheme: dark) {
@@ -53,12 +54,15 @@ func (w *Workload) WriteSVG(to io.Writer, own string) error {
 	fmt.Fprintf(&b, "  <title id=\"title\">%s</title>\n  <desc id=\"desc\">%s</desc>\n", html.EscapeString(w.Title), html.EscapeString(w.describe(peers)))
 	fmt.Fprintf(&b, "  <style>%s  </style>\n", style)
 	fmt.Fprintf(&b, "  <text class=\"title\" x=\"10\" y=\"24\">%s</text>\n", html.EscapeString(w.Title))
-	fmt.Fprintf(&b, "  <text class=\"quiet\" x=\"10\" y=\"44\">%s: %s is better; the line is the range of the rounds</text>\n", html.EscapeString(heading(metric)), metric.Better)
+	fmt.Fprintf(&b, "  <text class=\"quiet\" x=\"10\" y=\"44\">%s: %s is better; the line is the range of the rounds; dashed: floors</text>\n", html.EscapeString(heading(metric)), metric.Better)
 	scale := newScale(peers, metric.Name)
 	for i, p := range peers {
 		class := ""
-		if strings.HasPrefix(p.Name, own) {
+		switch {
+		case strings.HasPrefix(p.Name, own):
 			class = "own "
+		case p.Floor:
+			class = "floor "
 		}
 		scale.drawRow(&b, class, headHeight+rowHeight*i, p, p.Samples[metric.Name])
 	}

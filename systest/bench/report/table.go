@@ -76,10 +76,14 @@ func (w *Workload) writeTable(b *strings.Builder) {
 
 // label returns a peer's name, with the settings where there are any.
 func label(p Peer) string {
-	if p.Settings == "" {
-		return p.Name
+	text := p.Name
+	if p.Floor {
+		text += " (floor)"
 	}
-	return p.Name + ": " + p.Settings
+	if p.Settings != "" {
+		text += ": " + p.Settings
+	}
+	return text
 }
 
 func heading(m Metric) string {
