@@ -67,7 +67,7 @@ func beCrew(text string) error {
 	if err != nil {
 		return err
 	}
-	turns, err := job.Shift.do(ctx, client)
+	turns, _, err := job.Shift.do(ctx, client)
 	if err != nil {
 		return err
 	}

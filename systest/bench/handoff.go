@@ -23,42 +23,57 @@ type shift struct {
 	Length  time.Duration // that is
 }
 
-// do returns how many turns each worker had while it was counted. Whoever waits
-// at the end has one more turn, so that nothing is left behind.
-func (s shift) do(ctx context.Context, client peer.Client) ([]int64, error) {
-	turns, errs := make([]int64, s.Workers), make([]error, s.Workers)
+// A door is what the workers of a process go through, one at a time.
+type door struct {
+	inside atomic.Int32
+	last   atomic.Int64 // number of the worker that was inside last
+	passed atomic.Int64 // how often that was another one than before
+}
+
+// do returns how many turns each worker had while it was counted, and how many of
+// them followed one of another worker of this process. Whoever waits at the end
+// has one more turn, so that nothing is left behind.
+func (s shift) do(ctx context.Context, client peer.Client) (turns []int64, passed int64, err error) {
+	turns = make([]int64, s.Workers)
+	errs := make([]error, s.Workers)
 	begin := time.Now().Add(s.WarmUp)
 	end := begin.Add(s.Length)
-	var inside atomic.Int32
+	var d door
 	var all sync.WaitGroup
 	for i := range s.Workers {
 		all.Go(func() {
 			for now := time.Now(); now.Before(end) && errs[i] == nil; {
-				errs[i] = s.turn(ctx, client, &inside)
+				var fromOther bool
+				fromOther, errs[i] = s.turn(ctx, client, &d, int64(i+1))
 				if now = time.Now(); now.After(begin) && now.Before(end) {
 					turns[i]++
+					if fromOther {
+						d.passed.Add(1)
+					}
 				}
 			}
 		})
 	}
 	all.Wait()
-	return turns, errors.Join(errs...)
+	return turns, d.passed.Load(), errors.Join(errs...)
 }
 
-// turn waits for the lock, works, and gives it back.
-func (s shift) turn(ctx context.Context, client peer.Client, inside *atomic.Int32) error {
+// turn waits for the lock, works, and gives it back. fromOther says that another
+// worker had the turn before.
+func (s shift) turn(ctx context.Context, client peer.Client, d *door, worker int64) (fromOther bool, err error) {
 	held, err := client.Wait(ctx, s.Name)
 	if err != nil {
-		return fmt.Errorf("wait: %w", err)
+		return false, fmt.Errorf("wait: %w", err)
 	}
-	if inside.Add(1) > 1 {
+	if d.inside.Add(1) > 1 {
 		err = errOverlap
 	}
+	fromOther = d.last.Swap(worker) != worker
 	if s.Work > 0 {
 		time.Sleep(s.Work)
 	}
-	inside.Add(-1)
-	return errors.Join(err, held.Release(ctx))
+	d.inside.Add(-1)
+	return fromOther, errors.Join(err, held.Release(ctx))
 }
 
 func sum(turns []int64) (n int64) {
@@ -68,11 +83,13 @@ func sum(turns []int64) (n int64) {
 	return n
 }
 
-// handOffMetrics are those of all hand-offs.
-var handOffMetrics = []report.Metric{
-	{Name: "rate", Title: "hand-offs a second", Better: report.More},
-	evenness, perServer, perClient,
-}
+// The metrics of hand-offs. A lock that goes back to whoever had it is a turn, but
+// was not handed off; between processes nobody sees that, but Jain's index does
+// where it is the rule.
+var (
+	handOffs = report.Metric{Name: "rate", Title: "hand-offs a second", Better: report.More}
+	allTurns = report.Metric{Name: "turns", Title: "turns a second", Better: report.More}
+)
 
 // handOff is many goroutines of one process that want one name.
 func handOff(workers int, work time.Duration) workload {
@@ -81,7 +98,7 @@ func handOff(workers int, work time.Duration) workload {
 		title:   fmt.Sprintf("%d goroutines want one name, and hold it for %s", workers, work),
 		base:    relay,
 		needs:   peer.Waits,
-		metrics: append(handOffMetrics[:len(handOffMetrics):len(handOffMetrics)], perOuter, perInner),
+		metrics: []report.Metric{handOffs, allTurns, evenness, perServer, perClient, perOuter, perInner},
 		run: func(ctx context.Context, t *trial) (sample, error) {
 			client, err := t.open(ctx)
 			if err == nil {
@@ -91,7 +108,7 @@ func handOff(workers int, work time.Duration) workload {
 				return nil, err
 			}
 			s := shift{Name: t.name, Workers: workers, Work: work, Length: t.warmUp()}
-			if _, err := s.do(ctx, client); err != nil {
+			if _, _, err := s.do(ctx, client); err != nil {
 				return nil, err
 			}
 			m, err := measure(t.store)
@@ -99,7 +116,7 @@ func handOff(workers int, work time.Duration) workload {
 				return nil, err
 			}
 			s.Length = t.length
-			turns, err := s.do(ctx, client)
+			turns, passed, err := s.do(ctx, client)
 			if err != nil {
 				return nil, err
 			}
@@ -107,7 +124,8 @@ func handOff(workers int, work time.Duration) workload {
 			if err != nil {
 				return nil, err
 			}
-			figures["rate"] = float64(sum(turns)) / t.length.Seconds() // without those at the end
+			figures["rate"] = float64(passed) / t.length.Seconds() // without those at the end
+			figures["turns"] = float64(sum(turns)) / t.length.Seconds()
 			figures["jain"] = report.Jain(turns)
 			return figures, countTurns(ctx, t, client, s, figures)
 		},
@@ -123,7 +141,7 @@ func countTurns(ctx context.Context, t *trial, client peer.Client, s shift, figu
 	s.Length = max(t.length/4, 5*s.Work)
 	var turns int64
 	c, err := count(server, func() error {
-		all, err := s.do(ctx, client)
+		all, _, err := s.do(ctx, client)
 		turns = sum(all) + int64(s.Workers) // the turn of each at the end
 		return err
 	})
@@ -138,7 +156,7 @@ func handOffCrews(crews, workers int, work time.Duration) workload {
 		title:   fmt.Sprintf("%d processes of %d goroutines want one name, and hold it for %s", crews, workers, work),
 		base:    relay,
 		needs:   peer.Waits,
-		metrics: handOffMetrics,
+		metrics: []report.Metric{allTurns, evenness, perServer, perClient},
 		run: func(ctx context.Context, t *trial) (sample, error) {
 			client, err := t.open(ctx)
 			if err == nil {
@@ -181,7 +199,7 @@ func (s shift) inCrews(ctx context.Context, t *trial, crews int) (sample, error)
 	// CPU is of all turns, those of the warm-up too.
 	all := n * int64(s.WarmUp+s.Length) / int64(s.Length)
 	return sample{
-		"rate": float64(n) / s.Length.Seconds(), "jain": report.Jain(turns),
+		"turns": float64(n) / s.Length.Seconds(), "jain": report.Jain(turns),
 		"server": per(after-before, all), "client": per(cpu, all),
 	}, nil
 }

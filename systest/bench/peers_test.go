@@ -69,10 +69,10 @@ func testTurns(t *testing.T, tr *trial, client peer.Client) {
 		t.Fatal(err)
 	}
 	s := shift{Name: tr.name, Workers: 3, Work: time.Millisecond, Length: tr.length}
-	if turns, err := s.do(t.Context(), client); err != nil || sum(turns) == 0 {
+	if turns, _, err := s.do(t.Context(), client); err != nil || sum(turns) == 0 {
 		t.Errorf("turns %v, %v", turns, err)
 	}
-	if got, err := s.inCrews(t.Context(), tr, 2); err != nil || got["rate"] == 0 {
+	if got, err := s.inCrews(t.Context(), tr, 2); err != nil || got["turns"] == 0 {
 		t.Errorf("in two processes: %v, %v", got, err)
 	}
 }
@@ -88,7 +88,7 @@ func (openDoor) Close() error                                    { return nil }
 // TestOverlapIsSeen: a peer that excludes nobody is not the fastest.
 func TestOverlapIsSeen(t *testing.T) {
 	s := shift{Workers: 2, Work: time.Millisecond, Length: 100 * time.Millisecond}
-	if _, err := s.do(t.Context(), openDoor{}); !errors.Is(err, errOverlap) {
+	if _, _, err := s.do(t.Context(), openDoor{}); !errors.Is(err, errOverlap) {
 		t.Errorf("got %v, want %v", err, errOverlap)
 	}
 }

@@ -85,7 +85,10 @@ func (b *bench) try(ctx context.Context, w workload, p peer.Peer) (s sample, err
 
 // tell says how it goes.
 func (b *bench) tell(w workload, round int, p peer.Peer, s sample, err error, took time.Duration) {
-	figure := report.Figure(s[w.metrics[0].Name]) + " " + w.metrics[0].Unit
+	figure := "–"
+	if v, ok := s[w.metrics[0].Name]; ok {
+		figure = report.Figure(v) + " " + w.metrics[0].Unit
+	}
 	if err != nil {
 		figure = err.Error()
 	}
