@@ -32,12 +32,15 @@ type door struct {
 
 // do returns how many turns each worker had while it was counted, and how many of
 // them followed one of another worker of this process. Whoever waits at the end
-// has one more turn, so that nothing is left behind.
+// has one more turn, so that nothing is left behind; but a waiter that is not woken
+// is not waited for beyond the grace.
 func (s shift) do(ctx context.Context, client peer.Client) (turns []int64, passed int64, err error) {
 	turns = make([]int64, s.Workers)
 	errs := make([]error, s.Workers)
 	begin := time.Now().Add(s.WarmUp)
 	end := begin.Add(s.Length)
+	ctx, cancel := context.WithDeadline(ctx, end.Add(s.grace()))
+	defer cancel()
 	var d door
 	var all sync.WaitGroup
 	for i := range s.Workers {
@@ -45,6 +48,10 @@ func (s shift) do(ctx context.Context, client peer.Client) (turns []int64, passe
 			for now := time.Now(); now.Before(end) && errs[i] == nil; {
 				var fromOther bool
 				fromOther, errs[i] = s.turn(ctx, client, &d, int64(i+1))
+				if ctx.Err() != nil {
+					errs[i] = nil // it was not woken; what it had before counts
+					return
+				}
 				if now = time.Now(); now.After(begin) && now.Before(end) {
 					turns[i]++
 					if fromOther {
@@ -57,6 +64,9 @@ func (s shift) do(ctx context.Context, client peer.Client) (turns []int64, passe
 	all.Wait()
 	return turns, d.passed.Load(), errors.Join(errs...)
 }
+
+// grace is how long all workers may take for their last turns.
+func (s shift) grace() time.Duration { return 2*time.Second + 2*time.Duration(s.Workers)*s.Work }
 
 // turn waits for the lock, works, and gives it back. fromOther says that another
 // worker had the turn before.
@@ -101,21 +111,24 @@ func handOff(workers int, work time.Duration) workload {
 		metrics: []report.Metric{handOffs, allTurns, evenness, perServer, perClient, perOuter, perInner},
 		run: func(ctx context.Context, t *trial) (sample, error) {
 			client, err := t.open(ctx)
-			if err == nil {
-				err = t.prepare(ctx, client, t.name)
-			}
 			if err != nil {
 				return nil, err
 			}
-			s := shift{Name: t.name, Workers: workers, Work: work, Length: t.warmUp()}
+			s := shift{Name: t.name + "-warm", Workers: workers, Work: work, Length: t.warmUp()}
+			if err := t.prepare(ctx, client, s.Name); err != nil {
+				return nil, err
+			}
 			if _, _, err := s.do(ctx, client); err != nil {
+				return nil, err
+			}
+			s.Name, s.Length = t.name, t.length
+			if err := t.prepare(ctx, client, s.Name); err != nil {
 				return nil, err
 			}
 			m, err := measure(t.store)
 			if err != nil {
 				return nil, err
 			}
-			s.Length = t.length
 			turns, passed, err := s.do(ctx, client)
 			if err != nil {
 				return nil, err
@@ -138,7 +151,10 @@ func countTurns(ctx context.Context, t *trial, client peer.Client, s shift, figu
 	if !ok {
 		return nil
 	}
-	s.Length = max(t.length/4, 5*s.Work)
+	s.Name, s.Length = t.name+"-counted", max(t.length/4, 5*s.Work)
+	if err := t.prepare(ctx, client, s.Name); err != nil {
+		return err
+	}
 	var turns int64
 	c, err := count(server, func() error {
 		all, _, err := s.do(ctx, client)

@@ -14,6 +14,9 @@ import (
 // recoveryTTL is what a dead holder leaves its lock closed for, at most.
 const recoveryTTL = 2 * time.Second
 
+// recoveryPatience is how long a waiter may wait for the lock of a dead holder.
+const recoveryPatience = 10 * recoveryTTL
+
 // recovery is a waiter, and a holder in another process that dies. keys is how
 // many other keys with an expiry the server has meanwhile.
 func recovery(keys int) workload {
@@ -50,6 +53,8 @@ func takeOver(ctx context.Context, t *trial, client peer.Client) (sample, error)
 		return nil, err
 	}
 	defer holder.kill()
+	ctx, cancel := context.WithTimeout(ctx, recoveryPatience)
+	defer cancel()
 	granted := make(chan error, 1)
 	go func() {
 		_, err := client.Wait(ctx, t.name)
@@ -63,7 +68,7 @@ func takeOver(ctx context.Context, t *trial, client peer.Client) (sample, error)
 		return nil, err
 	}
 	if err := <-granted; err != nil {
-		return nil, err
+		return nil, fmt.Errorf("after %s: %w", time.Since(killed).Round(time.Second), err)
 	}
 	s := sample{"after": time.Since(killed).Seconds() * 1000}
 	if known {
