@@ -99,6 +99,11 @@ func (l *Lease) release(ctx context.Context) error {
 // awaitRenewals waits until no renewal is under way, or until ctx ends.
 func (l *Lease) awaitRenewals(ctx context.Context) {
 	select {
+	case <-l.landed: // mostly: then nobody has to wait for ctx
+		return
+	default:
+	}
+	select {
 	case <-l.landed:
 	case <-ctx.Done():
 	}

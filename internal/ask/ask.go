@@ -19,24 +19,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/holdfast-locks/holdfast/driver"
 )
-
-// ErrNoAnswer is the cause of our own time limits. It deliberately is not a
-// context error: the caller's context has not ended.
-var ErrNoAnswer = errors.New("no answer within the request timeout")
-
-// Limit bounds requests, by a limit of our own.
-func Limit(ctx context.Context, timeout time.Duration) (context.Context, context.CancelFunc) {
-	return context.WithTimeoutCause(ctx, timeout, ErrNoAnswer)
-}
-
-// LimitUntil is Limit with the instant at which it ends.
-func LimitUntil(ctx context.Context, end time.Time) (context.Context, context.CancelFunc) {
-	return context.WithDeadlineCause(ctx, end, ErrNoAnswer)
-}
 
 // timedOut reports whether it was a limit of ours that ended ctx.
 func timedOut(ctx context.Context) bool { return context.Cause(ctx) == ErrNoAnswer }

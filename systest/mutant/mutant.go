@@ -64,6 +64,7 @@ func All() []Mutant {
 		guardMutants(),
 		breakMutants(),
 		askMutants(),
+		lazyMutants(),
 		wholeMutants(),
 		commandMutants(),
 		textMutants(),

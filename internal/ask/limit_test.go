@@ -1,0 +1,279 @@
+package ask_test
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/internal/ask"
+)
+
+// A foreignContext is one that package context did not make: it does not know its
+// channel.
+type foreignContext struct {
+	context.Context
+	done chan struct{}
+}
+
+func foreign(ctx context.Context) context.Context {
+	c := foreignContext{ctx, make(chan struct{})}
+	context.AfterFunc(ctx, func() { close(c.done) })
+	return c
+}
+
+func (c foreignContext) Done() <-chan struct{} { return c.done }
+
+// A lateContext has a timer that fires later than its deadline.
+type lateContext struct {
+	context.Context
+	caller context.Context
+	end    time.Time
+}
+
+func (c lateContext) Deadline() (time.Time, bool) {
+	if end, ok := c.caller.Deadline(); ok && end.Before(c.end) {
+		return end, true
+	}
+	return c.end, true
+}
+
+// A limitCase is an order in which a limit ends, may end, and is looked at. Its
+// events are letters: c the caller's context is canceled, d its deadline passes,
+// l the limit passes, s the limit is stopped by its cancel function.
+type limitCase struct {
+	caller string // the kind of its context
+	events string
+	first  string // what is looked at first at the end: see limitLooks
+	early  string // what is looked at before all; "" is nothing
+	each   bool   // Err is looked at after each event, too
+}
+
+var limitKey = new(int)
+
+// A limitLook is one way of looking at a context.
+var limitLooks = map[string]func(context.Context) string{
+	"Err":   func(ctx context.Context) string { return fmt.Sprint(ctx.Err()) },
+	"Cause": func(ctx context.Context) string { return fmt.Sprint(context.Cause(ctx)) },
+	"Done": func(ctx context.Context) string {
+		select {
+		case <-ctx.Done():
+			return "done"
+		default:
+			return "not done"
+		}
+	},
+	"Deadline": func(ctx context.Context) string {
+		end, ok := ctx.Deadline()
+		return fmt.Sprint(time.Until(end), ok)
+	},
+	"Value": func(ctx context.Context) string { return fmt.Sprint(ctx.Value(limitKey), ctx.Value("nobody's")) },
+	"derived": func(ctx context.Context) string {
+		child, cancel := context.WithCancel(context.WithValue(ctx, new(string), 1))
+		defer cancel()
+		return fmt.Sprint(child.Err(), context.Cause(child))
+	},
+	"AfterFunc": func(ctx context.Context) string {
+		ran := false
+		stop := context.AfterFunc(ctx, func() { ran = true })
+		synctest.Wait()
+		return fmt.Sprint(ran, stop())
+	},
+}
+
+// lookAtAll looks at ctx in every way.
+func lookAtAll(ctx context.Context) string {
+	names := make([]string, 0, len(limitLooks))
+	for name := range limitLooks {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	var said []string
+	for _, name := range names {
+		said = append(said, name+": "+limitLooks[name](ctx))
+	}
+	return strings.Join(said, "; ")
+}
+
+// run returns what is to be seen of a context that limit makes.
+func (c limitCase) run(t *testing.T, limit func(context.Context, time.Time) (context.Context, context.CancelFunc)) (said []string) {
+	synctest.Test(t, func(t *testing.T) {
+		base := context.WithValue(t.Context(), limitKey, "the caller's")
+		var caller context.Context
+		end := func(error) {}
+		switch c.caller {
+		case "without end":
+			caller = context.WithoutCancel(base)
+		case "with a deadline":
+			var cancel context.CancelFunc
+			caller, cancel = context.WithTimeoutCause(base, time.Duration(strings.Index(c.events, "d")+1)*time.Second, errLink)
+			defer cancel()
+		default:
+			caller, end = context.WithCancelCause(base)
+			defer end(nil)
+			if c.caller == "foreign" {
+				caller = foreign(caller)
+			}
+		}
+		// The limit is to pass at its place among the events, one a second.
+		at := strings.Index(c.events+"l", "l") + 1
+		ctx, cancel := limit(caller, time.Now().Add(time.Duration(at)*time.Second))
+		defer cancel()
+		var child context.Context
+		ran := false
+		if c.early == "derived" {
+			var stop context.CancelFunc
+			child, stop = context.WithCancel(ctx)
+			defer stop()
+			context.AfterFunc(ctx, func() { ran = true })
+		} else if c.early != "" {
+			said = append(said, limitLooks[c.early](ctx))
+		}
+		start := time.Now()
+		for i, event := range c.events {
+			time.Sleep(time.Until(start.Add(time.Duration(i+1) * time.Second)))
+			switch event {
+			case 'c':
+				end(errWish)
+			case 's':
+				cancel()
+			}
+			synctest.Wait()
+			if c.each {
+				said = append(said, limitLooks["Err"](ctx))
+			}
+		}
+		said = append(said, limitLooks[c.first](ctx), lookAtAll(ctx))
+		cancel()
+		time.Sleep(time.Hour)
+		said = append(said, lookAtAll(ctx)) // it sticks
+		if child != nil {
+			said = append(said, fmt.Sprint(child.Err(), context.Cause(child), ran))
+		}
+	})
+	return said
+}
+
+// limitCases are all orders of what may end a limit, and all that may be looked
+// at first.
+func limitCases(each func(limitCase)) {
+	for caller, kinds := range map[string][]string{
+		"without end":     {"", "l", "s", "ls", "sl"},
+		"with a deadline": {"d", "ds", "sd", "dl", "ld", "dls", "dsl", "lds", "lsd", "sdl", "sld"},
+		"canceled":        {"", "l", "s", "c", "cs", "sc", "cl", "lc", "ls", "sl", "cls", "csl", "lcs", "lsc", "scl", "slc"},
+		"foreign":         {"", "l", "s", "c", "cs", "sc", "cl", "lc"},
+	} {
+		for _, events := range kinds {
+			for first := range limitLooks {
+				for _, early := range []string{"", "Err", "Done", "Value", "derived"} {
+					for _, often := range []bool{false, true} {
+						each(limitCase{caller, events, first, early, often})
+					}
+				}
+			}
+		}
+	}
+}
+
+// TestLimitIsAsTheStandardOne: whatever ends a request's context, in any order, and
+// however it is looked at, it says what one of context.WithDeadlineCause says. The
+// one difference is as if the timer was late: a limit that passes while nobody looks
+// or waits has ended nothing, if the caller ends, or the request, before anybody
+// does.
+func TestLimitIsAsTheStandardOne(t *testing.T) {
+	n := 0
+	limitCases(func(c limitCase) {
+		i := strings.Index(c.events, "l")
+		unseen := !c.each && (c.early == "" || c.early == "Err")
+		late := unseen && i >= 0 && i < len(c.events)-1
+		want := c.run(t, func(caller context.Context, end time.Time) (context.Context, context.CancelFunc) {
+			if late {
+				ctx, cancel := context.WithDeadlineCause(caller, end.Add(24*time.Hour), ask.ErrNoAnswer)
+				return lateContext{ctx, caller, end}, cancel
+			}
+			return context.WithDeadlineCause(caller, end, ask.ErrNoAnswer)
+		})
+		got := c.run(t, ask.LimitUntil)
+		if n++; !slices.Equal(got, want) {
+			t.Errorf("%+v:\n got %s\nwant %s", c, strings.Join(got, "\n     "), strings.Join(want, "\n     "))
+		}
+	})
+	if n < 2000 {
+		t.Errorf("%d cases", n)
+	}
+}
+
+// TestLimitCostsNothingUnused: a request that is answered without waiting starts no
+// timer and enters nothing in its caller's context. Nor does a context that is
+// derived from it start a goroutine.
+func TestLimitCostsNothingUnused(t *testing.T) {
+	caller, end := context.WithCancel(t.Context())
+	defer end()
+	if n := testing.AllocsPerRun(100, func() {
+		ctx, cancel := ask.LimitUntil(caller, time.Now().Add(time.Hour))
+		if ctx.Err() != nil {
+			t.Error(ctx.Err())
+		}
+		cancel()
+	}); n > 1 {
+		t.Errorf("%.0f allocations, want 1", n)
+	}
+	ctx, cancel := ask.Limit(caller, time.Hour)
+	defer cancel()
+	before := runtime.NumGoroutine()
+	for range 100 {
+		child, stop := context.WithCancel(context.WithValue(ctx, limitKey, 1))
+		defer stop()
+		defer context.AfterFunc(child, func() {})()
+	}
+	if n := runtime.NumGoroutine() - before; n > 0 {
+		t.Errorf("100 derived contexts run %d goroutines", n)
+	}
+}
+
+// TestLimitForMany: whoever looks meanwhile sees one end, and the same for ever.
+func TestLimitForMany(t *testing.T) {
+	for range 300 {
+		synctest.Test(t, func(t *testing.T) {
+			caller, end := context.WithCancelCause(t.Context())
+			ctx, cancel := ask.Limit(caller, time.Second)
+			var all sync.WaitGroup
+			for _, look := range []func() error{
+				ctx.Err,
+				func() error { <-ctx.Done(); return ctx.Err() },
+				func() error { return context.Cause(ctx) },
+				func() error { child, stop := context.WithCancel(ctx); defer stop(); return child.Err() },
+			} {
+				all.Go(func() {
+					for look() == nil {
+						time.Sleep(time.Millisecond)
+					}
+					err, cause := ctx.Err(), context.Cause(ctx)
+					for range 10 {
+						select {
+						case <-ctx.Done():
+						default:
+							t.Error("not done")
+						}
+						if ctx.Err() != err || context.Cause(ctx) != cause {
+							t.Errorf("%v (%v), then %v (%v)", err, cause, ctx.Err(), context.Cause(ctx))
+						}
+						time.Sleep(time.Millisecond)
+					}
+				})
+			}
+			for _, ends := range []func(){cancel, func() { end(errWish) }, cancel} {
+				all.Go(func() {
+					time.Sleep(time.Second)
+					ends()
+				})
+			}
+			all.Wait()
+		})
+	}
+}
