@@ -13,6 +13,7 @@
 //	conn.go                what an engine wants of a client
 //	errors.go              what a server's errors mean
 //	store.go               requests: who may send them, scripts, time limits
+//	crew.go                the goroutines on which they wait for their answers
 //	engine.go              New, Options, Close
 //	operations.go          Acquire, Extend, Release
 //	queue.go               Refresh, Downgrade, AcquireAll

@@ -76,7 +76,7 @@ func New(conn Conn, opts *Options) *Engine {
 	life, end := context.WithCancel(context.Background())
 	store := &Store{
 		conn: conn, cluster: conn.Mode() == InCluster, keys: space, invalid: err,
-		inbox: newInbox(conn, space, life), life: life,
+		inbox: newInbox(conn, space, life), crew: newCrew(life), life: life,
 	}
 	e := &Engine{store: store, foreign: !o.NoForeignClients, scripts: lua.ForEngine(!o.NoForeignClients), end: end}
 	if o.TellDeletions && !store.cluster { // there it would take a connection to each node

@@ -22,6 +22,7 @@ type Store struct {
 	keys    keys.Space
 	invalid error // of the options; what every request answers
 	inbox   *inbox
+	crew    *crew
 
 	// life ends with Close. It is in a field because it is not a caller's
 	// context: it bounds what runs on the engine's own behalf.
@@ -173,37 +174,50 @@ func eval(ctx context.Context, on Sender, script *lua.Script, keys, args []strin
 // errClosing: Close came before the answer.
 var errClosing = errors.New("the engine was closed before the server answered")
 
+// A question is a request whose caller may leave before it is answered.
+type question struct {
+	request func() (any, error)
+	answers chan answer // holds the one that there is
+}
+
 // An answer is what a request came to.
 type answer struct {
 	reply any
 	err   error
 }
 
+func (q *question) do() {
+	reply, err := q.request()
+	q.answers <- answer{reply, err}
+}
+
 // ask returns what request does, or an error as soon as ctx or the engine ends;
 // the outcome is then unknown.
 //
-// The goroutine ends with the client's answer. It is needed because a client
-// may not look at ctx while it waits for a connection that another call is
-// making, nor while its queue is full behind a silent server.
+// The request runs on another goroutine, because a client may not look at ctx
+// while it waits for a connection that another call is making, nor while its
+// queue is full behind a silent server.
 func (s *Store) ask(ctx context.Context, request func() (any, error)) (any, error) {
-	answers := make(chan answer, 1)
-	go func() {
-		reply, err := request()
-		answers <- answer{reply, err}
-	}()
+	q := &question{request, make(chan answer, 1)}
+	s.crew.run(q)
 	var cause error
 	select {
-	case a := <-answers:
+	case a := <-q.answers:
 		return a.reply, a.err
 	case <-ctx.Done():
-		cause = fmt.Errorf("no answer from the server: %w", ctx.Err())
+		cause = noAnswer(ctx)
 	case <-s.life.Done():
 		cause = errClosing
 	}
 	select {
-	case a := <-answers: // both at once: an answer is better
+	case a := <-q.answers: // both at once: an answer is better
 		return a.reply, a.err
 	default:
 		return nil, cause
 	}
+}
+
+// noAnswer: ctx ended before the answer.
+func noAnswer(ctx context.Context) error {
+	return fmt.Errorf("no answer from the server: %w", ctx.Err())
 }

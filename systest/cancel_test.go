@@ -124,6 +124,7 @@ func TestCancelAtRandom(t *testing.T) {
 	var acquired, cancelled atomic.Int64
 	var slowest atomic.Int64 // clean-up, in nanoseconds
 	t.Run("callers", func(t *testing.T) {
+		looker := openEngine(t, s.server.URL) // ends with the callers, as its goroutines do
 		var all sync.WaitGroup
 		for i := range links {
 			l := s.link(t)
@@ -156,7 +157,7 @@ func TestCancelAtRandom(t *testing.T) {
 		for i := range names {
 			name := fmt.Sprintf("random/%d", i)
 			if !within(sweepBound, func() bool {
-				lock, err := s.engine.Inspect(t.Context(), name)
+				lock, err := looker.Inspect(t.Context(), name)
 				return err == nil && len(lock.Holders) == 0 && lock.QueueLength == 0
 			}) {
 				t.Errorf("%s has leases or places of nobody %s after the last call", name, sweepBound)

@@ -72,6 +72,7 @@ func All() []Mutant {
 		lineMutants(),
 		deletionMutants(),
 		wireMutants(),
+		groupMutants(),
 	)
 }
 
