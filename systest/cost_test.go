@@ -42,22 +42,26 @@ func (m *meter) String() string {
 	return fmt.Sprintf("%d acquires, %d extends, %d releases, %d others", m.acquires.Load(), m.extends.Load(), m.releases.Load(), m.others.Load())
 }
 
-// calls returns how often the server has carried a command out.
-func (s *store) calls(t *testing.T, command string) int {
+// stats returns how often the server has carried each command out.
+func (s *store) stats(t *testing.T) map[string]int {
 	t.Helper()
 	info, err := s.do(t, "INFO", "commandstats").ToString()
 	if err != nil {
 		t.Fatal(err)
 	}
-	match := regexp.MustCompile(`cmdstat_` + command + `:calls=(\d+)`).FindStringSubmatch(info)
-	if match == nil {
-		return 0
+	all := map[string]int{}
+	for _, match := range regexp.MustCompile(`cmdstat_([^:]+):calls=(\d+)`).FindAllStringSubmatch(info, -1) {
+		if all[match[1]], err = strconv.Atoi(match[2]); err != nil {
+			t.Fatal(err)
+		}
 	}
-	n, err := strconv.Atoi(match[1])
-	if err != nil {
-		t.Fatal(err)
-	}
-	return n
+	return all
+}
+
+// calls returns how often the server has carried a command out.
+func (s *store) calls(t *testing.T, command string) int {
+	t.Helper()
+	return s.stats(t)[command]
 }
 
 func TestUncontendedCycleIsTwoRequests(t *testing.T) {

@@ -114,7 +114,7 @@ func BenchmarkRenewalThatTells(b *testing.B) {
 }
 
 // cpuTime is how many seconds of a processor a server has used.
-func cpuTime(b *testing.B, server *testsvc.Server) (sum float64) {
+func cpuTime(b testing.TB, server *testsvc.Server) (sum float64) {
 	b.Helper()
 	info, err := server.Do("INFO", "cpu")
 	if err != nil {

@@ -73,6 +73,7 @@ func All() []Mutant {
 		deletionMutants(),
 		wireMutants(),
 		groupMutants(),
+		costMutants(),
 	)
 }
 

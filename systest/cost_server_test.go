@@ -1,0 +1,239 @@
+package systest
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/internal/drivertest"
+)
+
+// A budget is what an operation may cost on the server: commands that its script
+// runs, bytes that are sent for it, and processor time, as a multiple of the least
+// that a lock with a token takes there for the same purpose.
+type budget struct {
+	replay
+	inner float64
+	bytes int
+	least *budget // that its time is compared with; nil for one that others are compared with
+	ratio float64
+
+	took []float64 // µs of the server, in each round
+}
+
+// Rounds are interleaved, and the ratio of medians counts: what else the machine
+// does falls on all alike. More rounds follow while a ratio is too high, and bring
+// down one that is so by accident, and no other.
+const (
+	leastRounds = 9
+	mostRounds  = 45
+)
+
+// TestServerCost: how much of the server each operation takes does not creep up.
+func TestServerCost(t *testing.T) {
+	s := newStore(t)
+	l := s.link(t)
+	fence := &budget{replay: s.fencePairs(t), inner: 4, bytes: 300}
+	pair := &budget{replay: l.pairs(t), inner: 11, bytes: 1150, least: fence, ratio: 5.5}
+	handOver := &budget{replay: l.handOvers(t), inner: 51, bytes: 1100, least: fence, ratio: 17}
+	renewal := &budget{replay: l.renewals(t), inner: 3, bytes: 220, ratio: 3.7}
+	renewal.least = &budget{replay: s.leastRenewals(t, renewal.replay), inner: 2, bytes: 60}
+	all := []*budget{fence, pair, handOver, renewal.least, renewal}
+	for _, b := range all {
+		b.count(t, s)
+	}
+	for round := 0; round < leastRounds || round < mostRounds && slices.ContainsFunc(all, (*budget).exceeded); round++ {
+		for _, b := range all {
+			b.time(t, s)
+		}
+	}
+	for _, b := range all {
+		switch {
+		case len(b.took) < leastRounds:
+			t.Errorf("%s: only %d rounds went as they should", b.name, len(b.took))
+		case b.least == nil:
+			t.Logf("%s: %.1f µs of the server", b.name, median(b.took))
+		case b.exceeded():
+			t.Errorf("%s: %.1f µs of the server, %.2f × %s, want %.2f at most", b.name, median(b.took), b.over(), b.least.name, b.ratio)
+		default:
+			t.Logf("%s: %.1f µs of the server, %.2f × %s", b.name, median(b.took), b.over(), b.least.name)
+		}
+	}
+}
+
+// count compares what can be counted with the budget.
+func (b *budget) count(t *testing.T, s *store) {
+	t.Helper()
+	inner, bytes := s.inner(t, b.replay), b.replay.bytes()
+	t.Logf("%s: %.2f commands inside scripts, %d bytes", b.name, inner, bytes)
+	if inner > b.inner+0.1 || bytes > b.bytes { // of a hand-over, one begins or ends something now and then
+		t.Errorf("%s: %.2f commands inside scripts and %d bytes, want %.0f and %d at most", b.name, inner, bytes, b.inner, b.bytes)
+	}
+}
+
+// over returns how many times the time of the least it takes.
+func (b *budget) over() float64 { return median(b.took) / median(b.least.took) }
+
+// exceeded reports whether it takes too long, so far.
+func (b *budget) exceeded() bool {
+	return len(b.took) < leastRounds || b.least != nil && b.over() > b.ratio
+}
+
+// time adds a round, unless that did not go as it should: if the machine paused,
+// a lock that many wait for was left free for others for a moment.
+func (b *budget) time(t *testing.T, s *store) {
+	t.Helper()
+	if !s.prepared(t, b.replay) {
+		return
+	}
+	before := cpuTime(t, s.server)
+	if s.send(t, b.measure) {
+		b.took = append(b.took, (cpuTime(t, s.server)-before)*1e6/float64(b.each))
+	}
+}
+
+// inner returns how many commands the scripts of a replay run for each operation.
+func (s *store) inner(t *testing.T, r replay) float64 {
+	t.Helper()
+	if !s.prepared(t, r) {
+		t.Fatalf("%s: it does not go as it should", r.name)
+	}
+	s.do(t, "CONFIG", "RESETSTAT")
+	if !s.send(t, r.measure) {
+		t.Fatalf("%s: it does not go as it should", r.name)
+	}
+	sum := 0
+	for command, n := range s.stats(t) {
+		switch command {
+		case "evalsha", "ping", "info", "config|resetstat":
+		default:
+			sum += n
+		}
+	}
+	return float64(sum) / float64(r.each)
+}
+
+// Enough of each for a millisecond or more of the server.
+const (
+	pairs    = 500
+	waiters  = 31
+	circles  = 4 // of a lock through all who want it
+	renewals = 10 * driver.MaxBatch
+)
+
+// The least scripts, as the benchmark has them.
+func (s *store) least(t *testing.T, file string) (sha string) {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s.script(t, string(text))
+}
+
+// fencePairs takes locks, each with a token, and gives them back.
+func (s *store) fencePairs(t *testing.T) replay {
+	t.Helper()
+	take, release := s.least(t, "bench/peer/lua/fence.lua"), s.least(t, "bench/peer/lua/release.lua")
+	r := replay{name: "the least pair with a token", each: pairs}
+	value := string(driver.NewLeaseID())
+	for i := range pairs {
+		name := fmt.Sprint("fence/", i)
+		r.measure = append(r.measure,
+			s.command(1, "EVALSHA", take, "2", name, name+":token", value, "30000"),
+			s.command(1, "EVALSHA", release, "1", name, value))
+	}
+	return r
+}
+
+// pairs takes locks that are free and gives them back, one after the other.
+func (l *link) pairs(t *testing.T) replay {
+	t.Helper()
+	drivertest.Cycle(t, l.engine, "warm") // from here on the server knows the scripts
+	run := func() {
+		for i := range pairs {
+			drivertest.Cycle(t, l.engine, fmt.Sprint("pair/", i))
+		}
+	}
+	return replay{name: "a pair", each: pairs, measure: l.record(t, run, 1)}
+}
+
+// handOvers hands one lock over again and again: its holder gives it back and
+// joins the queue of the others.
+func (l *link) handOvers(t *testing.T) replay {
+	t.Helper()
+	all := make([]driver.AcquireRequest, 1+waiters)
+	for i := range all {
+		all[i] = request("handed")
+		all[i].Queue, all[i].WaiterTTL = true, 30*time.Second
+	}
+	join := func(req driver.AcquireRequest) { drivertest.Held(t, l.engine, req) }
+	turns := func() {
+		for _, req := range all {
+			drivertest.Release(t, l.engine, req)
+			join(req)
+		}
+	}
+	take := func() { drivertest.Granted(t, l.engine, all[0]) }
+	wait := func() {
+		for _, req := range all[1:] {
+			join(req)
+		}
+	}
+	r := replay{name: "a hand-over", each: circles * len(all)}
+	r.prepare = append(l.record(t, take, 1), l.record(t, wait, 0)...)
+	turns() // from here on the engine knows that the name is wanted
+	turn := l.record(t, turns, 1, 0)
+	for range circles {
+		r.measure = append(r.measure, turn...)
+	}
+	return r
+}
+
+// renewals renews many leases in batches.
+func (l *link) renewals(t *testing.T) replay {
+	t.Helper()
+	var batch []driver.ExtendRequest
+	r := replay{name: "a renewal", each: renewals}
+	for i := range renewals {
+		req := request(fmt.Sprint("renewal/", i))
+		r.prepare = append(r.prepare, l.record(t, func() { drivertest.Granted(t, l.engine, req) }, 1)...)
+		batch = append(batch, driver.ExtendRequest{Name: req.Name, LeaseID: req.LeaseID, TTL: req.TTL})
+	}
+	run := func() {
+		for part := range slices.Chunk(batch, driver.MaxBatch) {
+			for _, err := range l.engine.Extend(t.Context(), part) {
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+	}
+	run() // from here on the server knows the script
+	r.measure = l.record(t, run, 1)
+	return r
+}
+
+// leastRenewals renews the same leases by the least script.
+func (s *store) leastRenewals(t *testing.T, of replay) replay {
+	t.Helper()
+	renew := s.least(t, "testdata/renew.lua")
+	r := replay{name: "the least renewal", each: of.each, prepare: of.prepare}
+	for i := 0; i < renewals; i += driver.MaxBatch {
+		words, prefixes := []string{"EVALSHA", renew, strconv.Itoa(driver.MaxBatch)}, []string{"30000"}
+		for j := range driver.MaxBatch {
+			name := fmt.Sprint("renewal/", i+j)
+			value, err := s.do(t, "GET", name).ToString()
+			if err != nil {
+				t.Fatal(err)
+			}
+			words, prefixes = append(words, name), append(prefixes, value[:33])
+		}
+		r.measure = append(r.measure, s.command(driver.MaxBatch, append(words, prefixes...)...))
+	}
+	return r
+}

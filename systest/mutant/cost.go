@@ -1,0 +1,14 @@
+package mutant
+
+// costMutants change nothing but what an operation costs.
+func costMutants() []Mutant {
+	return []Mutant{
+		{
+			Name: "redis-scripts-waste-time", Invariant: "", File: "rediscore/internal/lua/lua.go",
+			Breaks:  "Each script does some work for nothing in front of all else.",
+			Old:     "s := New(l.places().Replace(read(pieces)))",
+			New:     "s := New(\"for i = 1, 60 do local waste = 'x' .. i end\\n\" + l.places().Replace(read(pieces)))",
+			FoundBy: []Finder{{"systest", "TestServerCost"}},
+		},
+	}
+}
