@@ -163,9 +163,10 @@ func (s *Store) Do(ctx context.Context, on Sender, c Command) (any, error) {
 // eval sends a script by its hash, and in full if the server answers that it
 // does not know it, which it does before it runs anything.
 func eval(ctx context.Context, on Sender, script *lua.Script, keys, args []string) (any, error) {
-	reply, err := on.EvalSHA(ctx, script.SHA, keys, args)
+	text, sha := script.Source()
+	reply, err := on.EvalSHA(ctx, sha, keys, args)
 	if err != nil && strings.HasPrefix(ServerSays(err), "NOSCRIPT") {
-		words := []string{"EVAL", script.Text, strconv.Itoa(len(keys))}
+		words := []string{"EVAL", text, strconv.Itoa(len(keys))}
 		return on.Do(ctx, Command{Words: words, Keys: keys, Args: args})
 	}
 	return reply, err

@@ -67,6 +67,7 @@ func All() []Mutant {
 		lazyMutants(),
 		wholeMutants(),
 		commandMutants(),
+		startMutants(),
 		textMutants(),
 		foreignMutants(),
 		lineMutants(),

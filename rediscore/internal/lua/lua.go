@@ -22,6 +22,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/holdfast-locks/holdfast/rediscore/internal/keys"
 )
@@ -29,10 +30,13 @@ import (
 //go:embed *.lua
 var drawer embed.FS
 
-// A Script is Lua code, and the hash by which a server knows it.
+// A Script is Lua code, and the hash by which a server knows it. Both are made
+// when they are first asked for: a program that takes one lock and ends, as the
+// command line does, needs two of the scripts, and all of them cost it more than
+// its requests do.
 type Script struct {
-	Text, SHA string
 	Layout
+	source func() (text, sha string)
 
 	// Repeats says that a repeat is answered as the first request was
 	// (INVARIANT I6), so that it may be sent again on a new connection. Of a
@@ -52,10 +56,19 @@ type Layout struct {
 }
 
 // New returns a script with a text of its own.
-func New(text string) *Script {
-	sum := sha1.Sum([]byte(text)) //nolint:gosec // see above
-	return &Script{Text: text, SHA: hex.EncodeToString(sum[:])}
+func New(text string) *Script { return later(func() string { return text }) }
+
+// later returns a script whose text is made when it is needed.
+func later(write func() string) *Script {
+	return &Script{source: sync.OnceValues(func() (text, sha string) {
+		text = write()
+		sum := sha1.Sum([]byte(text)) //nolint:gosec // see above
+		return text, hex.EncodeToString(sum[:])
+	})}
 }
+
+// Source returns the text of the script, and its hash.
+func (s *Script) Source() (text, sha string) { return s.source() }
 
 // build returns the script that is made of pieces. Of its keys and arguments,
 // those behind a bar are there for each.
@@ -63,7 +76,7 @@ func build(pieces, keys, args string) *Script {
 	var l Layout
 	l.Keys, l.EachKeys = split(keys)
 	l.Args, l.EachArgs = split(args)
-	s := New(l.places().Replace(read(pieces)))
+	s := later(func() string { return l.places().Replace(read(pieces)) })
 	s.Layout = l
 	return s
 }

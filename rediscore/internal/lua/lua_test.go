@@ -3,9 +3,31 @@ package lua
 import (
 	"reflect"
 	"regexp"
+	"runtime"
 	"slices"
 	"testing"
 )
+
+// TestScriptsAreMadeWhenNeeded: an engine costs nothing for scripts that it
+// does not send.
+func TestScriptsAreMadeWhenNeeded(t *testing.T) { // not parallel: it counts what the process allocates
+	var before, between, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	scripts := ForEngine(true)
+	runtime.ReadMemStats(&between)
+	text, sha := scripts.Acquire.Source()
+	runtime.ReadMemStats(&after)
+	all, one := between.TotalAlloc-before.TotalAlloc, after.TotalAlloc-between.TotalAlloc
+	if len(text) < 1000 || len(sha) != 40 || one < uint64(len(text)) {
+		t.Fatalf("a text of %d bytes, called %q, has cost %d", len(text), sha, one)
+	}
+	if all > one {
+		t.Errorf("the scripts of an engine cost %d bytes before one is needed, and a text %d", all, one)
+	}
+	if again, _ := scripts.Acquire.Source(); again != text {
+		t.Error("a script has two texts")
+	}
+}
 
 // TestLayouts: the scripts are written without a number in KEYS and ARGV, and
 // in what is sent there is no name in them: each is in the script's layout, and
@@ -33,10 +55,11 @@ func TestLayouts(t *testing.T) {
 			what, s := scripts.Type().Field(i).Name, scripts.Field(i).Interface().(*Script)
 			all := slices.Concat(s.Keys, s.EachKeys, s.Args, s.EachArgs)
 			slices.Sort(all)
+			text, _ := s.Source()
 			if once := slices.Compact(slices.Clone(all)); len(once) != len(all) {
 				t.Errorf("%s: a name is there twice: %q", what, all)
 			}
-			for _, place := range name.FindAllString(s.Text, -1) {
+			for _, place := range name.FindAllString(text, -1) {
 				t.Errorf("%s: %s is not in its layout", what, place)
 			}
 		}
