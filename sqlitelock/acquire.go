@@ -118,7 +118,7 @@ func (t *tx) take(req driver.AcquireRequest, v view, least uint64) (token uint64
 	expiry := t.now.after(req.TTL)
 	if v.own != 0 {
 		// INVARIANT I6: a repeat gets the token of the first time.
-		return uint64(v.own), run(t.sql[lengthenSQL], req.Name, t.bootID, req.LeaseID, t.now.boot, expiry)
+		return uint64(v.own), t.sql.run(lengthenSQL, req.Name, t.bootID, req.LeaseID, t.now.boot, expiry)
 	}
 	holder, err := marshal(req.Holder)
 	if err != nil {
@@ -132,11 +132,11 @@ func (t *tx) take(req driver.AcquireRequest, v view, least uint64) (token uint64
 
 // grant records a lease with a token that rules.NextToken has drawn. INVARIANT I2.
 func (t *tx) grant(name string, id driver.LeaseID, token uint64, n rules.Need, holder string, expiry int64) error {
-	if err := run(t.sql[putTokenSQL], name, int64(token)); err != nil {
+	if err := t.sql.run(putTokenSQL, name, int64(token)); err != nil {
 		return err
 	}
 	t.added++
-	return run(t.sql[grantSQL], name, id, int64(token), n.Mode, n.Limit, n.Permits, holder, t.bootID, expiry)
+	return t.sql.run(grantSQL, name, id, int64(token), n.Mode, n.Limit, n.Permits, holder, t.bootID, expiry)
 }
 
 func marshal(h driver.Holder) (string, error) {

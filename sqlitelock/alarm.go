@@ -23,7 +23,7 @@ func (e *Engine) hearAlarm() {
 	e.alarmed.Do(func() {
 		var last int64 // number of the latest lease that was told of
 		e.attend(e.alarm, alarmRest, func() {
-			if _, err := one(e.read[lastBrokenSQL], nil, &last); err != nil {
+			if e.read(func(c *conn) error { _, err := c.one(lastBrokenSQL, nil, &last); return err }) != nil {
 				last = math.MaxInt64 // renewals find out
 			}
 		}, func(func(driver.LeaseID) bool) { last = e.tellSince(last) })
@@ -43,7 +43,11 @@ func (c *casualty) columns() []any { return []any{&c.seq, &c.name, &c.id, &c.aut
 // tellSince tells of the leases that were broken after number last, and returns
 // the last number. If they cannot be read, the renewals find out.
 func (e *Engine) tellSince(last int64) int64 {
-	casualties, err := all(e.read[brokenSinceSQL], []any{last}, (*casualty).columns)
+	var casualties []casualty
+	err := e.read(func(c *conn) (err error) {
+		casualties, err = all(c, brokenSinceSQL, []any{last}, (*casualty).columns)
+		return err
+	})
 	if err != nil {
 		return last
 	}

@@ -59,21 +59,21 @@ func (t *tx) breakLeases(req driver.BreakRequest) (ended []lease, known []driver
 	if err != nil {
 		return nil, nil, err
 	}
-	ended, err = all(t.sql[breakSQL], []any{req.Name, t.bootID, t.now.boot, int64(req.Token), req.Older, breakRows},
+	ended, err = all(t.sql, breakSQL, []any{req.Name, t.bootID, t.now.boot, int64(req.Token), req.Older, breakRows},
 		func(l *lease) []any { return []any{&l.id, &l.token, &l.Permits, &l.holder} })
 	if err != nil {
 		return nil, nil, err
 	}
 	slices.SortFunc(ended, func(a, b lease) int { return cmp.Compare(a.token, b.token) })
 	for _, l := range ended {
-		err := run(t.sql[putBrokenSQL], req.Name, req.ID, l.id, int64(l.token), l.Permits, l.holder,
+		err := t.sql.run(putBrokenSQL, req.Name, req.ID, l.id, int64(l.token), l.Permits, l.holder,
 			req.Author, req.Reason, t.bootID, t.now.boot, int64(t.now.micros))
 		if err != nil {
 			return nil, nil, err
 		}
 		t.added++
 	}
-	if err := run(t.sql[trimBrokenSQL], req.Name, driver.MaxBreaks); err != nil { // INVARIANT I11
+	if err := t.sql.run(trimBrokenSQL, req.Name, driver.MaxBreaks); err != nil { // INVARIANT I11
 		return nil, nil, err
 	}
 	if known, err = t.broken(req.Name); err != nil || len(ended) == 0 {
@@ -107,7 +107,7 @@ func (b *brokenRow) columns() []any {
 
 // broken reads what is remembered of a name.
 func (r *reader) broken(name string) (known []driver.Broken, err error) {
-	rows, err := all(r.sql[brokenSQL], []any{name, r.bootID, r.now.boot, int64(r.now.micros)}, (*brokenRow).columns)
+	rows, err := all(r.sql, brokenSQL, []any{name, r.bootID, r.now.boot, int64(r.now.micros)}, (*brokenRow).columns)
 	for _, row := range rows {
 		if row.Ago >= driver.BreakMemory {
 			continue

@@ -16,20 +16,10 @@ import (
 // at until now: what its statements have searched, in a number that is not a time.
 func pages(t testing.TB, e *Engine) (n int) {
 	t.Helper()
-	if err := e.conn.Raw(func(c any) error {
-		n = looked(c)
-		return nil
-	}); err != nil {
-		t.Fatal(err)
-	}
-	return n
-}
-
-func looked(conn any) (n int) {
 	for _, op := range []sqlite.DBStatusOp{sqlite.DBStatusCacheHit, sqlite.DBStatusCacheMiss} {
-		count, _, err := conn.(sqlite.DBStatus).Status(op, false)
+		count, _, err := e.conn.Conn.(sqlite.DBStatus).Status(op, false)
 		if err != nil {
-			panic(err)
+			t.Fatal(err)
 		}
 		n += count
 	}
@@ -40,13 +30,9 @@ func looked(conn any) (n int) {
 // runs, and how many pages the greatest of them looks at.
 func transactions(t testing.TB, e *Engine, f func()) (most, n int) {
 	t.Helper()
-	var conn any
-	if err := e.conn.Raw(func(c any) error { conn = c; return nil }); err != nil {
-		t.Fatal(err)
-	}
-	last := looked(conn)
+	last := pages(t, e)
 	n = commits(t, e, f, func() {
-		now := looked(conn)
+		now := pages(t, e)
 		most, last = max(most, now-last), now
 	})
 	return most, n

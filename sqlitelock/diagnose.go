@@ -63,11 +63,12 @@ func (s *survey) failed(key string, err error) {
 
 // header reads what the database says of itself.
 func (s *survey) header(ctx context.Context) (mode string, number int, err error) {
-	err = s.query(ctx, func(reader) error {
-		if err := s.readDB.QueryRowContext(context.Background(), `PRAGMA journal_mode`).Scan(&mode); err != nil {
+	err = s.query(ctx, func(r reader) error {
+		if _, err := r.sql.one(`PRAGMA journal_mode`, nil, &mode); err != nil {
 			return err
 		}
-		return s.readDB.QueryRowContext(context.Background(), `PRAGMA user_version`).Scan(&number)
+		_, err := r.sql.one(`PRAGMA user_version`, nil, &number)
+		return err
 	})
 	return mode, number, err
 }

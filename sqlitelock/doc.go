@@ -11,7 +11,8 @@
 //	schema.go, schema.sql       the tables, and whose database it is
 //	clock.go, clock_*.go        the boot-time clock of each system
 //	engine.go                   Engine, Close
-//	statements.go, prepare.go   all SQL but the schema
+//	conn.go                     a connection, and its statements
+//	statements.go               all SQL but the schema
 //	tx.go                       one write transaction, one read; waiting for others
 //	errors.go                   what SQLite's errors mean
 //	view.go                     what a request sees of a name, for package rules

@@ -2,7 +2,6 @@ package sqlitelock
 
 import (
 	"context"
-	"database/sql"
 	"sync"
 
 	"github.com/fsnotify/fsnotify"
@@ -19,14 +18,11 @@ type Engine struct {
 
 	witness witness
 
-	readDB *sql.DB // any number of readers, which do not disturb the writer
-	read   statements
+	readers chan *conn // those that nobody uses; nil for one that is not open yet
 
-	writeDB *sql.DB
-	conn    *sql.Conn     // the only connection of writeDB
-	turn    chan struct{} // holds one value while a request uses conn
-	write   statements
-	added   int // rows until now, for the sweep; used by whoever has the turn
+	conn  *conn         // the only one that writes
+	turn  chan struct{} // holds one value while a request uses conn
+	added int           // rows until now, for the sweep; used by whoever has the turn
 
 	bell      bell
 	watches   watches
@@ -85,16 +81,13 @@ func (e *Engine) Close() error {
 
 // closeConnections leaves nothing to report: every commit is behind us.
 func (e *Engine) closeConnections() {
-	e.read.close()
-	e.write.close()
-	if e.readDB != nil {
-		_ = e.readDB.Close()
+	for range readers {
+		if c := <-e.readers; c != nil {
+			_ = c.Close()
+		}
 	}
 	if e.conn != nil {
 		_ = e.conn.Close()
-	}
-	if e.writeDB != nil {
-		_ = e.writeDB.Close()
 	}
 	e.witness.close() // last: it says that the files are in use
 }

@@ -38,34 +38,29 @@ func (l *lease) addTo(lock *driver.Lock, now instant) {
 // Inspect implements driver.Engine. It does not wait for writers, and hands
 // nothing over. Of a long queue it describes the first driver.ShownPlaces.
 func (e *Engine) Inspect(ctx context.Context, name string) (driver.Lock, error) {
-	return answer(ctx, e.query, func(reader) (driver.Lock, error) { return e.inspect(name) })
+	return answer(ctx, e.query, func(r reader) (driver.Lock, error) { return r.inspect(name) })
 }
 
 // inspect reads a name in one transaction, so that it finds whoever is handed
 // the lock meanwhile in the queue or among the holders, and not in both.
-func (e *Engine) inspect(name string) (driver.Lock, error) {
+func (r *reader) inspect(name string) (driver.Lock, error) {
 	lock := driver.Lock{Name: name}
-	snapshot, err := e.readDB.BeginTx(context.Background(), nil)
+	if err := r.sql.run(beginReadSQL); err != nil {
+		return lock, err
+	}
+	defer func() { _ = r.sql.run(rollbackSQL) }() // it only reads
+	leases, err := all(r.sql, leasesSQL, []any{name, r.bootID}, (*lease).columns)
 	if err != nil {
 		return lock, err
 	}
-	defer func() { _ = snapshot.Rollback() }() // it only reads
-	r, err := e.reader(e.read)
+	places, err := all(r.sql, placesSQL, []any{name, r.bootID, r.now.boot, driver.ShownPlaces}, (*place).columns)
 	if err != nil {
 		return lock, err
 	}
-	leases, err := all(snapshot.Stmt(r.sql[leasesSQL]), []any{name, r.bootID}, (*lease).columns)
-	if err != nil {
+	if _, err := r.sql.one(queueLengthSQL, []any{name, r.bootID, r.now.boot}, &lock.QueueLength); err != nil {
 		return lock, err
 	}
-	places, err := all(snapshot.Stmt(r.sql[placesSQL]), []any{name, r.bootID, r.now.boot, driver.ShownPlaces}, (*place).columns)
-	if err != nil {
-		return lock, err
-	}
-	if _, err := one(snapshot.Stmt(r.sql[queueLengthSQL]), []any{name, r.bootID, r.now.boot}, &lock.QueueLength); err != nil {
-		return lock, err
-	}
-	if _, err := one(snapshot.Stmt(r.sql[lastTokenSQL]), []any{name}, &lock.LastToken); err != nil {
+	if _, err := r.sql.one(lastTokenSQL, []any{name}, &lock.LastToken); err != nil {
 		return lock, err
 	}
 	for _, l := range leases {

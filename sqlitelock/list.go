@@ -37,7 +37,7 @@ func (e *Engine) List(ctx context.Context, prefix string) iter.Seq2[driver.Lock,
 
 // page reads one step of List: the names after a given one, free ones too.
 func (r *reader) page(prefix, after string) ([]driver.Lock, error) {
-	lines, err := all(r.sql[pageSQL], []any{prefix, after, pageNames, r.bootID, r.now.boot}, (*listed).columns)
+	lines, err := all(r.sql, pageSQL, []any{prefix, after, pageNames, r.bootID, r.now.boot}, (*listed).columns)
 	if err != nil {
 		return nil, err
 	}

@@ -145,7 +145,10 @@ func (e *Engine) look(name string, id driver.LeaseID) bool {
 	now, err := e.clock.now()
 	var s sight
 	if err == nil {
-		_, err = one(e.read[noticeSQL], []any{name, id, e.clock.bootID, now.boot}, &s.token, &s.looks)
+		err = e.read(func(c *conn) error {
+			_, err := c.one(noticeSQL, []any{name, id, e.clock.bootID, now.boot}, &s.token, &s.looks)
+			return err
+		})
 	}
 	if err != nil {
 		e.watches.Tell(id, driver.Notice{})

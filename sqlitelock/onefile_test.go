@@ -190,3 +190,28 @@ func TestUsableAfterTheLastIsClosed(t *testing.T) {
 		check(t, e.Close())
 	}
 }
+
+// TestReaderOfOtherFiles: a connection that reads is opened when it is first
+// needed, and not if its files would be others than those of the one that
+// writes.
+func TestReaderOfOtherFiles(t *testing.T) {
+	e := openNew(t)
+	drivertest.Granted(t, e, drivertest.Request("t", time.Hour))
+	check(t, open(t, e.path+"2").Close())
+	aside := func(from, to string) {
+		for _, suffix := range []string{"", logSuffix, memorySuffix} {
+			if err := os.Rename(e.path+from+suffix, e.path+to+suffix); suffix == "" {
+				check(t, err) // the others need not be there
+			}
+		}
+	}
+	aside("", "1")
+	aside("2", "")
+	var other otherFileError
+	if err := e.read(func(*conn) error { return nil }); !errors.As(err, &other) {
+		t.Errorf("a reader of another file: error %v, want one of the kind otherFileError", err)
+	}
+	aside("", "2")
+	aside("1", "")
+	drivertest.Held(t, e, drivertest.Request("t", time.Hour))
+}

@@ -2,7 +2,6 @@ package sqlitelock
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -20,7 +19,8 @@ import (
 	"github.com/holdfast-locks/holdfast/driver"
 )
 
-// readers is how many requests may read at the same time.
+// readers is how many requests may read at the same time, without disturbing
+// the one that writes.
 const readers = 4
 
 // paramNetwork is Options.AllowNetwork in a URL.
@@ -126,8 +126,11 @@ func (s setting) open(ctx context.Context, path string) (*Engine, error) {
 	}
 	e := &Engine{
 		path: path, clock: s.clock, bell: bell{path + bellSuffix}, alarm: bell{path + alarmSuffix},
-		turn: make(chan struct{}, 1), closing: make(chan struct{}),
+		readers: make(chan *conn, readers), turn: make(chan struct{}, 1), closing: make(chan struct{}),
 		newWatcher: fsnotify.NewWatcher,
+	}
+	for range readers {
+		e.readers <- nil
 	}
 	if err := e.connect(ctx); err != nil {
 		e.closeConnections()
@@ -163,7 +166,7 @@ func pathError(err error) error {
 	return fmt.Errorf("%w: the file cannot be opened: %w", driver.ErrUnavailable, err)
 }
 
-// connect opens the connections and prepares what they do.
+// connect opens the connection that writes, and what all others need.
 func (e *Engine) connect(ctx context.Context) error {
 	dsn := e.dsn("mode", "rw")
 	_, err := os.Stat(e.path)
@@ -176,17 +179,10 @@ func (e *Engine) connect(ctx context.Context) error {
 		}
 		dsn = e.dsn("modeof", e.bell.path)
 	}
-	if e.writeDB, err = sql.Open("sqlite", dsn); err != nil {
-		return err
-	}
-	e.writeDB.SetMaxOpenConns(1)
-	if e.conn, err = e.writeDB.Conn(context.Background()); err != nil {
+	if e.conn, err = newConn(dsn); err != nil {
 		return err
 	}
 	if err := e.prepareDatabase(ctx); err != nil {
-		return err
-	}
-	if err := e.patient(ctx, func() error { return e.write.prepareWrite(e.conn) }); err != nil {
 		return err
 	}
 	if err := e.bell.make(); err != nil {
@@ -201,15 +197,23 @@ func (e *Engine) connect(ctx context.Context) error {
 		return pathError(err)
 	}
 	e.witness = testify(e.path, inodeOf(e.files[0]))
-	if err := e.files.same(e.path); err != nil {
-		return err
+	return e.files.same(e.path)
+}
+
+// openReader opens a connection that only reads, to the files of the engine.
+func (e *Engine) openReader() (*conn, error) {
+	c, err := newConn(e.dsn("_pragma", "query_only(1)"))
+	if err != nil {
+		return nil, err
 	}
-	if e.readDB, err = sql.Open("sqlite", e.dsn("_pragma", "query_only(1)")); err != nil {
-		return err
+	if err = c.execute(`SELECT 1 FROM sqlite_schema`); err == nil { // opens the files
+		err = e.files.same(e.path) // INVARIANT I1: they may be others since Open
 	}
-	e.readDB.SetMaxOpenConns(readers)
-	e.readDB.SetMaxIdleConns(readers)
-	return e.patient(ctx, func() error { return e.read.prepareRead(e.readDB) })
+	if err != nil {
+		_ = c.Close()
+		return nil, err
+	}
+	return c, nil
 }
 
 // dsn returns the SQLite URI of the database with one parameter. In it a plus

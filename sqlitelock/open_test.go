@@ -2,7 +2,6 @@ package sqlitelock
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"os"
@@ -17,32 +16,27 @@ import (
 )
 
 // plain returns a connection to a database that knows nothing of holdfast.
-func plain(t testing.TB, path string) *sql.Conn {
+func plain(t testing.TB, path string) *conn {
 	t.Helper()
-	db, err := sql.Open("sqlite", path)
+	c, err := newConn(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = db.Close() })
-	conn, err := db.Conn(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = conn.Close() })
-	return conn
+	t.Cleanup(func() { _ = c.Close() })
+	return c
 }
 
-func must(t testing.TB, conn *sql.Conn, query string) {
+func must(t testing.TB, c *conn, query string) {
 	t.Helper()
-	if err := execute(conn, query); err != nil {
+	if err := c.execute(query); err != nil {
 		t.Fatalf("%s: %v", query, err)
 	}
 }
 
 // number runs a query that answers with one number.
-func number(t testing.TB, conn *sql.Conn, query string) (n int64) {
+func number(t testing.TB, c *conn, query string) (n int64) {
 	t.Helper()
-	if err := conn.QueryRowContext(t.Context(), query).Scan(&n); err != nil {
+	if _, err := c.one(query, nil, &n); err != nil {
 		t.Fatalf("%s: %v", query, err)
 	}
 	return n

@@ -336,7 +336,7 @@ func TestKilledWriters(t *testing.T) {
 		})
 	}
 	var verdict string
-	if err := conn.QueryRowContext(t.Context(), `PRAGMA integrity_check`).Scan(&verdict); err != nil || verdict != "ok" {
+	if _, err := conn.one(`PRAGMA integrity_check`, nil, &verdict); err != nil || verdict != "ok" {
 		t.Errorf("the database is %q, %v", verdict, err)
 	}
 }

@@ -44,7 +44,7 @@ func (t *tx) purge(name string, v *view) (purged bool, err error) {
 	switch {
 	case v.stale:
 		for _, query := range []string{purgeLeasesSQL, purgePlacesSQL} {
-			n, err := affected(t.sql[query], name, t.bootID, t.now.boot, maxSteps-t.steps)
+			n, err := t.sql.affected(query, name, t.bootID, t.now.boot, maxSteps-t.steps)
 			if err != nil {
 				return false, err
 			}
@@ -54,7 +54,7 @@ func (t *tx) purge(name string, v *view) (purged bool, err error) {
 		}
 		return true, nil
 	case v.Recorded && v.Queued:
-		given, err := all(t.sql[giveUpOnceSQL], []any{name, maxSteps - t.steps}, func(id *driver.LeaseID) []any { return []any{id} })
+		given, err := all(t.sql, giveUpOnceSQL, []any{name, maxSteps - t.steps}, func(id *driver.LeaseID) []any { return []any{id} })
 		if err != nil {
 			return false, err
 		}
@@ -97,7 +97,7 @@ func (t *tx) serveNext(name string, before view) error {
 func (t *tx) serve(name string, id driver.LeaseID, v *view) error {
 	for v.Due() {
 		var p place
-		if _, err := one(t.sql[headSQL], []any{name}, p.columns()...); err != nil {
+		if _, err := t.sql.one(headSQL, []any{name}, p.columns()...); err != nil {
 			return err
 		}
 		// The lease ends with the place, so that a waiter that died costs no
@@ -115,11 +115,11 @@ func (t *tx) serve(name string, id driver.LeaseID, v *view) error {
 			v.own, v.Own = v.last, true
 		}
 		t.tell(p.id, driver.Notice{Token: token})
-		if err := run(t.sql[removePlaceSQL], p.seq); err != nil {
+		if err := t.sql.run(removePlaceSQL, p.seq); err != nil {
 			return err
 		}
 		p = place{}
-		if v.Queued, err = one(t.sql[headSQL], []any{name}, p.columns()...); err != nil {
+		if v.Queued, err = t.sql.one(headSQL, []any{name}, p.columns()...); err != nil {
 			return err
 		}
 		v.Head, v.HeadOnce, v.headExpiry = p.Need, p.once, p.expiry
@@ -153,7 +153,7 @@ func (t *tx) givePlace(req driver.AcquireRequest) (seq int64, err error) {
 	if err != nil {
 		return 0, err
 	}
-	_, err = one(t.sql[givePlaceSQL], []any{
+	_, err = t.sql.one(givePlaceSQL, []any{
 		req.Name, req.LeaseID, req.Mode, req.Limit, req.Permits, int64(req.MinToken), req.Once,
 		holder, t.bootID, t.now.boot, t.now.after(req.WaiterTTL),
 	}, &seq)

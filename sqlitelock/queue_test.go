@@ -55,12 +55,7 @@ func commits(t testing.TB, e *Engine, f func(), each ...func()) (n int) {
 
 func onCommit(t testing.TB, e *Engine, f func() int32) {
 	t.Helper()
-	if err := e.conn.Raw(func(c any) error {
-		c.(sqlite.HookRegisterer).RegisterCommitHook(f)
-		return nil
-	}); err != nil {
-		t.Fatal(err)
-	}
+	e.conn.Conn.(sqlite.HookRegisterer).RegisterCommitHook(f)
 }
 
 // TestTransactions: what has to be one step is one transaction.

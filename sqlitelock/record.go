@@ -17,7 +17,7 @@ func (e *Engine) Complete(ctx context.Context, req driver.CompleteRequest) error
 		}
 		var by driver.LeaseID
 		if v.Recorded {
-			if _, err := one(t.sql[completedBySQL], []any{req.Name, t.bootID, t.now.boot, int64(t.now.micros)}, &by); err != nil {
+			if _, err := t.sql.one(completedBySQL, []any{req.Name, t.bootID, t.now.boot, int64(t.now.micros)}, &by); err != nil {
 				return err
 			}
 		}
@@ -42,11 +42,11 @@ func (e *Engine) Complete(ctx context.Context, req driver.CompleteRequest) error
 func (t *tx) complete(req driver.CompleteRequest) error {
 	record := append([]byte{}, req.Record...) // not NULL
 	wall := int64(t.now.micros) + ceilMicros(req.Retention)
-	if err := run(t.sql[completeSQL], req.Name, req.LeaseID, t.bootID, t.now.after(req.Retention), wall, record); err != nil {
+	if err := t.sql.run(completeSQL, req.Name, req.LeaseID, t.bootID, t.now.after(req.Retention), wall, record); err != nil {
 		return err
 	}
 	t.added++
-	return run(t.sql[endSQL], req.Name, t.bootID, req.LeaseID, t.now.boot)
+	return t.sql.run(endSQL, req.Name, t.bootID, req.LeaseID, t.now.boot)
 }
 
 // Recall implements driver.Recorder. It does not wait for writers.
@@ -60,14 +60,14 @@ func (e *Engine) Recall(ctx context.Context, name string) (record driver.Record,
 
 // recall reads the record of a name.
 func (r *reader) recall(name string) (data []byte, left time.Duration, found bool, err error) {
-	found, err = one(r.sql[recallSQL], []any{name, r.bootID, r.now.boot, int64(r.now.micros)}, &data, &left)
+	found, err = r.sql.one(recallSQL, []any{name, r.bootID, r.now.boot, int64(r.now.micros)}, &data, &left)
 	return data, left, found, err
 }
 
 // Forget implements driver.Recorder.
 func (e *Engine) Forget(ctx context.Context, name string) (found bool, err error) {
 	return answer(ctx, e.transact, func(t *tx) (bool, error) {
-		return changed(t.sql[forgetSQL], name, t.bootID, t.now.boot, int64(t.now.micros))
+		return t.sql.changed(forgetSQL, name, t.bootID, t.now.boot, int64(t.now.micros))
 	})
 }
 

@@ -56,14 +56,14 @@ func (t *tx) refresh(name string, some []*refreshing) error {
 	blocker := v.blocker()
 	for _, r := range some {
 		expiry := t.now.after(r.WaiterTTL)
-		if found, err := one(t.sql[lengthenPlaceSQL], []any{name, r.LeaseID, expiry}, &r.seq); err != nil {
+		if found, err := t.sql.one(lengthenPlaceSQL, []any{name, r.LeaseID, expiry}, &r.seq); err != nil {
 			return err
 		} else if found {
 			r.Blocker, r.Err = blocker, v.Stuck
 			continue
 		}
 		// Not lengthened: its holder does not know of it yet. INVARIANT I7.
-		found, err := one(t.sql[heldSQL], []any{name, t.bootID, r.LeaseID, t.now.boot}, &r.Token)
+		found, err := t.sql.one(heldSQL, []any{name, t.bootID, r.LeaseID, t.now.boot}, &r.Token)
 		if err != nil {
 			return err
 		}
@@ -104,7 +104,7 @@ func (e *Engine) ranks(ctx context.Context, name string, seqs []int64) []int {
 	}
 	list, _ := json.Marshal(gaps) // numbers
 	counts, _ := answer(ctx, e.query, func(r reader) ([]int, error) {
-		return all(r.sql[ranksSQL], []any{name, string(list)}, func(n *int) []any { return []any{n} })
+		return all(r.sql, ranksSQL, []any{name, string(list)}, func(n *int) []any { return []any{n} })
 	})
 	ranks, rank := make([]int, len(seqs)), 1
 	for i := range ranks {

@@ -11,7 +11,7 @@ func (e *Engine) Extend(ctx context.Context, reqs []driver.ExtendRequest) []erro
 	errs := make([]error, len(reqs))
 	err := e.transact(ctx, func(t *tx) error {
 		for i, req := range reqs {
-			found, err := changed(t.sql[lengthenSQL], req.Name, t.bootID, req.LeaseID, t.now.boot, t.now.after(req.TTL))
+			found, err := t.sql.changed(lengthenSQL, req.Name, t.bootID, req.LeaseID, t.now.boot, t.now.after(req.TTL))
 			if err != nil {
 				return err
 			}
@@ -34,12 +34,12 @@ func (e *Engine) Extend(ctx context.Context, reqs []driver.ExtendRequest) []erro
 func (e *Engine) Release(ctx context.Context, req driver.ReleaseRequest) error {
 	err := e.transact(ctx, func(t *tx) error {
 		if req.Cancel {
-			if err := run(t.sql[cancelSQL], req.LeaseID, t.bootID, t.now.after(driver.TombstoneTTL)); err != nil {
+			if err := t.sql.run(cancelSQL, req.LeaseID, t.bootID, t.now.after(driver.TombstoneTTL)); err != nil {
 				return err
 			}
 		}
 		if req.KeepFor <= 0 { // nearly always one statement is all
-			ended, err := changed(t.sql[endAloneSQL], req.Name, t.bootID, req.LeaseID, t.now.boot)
+			ended, err := t.sql.changed(endAloneSQL, req.Name, t.bootID, req.LeaseID, t.now.boot)
 			if ended || err != nil {
 				return err
 			}
@@ -49,7 +49,7 @@ func (e *Engine) Release(ctx context.Context, req driver.ReleaseRequest) error {
 			return err
 		}
 		if v.Queued {
-			if err := run(t.sql[giveUpPlaceSQL], req.Name, req.LeaseID); err != nil {
+			if err := t.sql.run(giveUpPlaceSQL, req.Name, req.LeaseID); err != nil {
 				return err
 			}
 		}
@@ -70,12 +70,12 @@ func (e *Engine) Release(ctx context.Context, req driver.ReleaseRequest) error {
 // end ends the live lease of a request, now or after KeepFor.
 func (t *tx) end(req driver.ReleaseRequest, v view) error {
 	if req.KeepFor <= 0 {
-		if err := run(t.sql[endSQL], req.Name, t.bootID, req.LeaseID, t.now.boot); err != nil {
+		if err := t.sql.run(endSQL, req.Name, t.bootID, req.LeaseID, t.now.boot); err != nil {
 			return err
 		}
 		return t.serveNext(req.Name, v)
 	}
-	err := run(t.sql[keepClosedSQL], req.Name, t.bootID, req.LeaseID, t.now.boot, t.now.after(req.KeepFor))
+	err := t.sql.run(keepClosedSQL, req.Name, t.bootID, req.LeaseID, t.now.boot, t.now.after(req.KeepFor))
 	if err != nil || !v.Queued {
 		return err
 	}
@@ -85,7 +85,7 @@ func (t *tx) end(req driver.ReleaseRequest, v view) error {
 	// The end of what is in the way may be nearer now: the head of the queue
 	// must set its timer anew.
 	var head driver.LeaseID
-	found, err := one(t.sql[tellHeadSQL], []any{req.Name}, &head)
+	found, err := t.sql.one(tellHeadSQL, []any{req.Name}, &head)
 	if found {
 		t.tell(head, driver.Notice{})
 	}
@@ -104,7 +104,7 @@ func (e *Engine) Downgrade(ctx context.Context, req driver.DowngradeRequest) err
 		case v.Taken.Mode == driver.Shared:
 			return nil // INVARIANT I6: a repeat
 		}
-		err = run(t.sql[downgradeSQL], req.Name, t.bootID, req.LeaseID, t.now.boot, driver.Exclusive, driver.Shared)
+		err = t.sql.run(downgradeSQL, req.Name, t.bootID, req.LeaseID, t.now.boot, driver.Exclusive, driver.Shared)
 		if err != nil {
 			return err
 		}

@@ -56,7 +56,7 @@ const sceneName = "t"
 
 func newScene(t *testing.T) *scene {
 	e := openOn(t, newHost("m"))
-	r, err := e.reader(e.write)
+	r, err := e.reader(e.conn)
 	s := &scene{&tx{reader: r}, t}
 	s.must(err)
 	s.run(beginSQL)
@@ -73,7 +73,7 @@ func (s *scene) must(err error) {
 
 func (s *scene) run(query string, args ...any) {
 	s.t.Helper()
-	s.must(run(s.sql[query], args...))
+	s.must(s.sql.run(query, args...))
 }
 
 // end ends what is there, so that the next scene begins with nothing.
@@ -161,7 +161,7 @@ func TestLookSeesLeases(t *testing.T) {
 				t.Fatalf("%v: lease %d is its ID's own: %t, with token %d; want %t", list, i, v.Own, v.own, own)
 			}
 			var token int64
-			if _, err := one(s.sql[heldSQL], []any{sceneName, "m", rowID(i), s.now.boot}, &token); err != nil || token != v.own {
+			if _, err := s.sql.one(heldSQL, []any{sceneName, "m", rowID(i), s.now.boot}, &token); err != nil || token != v.own {
 				t.Fatalf("%v: lease %d is held with token %d (%v), want %d", list, i, token, err, v.own)
 			}
 			if !v.Held {

@@ -2,7 +2,6 @@ package sqlitelock
 
 import (
 	"context"
-	"database/sql"
 	_ "embed"
 	"fmt"
 
@@ -33,7 +32,7 @@ const identitySQL = `SELECT
 // prepareDatabase makes a new database ours. One that belongs to another
 // program, or has another schema, is left unchanged.
 func (e *Engine) prepareDatabase(ctx context.Context) error {
-	if err := e.patient(ctx, func() error { return execute(e.conn, settings) }); err != nil {
+	if err := e.patient(ctx, func() error { return e.conn.execute(settings) }); err != nil {
 		return err
 	}
 	var number int
@@ -54,9 +53,9 @@ func (e *Engine) prepareDatabase(ctx context.Context) error {
 
 // checkSchema returns the number of the database's schema, which is 0 if it is
 // empty, or fails if it is not ours, or not one that this program knows.
-func checkSchema(conn *sql.Conn) (number int, err error) {
+func checkSchema(c *conn) (number int, err error) {
 	var app, tables int
-	if err := conn.QueryRowContext(context.Background(), identitySQL).Scan(&app, &number, &tables); err != nil {
+	if _, err := c.one(identitySQL, nil, &app, &number, &tables); err != nil {
 		return 0, err
 	}
 	switch {
@@ -72,9 +71,9 @@ func checkSchema(conn *sql.Conn) (number int, err error) {
 
 // setWAL turns on the write-ahead log, which the file remembers. It cannot be
 // done inside a transaction.
-func setWAL(conn *sql.Conn) error {
+func setWAL(c *conn) error {
 	var mode string
-	if err := conn.QueryRowContext(context.Background(), `PRAGMA journal_mode = WAL`).Scan(&mode); err != nil {
+	if _, err := c.one(`PRAGMA journal_mode = WAL`, nil, &mode); err != nil {
 		return err
 	}
 	if mode != "wal" {
@@ -86,23 +85,18 @@ func setWAL(conn *sql.Conn) error {
 // createSchema creates the tables, in one transaction, unless another process
 // was faster. Beginning to write also shows that this user may.
 func (e *Engine) createSchema(ctx context.Context) error {
-	if err := e.patient(ctx, func() error { return execute(e.conn, beginSQL) }); err != nil {
+	if err := e.patient(ctx, func() error { return e.conn.run(beginSQL) }); err != nil {
 		return err
 	}
 	number, err := checkSchema(e.conn)
 	if err == nil && number == 0 {
-		err = execute(e.conn, fmt.Sprintf("%s; PRAGMA application_id = %d; PRAGMA user_version = %d", schemaSQL, applicationID, schemaNumber))
+		err = e.conn.execute(fmt.Sprintf("%s; PRAGMA application_id = %d; PRAGMA user_version = %d", schemaSQL, applicationID, schemaNumber))
 	}
 	if err == nil {
-		err = execute(e.conn, commitSQL)
+		err = e.conn.run(commitSQL)
 	}
 	if err != nil {
-		_ = execute(e.conn, rollbackSQL)
+		_ = e.conn.run(rollbackSQL)
 	}
-	return err
-}
-
-func execute(conn *sql.Conn, query string) error {
-	_, err := conn.ExecContext(context.Background(), query)
 	return err
 }

@@ -37,9 +37,10 @@ LEFT JOIN (SELECT mode, permit_limit, permits, once, expiry
 
 // Transactions.
 const (
-	beginSQL    = `BEGIN IMMEDIATE`
-	commitSQL   = `COMMIT`
-	rollbackSQL = `ROLLBACK`
+	beginSQL     = `BEGIN IMMEDIATE`
+	beginReadSQL = `BEGIN`
+	commitSQL    = `COMMIT`
+	rollbackSQL  = `ROLLBACK`
 )
 
 // Leases. INVARIANT I4: the exact lease, live and not given back, and never a

@@ -34,7 +34,7 @@ func (e *Engine) sweep(t *tx) error {
 		// that was ahead of the clock is forgotten only TokenMemory behind it.
 		{sweepTokensSQL, []any{wall - driver.TokenMemory.Microseconds(), sweepRows}},
 	} {
-		if err := run(t.sql[step.query], step.args...); err != nil {
+		if err := t.sql.run(step.query, step.args...); err != nil {
 			return err
 		}
 	}

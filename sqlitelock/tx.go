@@ -2,7 +2,6 @@ package sqlitelock
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -22,14 +21,14 @@ const (
 
 // A reader reads the database as of one reading of the clock.
 type reader struct {
-	sql    statements
+	sql    *conn
 	bootID string
 	now    instant
 }
 
-func (e *Engine) reader(sql statements) (reader, error) {
+func (e *Engine) reader(c *conn) (reader, error) {
 	now, err := e.clock.now()
-	return reader{sql, e.clock.bootID, now}, err
+	return reader{c, e.clock.bootID, now}, err
 }
 
 // A tx is one write transaction. INVARIANT I8: its clock is read under the
@@ -76,10 +75,10 @@ func (e *Engine) transact(ctx context.Context, do func(t *tx) error) error {
 // and those before it, are flushed to the disk.
 func (e *Engine) transactDurably(ctx context.Context, do func(t *tx) error) error {
 	return e.waitTurn(ctx, func() (*tx, error) {
-		if err := execute(e.conn, `PRAGMA synchronous = FULL`); err != nil {
+		if err := e.conn.execute(`PRAGMA synchronous = FULL`); err != nil {
 			return nil, refused(err)
 		}
-		defer func() { _ = execute(e.conn, settings) }()
+		defer func() { _ = e.conn.execute(settings) }()
 		return e.inTurn(ctx, do)
 	})
 }
@@ -134,12 +133,12 @@ func (e *Engine) oneTurn(ctx context.Context, write func() (*tx, error)) (*tx, e
 
 // inTurn is transact for whoever has the turn.
 func (e *Engine) inTurn(ctx context.Context, do func(t *tx) error) (*tx, error) {
-	if err := e.patient(ctx, func() error { return run(e.write[beginSQL]) }); err != nil {
+	if err := e.patient(ctx, func() error { return e.conn.run(beginSQL) }); err != nil {
 		return nil, refused(err)
 	}
 	t := &tx{}
 	var err error
-	if t.reader, err = e.reader(e.write); err == nil {
+	if t.reader, err = e.reader(e.conn); err == nil {
 		err = e.files.same(e.path)
 	}
 	if err == nil {
@@ -155,11 +154,11 @@ func (e *Engine) inTurn(ctx context.Context, do func(t *tx) error) (*tx, error) 
 		err = interrupted(ctx)
 	}
 	if err != nil {
-		_ = run(e.write[rollbackSQL]) // fails only if SQLite has rolled back itself
+		_ = e.conn.run(rollbackSQL) // fails only if SQLite has rolled back itself
 		return nil, refused(err)
 	}
-	if err := run(e.write[commitSQL]); err != nil {
-		_ = run(e.write[rollbackSQL])
+	if err := e.conn.run(commitSQL); err != nil {
+		_ = e.conn.run(rollbackSQL)
 		return nil, fmt.Errorf("the commit failed, and may show after a crash: %w", err)
 	}
 	// INVARIANT I1: what others may not have seen is not answered. If the files
@@ -180,14 +179,28 @@ func (e *Engine) query(ctx context.Context, do func(r reader) error) error {
 	err := e.files.same(e.path)
 	if err == nil {
 		err = e.patient(ctx, func() error {
-			r, err := e.reader(e.read)
-			if err != nil {
-				return err
-			}
-			return do(r)
+			return e.read(func(c *conn) error {
+				r, err := e.reader(c)
+				if err != nil {
+					return err
+				}
+				return do(r)
+			})
 		})
 	}
 	return refused(err)
+}
+
+// read runs do with a connection that only reads.
+func (e *Engine) read(do func(c *conn) error) (err error) {
+	c := <-e.readers
+	defer func() { e.readers <- c }()
+	if c == nil {
+		if c, err = e.openReader(); err != nil {
+			return err
+		}
+	}
+	return do(c)
 }
 
 // answer makes a request by transact, transactDurably or query, and returns what
@@ -226,53 +239,4 @@ func (e *Engine) patient(ctx context.Context, do func() error) error {
 			return fmt.Errorf("%w: another process has kept the database busy for %s: see whether one is stopped: %w", driver.ErrUnavailable, busyLimit, err)
 		}
 	}
-}
-
-// run executes a statement that returns no rows.
-func run(stmt *sql.Stmt, args ...any) error {
-	_, err := stmt.ExecContext(context.Background(), args...)
-	return err
-}
-
-// changed executes a statement and reports whether it found a row to change.
-func changed(stmt *sql.Stmt, args ...any) (bool, error) {
-	n, err := affected(stmt, args...)
-	return n > 0, err
-}
-
-// affected executes a statement and returns how many rows it changed.
-func affected(stmt *sql.Stmt, args ...any) (int, error) {
-	result, err := stmt.ExecContext(context.Background(), args...)
-	if err != nil {
-		return 0, err
-	}
-	n, err := result.RowsAffected()
-	return int(n), err
-}
-
-// one scans the only row of a query, and reports whether there is one.
-func one(stmt *sql.Stmt, args []any, into ...any) (bool, error) {
-	err := stmt.QueryRowContext(context.Background(), args...).Scan(into...)
-	if errors.Is(err, sql.ErrNoRows) {
-		return false, nil
-	}
-	return err == nil, err
-}
-
-// all scans the rows of a query, each into a new T with the columns of into.
-func all[T any](stmt *sql.Stmt, args []any, into func(*T) []any) ([]T, error) {
-	rows, err := stmt.QueryContext(context.Background(), args...)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	var found []T
-	for rows.Next() {
-		var row T
-		if err := rows.Scan(into(&row)...); err != nil {
-			return nil, err
-		}
-		found = append(found, row)
-	}
-	return found, rows.Err()
 }

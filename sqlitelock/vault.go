@@ -23,7 +23,7 @@ func (e *Engine) Deposit(ctx context.Context, req driver.DepositRequest) error {
 			return fmt.Errorf("%w: there is another one-time token with this secret: draw a new one", driver.ErrKindMismatch)
 		}
 		payload := append([]byte{}, req.Payload...) // not NULL
-		return run(t.sql[depositSQL], t.on(req.Digest, req.By, payload, ceilMicros(req.TTL), ceilMicros(req.Memory))...)
+		return t.sql.run(depositSQL, t.on(req.Digest, req.By, payload, ceilMicros(req.TTL), ceilMicros(req.Memory))...)
 	})
 }
 
@@ -35,7 +35,7 @@ func (e *Engine) Redeem(ctx context.Context, req driver.RedeemRequest) (driver.V
 		switch {
 		case err != nil:
 		case k.state == driver.Fresh:
-			err = run(t.sql[redeemSQL], t.on(req.Digest, req.By, ceilMicros(driver.RedeemGrace))...)
+			err = t.sql.run(redeemSQL, t.on(req.Digest, req.By, ceilMicros(driver.RedeemGrace))...)
 		case k.state == driver.Redeemed && k.taker == req.By && k.live: // INVARIANT I6
 		default:
 			return driver.VaultReply{State: k.state}, nil
@@ -60,7 +60,7 @@ func (e *Engine) Revoke(ctx context.Context, digest driver.Digest) (driver.Vault
 	return answer(ctx, e.transactDurably, func(t *tx) (driver.VaultReply, error) {
 		k, err := t.token(digest)
 		if err == nil && k.state == driver.Fresh {
-			err = run(t.sql[revokeSQL], digest)
+			err = t.sql.run(revokeSQL, digest)
 		}
 		return driver.VaultReply{State: k.state}, err
 	})
@@ -71,15 +71,15 @@ func (e *Engine) Revoke(ctx context.Context, digest driver.Digest) (driver.Vault
 func (e *Engine) Prune(ctx context.Context, limit int) (deleted int, more bool, err error) {
 	err = e.transact(ctx, func(t *tx) error {
 		due := []any{t.bootID, t.now.bootMicros(), int64(t.now.micros), limit}
-		if deleted, err = affected(t.sql[pruneSQL], due...); err != nil {
+		if deleted, err = t.sql.affected(pruneSQL, due...); err != nil {
 			return err
 		}
-		if err := run(t.sql[emptySQL], due...); err != nil {
+		if err := t.sql.run(emptySQL, due...); err != nil {
 			return err
 		}
 		due[3] = 1
 		var any int
-		more, err = one(t.sql[moreSQL], due, &any)
+		more, err = t.sql.one(moreSQL, due, &any)
 		return err
 	})
 	if err != nil {
@@ -108,7 +108,7 @@ func (r *reader) on(digest driver.Digest, more ...any) []any {
 // token reads what there is of a token. It is Unknown if there is none.
 func (r *reader) token(digest driver.Digest) (k token, err error) {
 	var left int64 // microseconds
-	_, err = one(r.sql[vaultSQL], r.on(digest), &k.by, &k.state, &k.taker, &left, &k.live, &k.payload)
+	_, err = r.sql.one(vaultSQL, r.on(digest), &k.by, &k.state, &k.taker, &left, &k.live, &k.payload)
 	k.left = time.Duration(left) * time.Microsecond
 	return k, err
 }

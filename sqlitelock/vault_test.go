@@ -174,27 +174,25 @@ func TestPruneIsBounded(t *testing.T) {
 		t.Errorf("%d tokens and %d payloads are left, want 20 and 0", n, left)
 	}
 	for _, query := range []string{pruneSQL, emptySQL, moreSQL} {
-		if plan := strings.Join(planOf(t, e, query), "\n"); strings.Count(plan, "INDEX onetime_by_") != 2 || strings.Contains(plan, "SCAN onetime") {
+		if plan := strings.Join(planOf(t, plain(t, e.path), query, "boot", 1, 1, 1), "\n"); strings.Count(plan, "INDEX onetime_by_") != 2 || strings.Contains(plan, "SCAN onetime") {
 			t.Errorf("%s\nis planned as\n%s\nwant the two indexes", query, plan)
 		}
 	}
 }
 
 // planOf returns how SQLite runs a query.
-func planOf(t testing.TB, e *Engine, query string) (plan []string) {
+func planOf(t testing.TB, c *conn, query string, args ...any) (plan []string) {
 	t.Helper()
-	rows, err := plain(t, e.path).QueryContext(t.Context(), "EXPLAIN QUERY PLAN "+query, "boot", 1, 1, 1)
+	type step struct {
+		id, parent, unused int
+		text               string
+	}
+	steps, err := all(c, "EXPLAIN QUERY PLAN "+query, args, func(s *step) []any { return []any{&s.id, &s.parent, &s.unused, &s.text} })
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer rows.Close()
-	for rows.Next() {
-		var id, parent, unused int
-		var text string
-		if err := rows.Scan(&id, &parent, &unused, &text); err != nil {
-			t.Fatal(err)
-		}
-		plan = append(plan, text)
+	for _, s := range steps {
+		plan = append(plan, s.text)
 	}
 	return plan
 }

@@ -27,7 +27,7 @@ const nobody driver.Mode = 9 // a small number, which is scanned without an allo
 // look reads the view of a name for a lease ID.
 func (r *reader) look(name string, id driver.LeaseID) (view, error) {
 	var v view
-	_, err := one(r.sql[lookSQL], []any{name, id, r.bootID, r.now.boot, int64(r.now.micros)},
+	_, err := r.sql.one(lookSQL, []any{name, id, r.bootID, r.now.boot, int64(r.now.micros)},
 		&v.Cancelled, &v.own, &v.last, &v.Recorded, &v.stale,
 		&v.Taken.Mode, &v.Taken.Limit, &v.Taken.Permits, &v.holder, &v.expiry,
 		&v.Head.Mode, &v.Head.Limit, &v.Head.Permits, &v.HeadOnce, &v.headExpiry)

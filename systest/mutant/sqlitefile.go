@@ -53,6 +53,13 @@ func sqliteFileMutants() []Mutant {
 			FoundBy: []Finder{{"sqlitelock", "TestOneFileOneLock"}},
 		},
 		{
+			Name: "sqlite-reader-of-other-files", Invariant: "I1", File: "sqlitelock/open.go",
+			Breaks:  "A connection that reads is opened to the file that has taken the place of the engine's.",
+			Old:     "err = e.files.same(e.path) // INVARIANT I1: they may be others since Open",
+			New:     "err = nil",
+			FoundBy: []Finder{{"sqlitelock", "TestReaderOfOtherFiles"}},
+		},
+		{
 			Name: "sqlite-bell-follows-links", Invariant: "", File: "sqlitelock/identity_unix.go",
 			Breaks:  "Ringing the bell writes into the file that a symbolic link in its place leads to.",
 			Old:     "const noFollow = syscall.O_NOFOLLOW | syscall.O_NONBLOCK",

@@ -16,10 +16,10 @@ func sqliteMutants() []Mutant {
 		{
 			Name: "sqlite-clock-before-write-lock", Invariant: "I8", File: "sqlitelock/tx.go",
 			Breaks: "A transaction reads its clock before it waits for the write lock.",
-			Old: "if err := e.patient(ctx, func() error { return run(e.write[beginSQL]) }); err != nil {\n\t\treturn nil, refused(err)\n\t}\n" +
-				"\tt := &tx{}\n\tvar err error\n\tif t.reader, err = e.reader(e.write); err == nil {",
-			New: "before, err := e.reader(e.write)\n" +
-				"\tif err := e.patient(ctx, func() error { return run(e.write[beginSQL]) }); err != nil {\n\t\treturn nil, refused(err)\n\t}\n" +
+			Old: "if err := e.patient(ctx, func() error { return e.conn.run(beginSQL) }); err != nil {\n\t\treturn nil, refused(err)\n\t}\n" +
+				"\tt := &tx{}\n\tvar err error\n\tif t.reader, err = e.reader(e.conn); err == nil {",
+			New: "before, err := e.reader(e.conn)\n" +
+				"\tif err := e.patient(ctx, func() error { return e.conn.run(beginSQL) }); err != nil {\n\t\treturn nil, refused(err)\n\t}\n" +
 				"\tt := &tx{reader: before}\n\tif err == nil {",
 			FoundBy: []Finder{{"sqlitelock", "TestClockIsReadUnderTheWriteLock"}},
 		},
@@ -68,7 +68,7 @@ func sqliteMutants() []Mutant {
 		{
 			Name: "sqlite-redeem-does-not-consume", Invariant: "", File: "sqlitelock/vault.go",
 			Breaks:  "A one-time token can be redeemed again.",
-			Old:     "err = run(t.sql[redeemSQL], t.on(req.Digest, req.By, ceilMicros(driver.RedeemGrace))...)",
+			Old:     "err = t.sql.run(redeemSQL, t.on(req.Digest, req.By, ceilMicros(driver.RedeemGrace))...)",
 			New:     "",
 			FoundBy: []Finder{sqlite("RedeemHandsOutOnce")},
 		},

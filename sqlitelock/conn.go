@@ -1,0 +1,228 @@
+package sqlitelock
+
+import (
+	"context"
+	sqldriver "database/sql/driver"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"modernc.org/sqlite"
+
+	"github.com/holdfast-locks/holdfast/driver"
+)
+
+// A conn is one connection to the database, of SQLite's driver itself: what
+// database/sql does around each statement (its locks, its pool, its reflection)
+// costs as much as the statement. One goroutine uses it at a time.
+type conn struct {
+	sqldriver.Conn
+	prepared map[string]*prepared   // by their text
+	args     []sqldriver.NamedValue // of the statement that runs
+}
+
+// A prepared is a statement of a connection. It is prepared when it is first
+// needed: a process that takes one lock needs few of them.
+type prepared struct {
+	sqldriver.Stmt
+	row []sqldriver.Value // that was read last
+}
+
+func newConn(dsn string) (*conn, error) {
+	c, err := (&sqlite.Driver{}).Open(dsn)
+	if err != nil {
+		return nil, err
+	}
+	return &conn{Conn: c, prepared: map[string]*prepared{}}, nil
+}
+
+// Close closes the statements too: SQLite keeps its files open until they are.
+func (c *conn) Close() error {
+	for _, s := range c.prepared {
+		_ = s.Close()
+	}
+	return c.Conn.Close()
+}
+
+func (c *conn) statement(query string) (*prepared, error) {
+	s := c.prepared[query]
+	if s == nil {
+		stmt, err := c.Prepare(query)
+		if err != nil {
+			return nil, err
+		}
+		s = &prepared{Stmt: stmt}
+		c.prepared[query] = s
+	}
+	return s, nil
+}
+
+// execute runs statements that are needed once, without arguments.
+func (c *conn) execute(queries string) error {
+	_, err := c.Conn.(sqldriver.ExecerContext).ExecContext(context.Background(), queries, nil)
+	return err
+}
+
+// run executes a statement that returns no rows.
+func (c *conn) run(query string, args ...any) error {
+	_, err := c.exec(query, args)
+	return err
+}
+
+// changed executes a statement and reports whether it found a row to change.
+func (c *conn) changed(query string, args ...any) (bool, error) {
+	n, err := c.affected(query, args...)
+	return n > 0, err
+}
+
+// affected executes a statement and returns how many rows it changed.
+func (c *conn) affected(query string, args ...any) (int, error) {
+	result, err := c.exec(query, args)
+	if err != nil {
+		return 0, err
+	}
+	n, err := result.RowsAffected()
+	return int(n), err
+}
+
+func (c *conn) exec(query string, args []any) (sqldriver.Result, error) {
+	s, err := c.statement(query)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.bind(args); err != nil {
+		return nil, err
+	}
+	return s.Stmt.(sqldriver.StmtExecContext).ExecContext(context.Background(), c.args)
+}
+
+// one scans the only row of a query, and reports whether there is one.
+func (c *conn) one(query string, args []any, into ...any) (found bool, err error) {
+	err = c.each(query, args, func() []any {
+		found = true
+		return into
+	})
+	return found && err == nil, err
+}
+
+// all scans the rows of a query, each into a new T with the columns of into.
+func all[T any](c *conn, query string, args []any, into func(*T) []any) ([]T, error) {
+	var found []T
+	err := c.each(query, args, func() []any {
+		found = append(found, *new(T))
+		return into(&found[len(found)-1])
+	})
+	if err != nil {
+		return nil, err
+	}
+	return found, nil
+}
+
+// each scans every row of a query into what next returns for it.
+func (c *conn) each(query string, args []any, next func() []any) error {
+	s, err := c.statement(query)
+	if err != nil {
+		return err
+	}
+	if err := c.bind(args); err != nil {
+		return err
+	}
+	rows, err := s.Stmt.(sqldriver.StmtQueryContext).QueryContext(context.Background(), c.args)
+	if err != nil {
+		return err
+	}
+	if s.row == nil {
+		s.row = make([]sqldriver.Value, len(rows.Columns()))
+	}
+	for err == nil {
+		if err = rows.Next(s.row); err == nil {
+			err = scan(s.row, next())
+		}
+	}
+	closed := rows.Close()
+	if errors.Is(err, io.EOF) {
+		return closed
+	}
+	return err
+}
+
+// bind makes args the arguments of the statement that runs next.
+func (c *conn) bind(args []any) error {
+	c.args = c.args[:0]
+	for i, arg := range args {
+		var v sqldriver.Value
+		switch a := arg.(type) {
+		case int64, string, bool, []byte:
+			v = a
+		case int:
+			v = int64(a)
+		case driver.LeaseID:
+			v = string(a)
+		case driver.Digest:
+			v = string(a)
+		case driver.Mode:
+			v = int64(a)
+		default:
+			return fmt.Errorf("argument %d is a %T", i+1, arg)
+		}
+		c.args = append(c.args, sqldriver.NamedValue{Ordinal: i + 1, Value: v})
+	}
+	return nil
+}
+
+// scan puts the values of a row where they belong. Only blobs may be NULL.
+func scan(row []sqldriver.Value, into []any) error {
+	for i, to := range into {
+		if !scanNumber(row[i], to) && !scanText(row[i], to) {
+			return fmt.Errorf("column %d is a %T, for a %T", i+1, row[i], to)
+		}
+	}
+	return nil
+}
+
+func scanNumber(from sqldriver.Value, to any) bool {
+	n, ok := from.(int64)
+	if !ok {
+		return false
+	}
+	switch to := to.(type) {
+	case *int64:
+		*to = n
+	case *int:
+		*to = int(n)
+	case *uint64:
+		*to = uint64(n)
+	case *bool:
+		*to = n != 0
+	case *time.Duration:
+		*to = time.Duration(n)
+	case *driver.Mode:
+		*to = driver.Mode(n)
+	case *driver.VaultState:
+		*to = driver.VaultState(n)
+	default:
+		return false
+	}
+	return true
+}
+
+func scanText(from sqldriver.Value, to any) bool {
+	if to, ok := to.(*[]byte); ok {
+		*to, ok = from.([]byte)
+		return ok || from == nil
+	}
+	text, ok := from.(string)
+	if !ok {
+		return false
+	}
+	switch to := to.(type) {
+	case *string:
+		*to = text
+	case *driver.LeaseID:
+		*to = driver.LeaseID(text)
+	default:
+		return false
+	}
+	return true
+}
