@@ -168,7 +168,7 @@ func (t *tracker) answered(key, text string, found bool) {
 		return
 	}
 	v, ours := parseValue(text)
-	_, several := parseGroup(text)
+	_, _, several := parseGroup(text)
 	lost := !found || ours && (v.id != k.id || v.released) || !ours && !several
 	switch {
 	case lost || several: // the leases of several come and go without a loss

@@ -68,15 +68,21 @@
 // tag of PN if that has one, else PN, or zeros and ones of that slot if PN
 // contains a closing brace that ends no hash tag.
 //
-// An exclusive lease is a plain string: lease ID, token, TTL in milliseconds,
-// and the holder as JSON, with a space between, and with a '-' in front if the
-// lease is over and the name is kept closed. While there are shared leases or
-// permits the string is *<group> <limit>, and expires with the last of them.
+// An exclusive lease is a plain string: 2, the number of the layout, the lease ID,
+// the TTL in milliseconds, the token, and the holder as JSON, with a space
+// between, and with a '-' directly before the lease ID if the lease is over and
+// the name is kept closed. While there are shared leases or permits the string is
+// 2 *<group> <limit>, and expires with the last of them.
 // So holdfast and any client that takes its locks with SET key value NX PX
 // exclude each other under the same name. Such a client shows as a holder
 // without a lease ID. It must delete only what it wrote, it takes no turns, and
 // a lock that it takes is listed by List only while somebody waits for it.
 // Those who wait notice what it did with their next Refresh.
+//
+// A name that another version of holdfast keeps in a layout of another number, or
+// of none, is refused with [ErrLayout], and left as it is. The number is in the
+// lock's key, and in the detail, which is there whenever holders, queue or waiters
+// are. The key of the last token is the same in every layout.
 //
 // A lock whose key is deleted is free. The other keys can be deleted at any
 // time without two holders coming of it: without holders or detail a shared

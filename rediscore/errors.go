@@ -1,10 +1,16 @@
 package rediscore
 
 import (
+	"fmt"
 	"strings"
 
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/rediscore/internal/lua"
 )
+
+// ErrLayout is wrapped by the error of a request about a name that another
+// version of holdfast keeps in another layout. It wraps driver.ErrKindMismatch.
+var ErrLayout = fmt.Errorf("%w: another version of holdfast keeps this name in another layout", driver.ErrKindMismatch)
 
 // refusal knows the server's errors by which it certainly did nothing, by
 // their first word. It returns nil for others.
@@ -32,6 +38,9 @@ func refusal(code string) (advice string, sentinel error) {
 		return "check the user name and the password", driver.ErrPermission
 	case "NOPERM", "DENIED":
 		return "give the user the rights that the package's documentation lists", driver.ErrPermission
+	case "LAYOUT":
+		return "this one knows layout " + lua.DataLayout +
+			": ask for the name with the same version, or again when nobody has it or waits for it there", ErrLayout
 	case "WRONGTYPE":
 		return "another program uses this key: use another name or prefix", driver.ErrKindMismatch
 	}

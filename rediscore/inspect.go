@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"strconv"
-	"strings"
 
 	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/rediscore/internal/form"
@@ -91,7 +90,7 @@ func (e *Engine) inspectRest(ctx context.Context, found *inspection, places int)
 	for _, l := range found.leases {
 		known[l.name] = true
 	}
-	group, _, _ := strings.Cut(strings.TrimPrefix(found.value, "*"), " ")
+	group, _, _ := parseGroup(found.value)
 	for cursor := ""; cursor != "0"; {
 		reply, err := e.store.EvalAbout(ctx, e.scripts.InspectRest, name, "", cmp.Or(cursor, "0"), group)
 		if err != nil {

@@ -58,7 +58,7 @@ func (f *inspection) describe() {
 // describeHolders sets what the lock's key, with its expiry, and its leases
 // say.
 func describeHolders(lock *driver.Lock, text string, left int64, leases []entry, now int64) {
-	limit, ok := parseGroup(text)
+	_, limit, ok := parseGroup(text)
 	if !ok || len(leases) == 0 {
 		lock.Holders = []driver.Holding{holding(text, left)}
 		return

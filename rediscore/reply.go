@@ -44,6 +44,10 @@ func parseAcquireAll(reply any, reqs []driver.AcquireRequest) (driver.AllReply, 
 	var outcome, i int64
 	var refusal any
 	if form.Read(reply, &outcome, &i, &refusal) && outcome == 0 && i >= 0 && i < int64(len(reqs)) {
+		var text string
+		if form.Read(refusal, &text) {
+			return driver.AllReply{Refused: int(i)}, acquireAllError(reqs[i], ReplyError(text))
+		}
 		answer, err := parseAcquire(refusal, reqs[i].MinToken)
 		if err != nil {
 			return driver.AllReply{Refused: int(i)}, acquireAllError(reqs[i], err)

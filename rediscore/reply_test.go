@@ -17,8 +17,9 @@ import (
 func FuzzValue(f *testing.F) {
 	id := string(driver.NewLeaseID())
 	for _, seed := range []string{
-		id + ` 1763690000123457 30000 {"host":"web-3","pid":812}`, "-" + id + " 1 2 {}", id + " 1 2 ",
-		"", "-", "mine", id, id + " 9007199254740991 1 {}", id + " 1 9223372036854775807 {}", id + " 1 -1 {}",
+		"2 " + id + ` 30000 1763690000123457 {"host":"web-3","pid":812}`, "2 -" + id + " 2 1 {}", "2 " + id + " 2 1 ",
+		"", "-", "2 ", "mine", id, "2 " + id, "2 " + id + " 1 9007199254740991 {}", "2 " + id + " 9223372036854775807 1 {}",
+		"2 " + id + " -1 1 {}", id + " 1 2 {}", "3 " + id + " 2 1 {}",
 	} {
 		f.Add(seed)
 	}
@@ -37,7 +38,7 @@ func FuzzValue(f *testing.F) {
 		if v.released {
 			mark = "-"
 		}
-		again, ok := parseValue(fmt.Sprintf("%s%s %d %s %s", mark, v.id, v.token, form.MS(v.ttl), form.Holder(v.holder)))
+		again, ok := parseValue(fmt.Sprintf("2 %s%s %s %d %s", mark, v.id, form.MS(v.ttl), v.token, form.Holder(v.holder)))
 		if !ok || fmt.Sprint(again) != fmt.Sprint(v) {
 			t.Errorf("%+v reads back as %+v, %v", v, again, ok)
 		}
@@ -82,7 +83,7 @@ func TestMalformedReplies(t *testing.T) {
 // FuzzInspectReply: no value and no number make the description panic.
 func FuzzInspectReply(f *testing.F) {
 	f.Add(int64(-1), "mine", "17")
-	f.Add(int64(1<<62), string(driver.NewLeaseID())+" 1 2 {}", "x")
+	f.Add(int64(1<<62), "2 "+string(driver.NewLeaseID())+" 2 1 {}", "x")
 	f.Fuzz(func(t *testing.T, left int64, value, last string) {
 		var found inspection
 		found.parse("n", []any{int64(0), left, value, last, []any{}, []any{}, int64(0), int64(0), ""})

@@ -7,6 +7,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/rediscore/internal/form"
+	"github.com/holdfast-locks/holdfast/rediscore/internal/lua"
 )
 
 // A value is what the key of a lock holds; value.lua has the form.
@@ -18,14 +19,16 @@ type value struct {
 	released bool // kept closed
 }
 
-// parseValue reports whether holdfast wrote s, and what it says.
+// parseValue reports whether s is an exclusive lease in this layout, and what it
+// says.
 func parseValue(s string) (v value, ok bool) {
+	s, ours := strings.CutPrefix(s, lua.DataLayout+" ")
 	s, v.released = strings.CutPrefix(s, "-")
 	id, s, _ := strings.Cut(s, " ")
-	token, s, _ := strings.Cut(s, " ")
-	ttl, holder, ok := strings.Cut(s, " ")
+	ttl, s, _ := strings.Cut(s, " ")
+	token, holder, ok := strings.Cut(s, " ")
 	v.id = driver.LeaseID(id)
-	if !ok || !v.id.Valid() {
+	if !ok || !ours || !v.id.Valid() {
 		return value{}, false
 	}
 	var err error
@@ -41,11 +44,11 @@ func parseValue(s string) (v value, ok bool) {
 	return v, true
 }
 
-// parseGroup reports whether s says that several may hold the lock, and the
-// limit of their permits, 0 for shared leases.
-func parseGroup(s string) (limit int, ok bool) {
-	s, star := strings.CutPrefix(s, "*")
-	id, rest, _ := strings.Cut(s, " ")
+// parseGroup reports whether s says that several may hold the lock, their group,
+// and the limit of their permits, 0 for shared leases.
+func parseGroup(s string) (group string, limit int, ok bool) {
+	s, star := strings.CutPrefix(s, lua.DataLayout+" *")
+	group, rest, _ := strings.Cut(s, " ")
 	limit, err := strconv.Atoi(rest)
-	return limit, star && driver.LeaseID(id).Valid() && err == nil && limit >= 0
+	return group, limit, star && driver.LeaseID(group).Valid() && err == nil && limit >= 0
 }

@@ -283,24 +283,24 @@ func TestNoRecordIsLeft(t *testing.T) {
 			}
 			_ = e.Release(t.Context(), driver.ReleaseRequest{Name: "t", LeaseID: req.LeaseID})
 		}
-		// What the hash says of the group, and one lease.
-		if n := number(t, admin, "HLEN", companionKeys("t")[kindDetail]); n != 4 {
-			t.Errorf("%s: %d fields are left, want 4", kind, n)
+		// The layout, what the hash says of the group, and one lease.
+		if n := number(t, admin, "HLEN", companionKeys("t")[kindDetail]); n != 5 {
+			t.Errorf("%s: %d fields are left, want 5", kind, n)
 		}
 	}
 	// Nor of those that somebody deleted.
 	queued(t, e, drivertest.Request("t", time.Minute), time.Minute, 1)
 	do(t, admin, "DEL", companionKeys("t")[kindQueue])
 	drivertest.Granted(t, e, shared("t", time.Minute))
-	if n := number(t, admin, "HLEN", companionKeys("t")[kindDetail]); n != 5 {
-		t.Errorf("without the queue: %d fields are left, want 5", n)
+	if n := number(t, admin, "HLEN", companionKeys("t")[kindDetail]); n != 6 {
+		t.Errorf("without the queue: %d fields are left, want 6", n)
 	}
 	waiter := queued(t, e, drivertest.Request("t", time.Minute), time.Minute, 1)
 	do(t, admin, "SET t mine")
 	stillWaits(t, e, waiter, 1)
-	// The place, the clock, and what is noted of the other client.
-	if n := number(t, admin, "HLEN", companionKeys("t")[kindDetail]); n != 5 {
-		t.Errorf("without the group: %d fields are left, want 5", n)
+	// The layout, the place, the clock, and what is noted of the other client.
+	if n := number(t, admin, "HLEN", companionKeys("t")[kindDetail]); n != 6 {
+		t.Errorf("without the group: %d fields are left, want 6", n)
 	}
 }
 
@@ -310,7 +310,7 @@ func TestReplacedGroup(t *testing.T) {
 	e, admin := open(t, server.URL), plain(t, server)
 	holder := shared("t", time.Minute)
 	drivertest.Granted(t, e, holder)
-	do(t, admin, "SET t", "*"+string(driver.NewLeaseID())+" 0", "PX", "60000")
+	do(t, admin, "SET t", "2 *"+string(driver.NewLeaseID())+" 0", "PX", "60000")
 	wantIs(t, "extend", extend(t, e, holder, time.Hour), driver.ErrLost)
 	lock, err := e.Inspect(t.Context(), "t")
 	if err != nil || len(lock.Holders) != 1 || lock.Holders[0].LeaseID != "" {

@@ -150,7 +150,7 @@ func TestMemberKeys(t *testing.T) {
 	admin := plain(t, server)
 	h := proposal("a")
 	votes(t, m, h, driver.VoteAccepted)
-	want := string(h.LeaseID) + " " + fmt.Sprint(h.Token) + ` 60000 {"host":"web-3"}`
+	want := "2 " + string(h.LeaseID) + " 60000 " + fmt.Sprint(h.Token) + ` {"host":"web-3"}`
 	if got := text(t, admin, "GET p:a"); got != want {
 		t.Errorf("the lock's key holds %q, want %q", got, want)
 	}

@@ -86,7 +86,8 @@ func (s *survey) lockSteps(name string) []step {
 // A sample is what some of the names of the store are like.
 type sample struct {
 	fences, held, queued int64
-	whole                bool // all keys were looked at
+	whole                bool   // all keys were looked at
+	strange              string // a name in another layout
 	lead                 time.Duration
 	leader               string // the name whose token leads most
 }
@@ -112,6 +113,10 @@ func (s *survey) lookAtKeys(ctx context.Context, servers []*server) {
 		Text: fmt.Sprintf("%d names with a last token, %d held, %d places in queues, %s", all.fences, all.held, all.queued, extent),
 	})
 	s.add(tokenFinding(all.lead, all.leader))
+	if all.strange != "" {
+		s.found(driver.Warn, "layout", "", "another version of holdfast keeps %q, and perhaps others, in a layout that this one does not know: "+
+			"each refuses the names of the other while it uses them: let all clients have the same version", all.strange)
+	}
 }
 
 // tokenFinding judges by how much tokens lead the clock. One that was granted
@@ -163,9 +168,12 @@ func (s *survey) count(ctx context.Context, server *server, names []string, all 
 		return err
 	}
 	now := time.Now().Add(server.timing.offset)
-	for _, f := range found {
+	for i, f := range found {
 		if errors.Is(f.Err, driver.ErrPermission) {
 			return f.Err
+		}
+		if errors.Is(f.Err, rediscore.ErrLayout) {
+			all.strange = names[i]
 		}
 		all.queued += int64(f.Lock.QueueLength)
 		if len(f.Lock.Holders) > 0 {

@@ -18,8 +18,9 @@
 --
 -- The mark is a string, <token> <lease ID>. It never goes down.
 
+-- A lock's value has its lease ID behind the number of the layout.
 if ARGV[2] ~= '' and redis.call('TYPE', KEYS[1]).ok == 'string'
-  and redis.call('GETRANGE', KEYS[1], 0, 32) == ARGV[2] .. ' ' then
+  and string.find(redis.call('GETRANGE', KEYS[1], 0, 63), '^%d* ?' .. ARGV[2] .. ' ') then
   return { -1 }
 end
 

@@ -53,6 +53,7 @@ func All() []Mutant {
 		redisLeaseMutants(),
 		redisQueueMutants(),
 		redisBoundMutants(),
+		layoutMutants(),
 		unheardMutants(),
 		featureMutants(),
 		movingMutants(),

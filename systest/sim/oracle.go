@@ -88,7 +88,8 @@ func (o *oracle) view(name string) view {
 }
 
 func (v *view) readLeases(space *keyspace, lock, holders, detail *entry) {
-	words := strings.SplitN(lock.text, " ", 4)
+	_, text, _ := strings.Cut(lock.text, " ") // behind the number of the layout
+	words := strings.SplitN(text, " ", 4)
 	if group, shared := strings.CutPrefix(words[0], "*"); shared {
 		v.limit, _ = strconv.Atoi(words[1])
 		if holders == nil || detail == nil || detail.hash["group"] != group {
@@ -108,8 +109,8 @@ func (v *view) readLeases(space *keyspace, lock, holders, detail *entry) {
 		return
 	}
 	if len(words) == 4 && !strings.HasPrefix(words[0], "-") {
-		token, _ := strconv.ParseUint(words[1], 10, 64)
-		ttl, _ := strconv.ParseInt(words[2], 10, 64)
+		ttl, _ := strconv.ParseInt(words[1], 10, 64)
+		token, _ := strconv.ParseUint(words[2], 10, 64)
 		v.leases[holdfast.LeaseID(words[0])] = storedLease{ends: lock.ends, ttl: ttl, token: token}
 	}
 }

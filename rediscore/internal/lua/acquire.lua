@@ -21,8 +21,8 @@ if redis.call('EXISTS', KEYS[CANCELLED]) == 1 then
 end
 
 local s = open(0)
-if s.lock and s.lock.err then
-  return redis.error_reply(s.lock.err)
+if s.err then
+  return redis.error_reply(s.err)
 end
 local r = request(HEAD_ARGS)
 if not settle(s) then

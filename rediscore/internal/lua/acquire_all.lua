@@ -4,17 +4,17 @@
 -- ARGV   as in queue.lua, and as in request.lua
 -- Reply  {1, token of each}      granted, now or by an earlier copy
 --        {0, index from 0, {…}}  the first that was not granted, and the reply
---                                that acquire.lua would have given
+--                                that acquire.lua would have given, or {the text
+--                                of its error}
 --        {MORE}                  there is more to do first: send it again
 
 local states, requests = {}, {}
 for i = 0, #KEYS / EACH_KEYS - 1 do
   local s, r = open(EACH_KEYS * i), request(HEAD_ARGS + EACH_ARGS * i)
-  if s.lock and s.lock.err then
-    return redis.error_reply(s.lock.err)
-  end
   local reply
-  if redis.call('EXISTS', KEYS[EACH_KEYS * i + CANCELLED]) == 1 then
+  if s.err then
+    reply = { s.err }
+  elseif redis.call('EXISTS', KEYS[EACH_KEYS * i + CANCELLED]) == 1 then
     reply = { -1 } -- INVARIANT I5
   elseif not settle(s) then
     return { MORE }

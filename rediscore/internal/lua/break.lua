@@ -22,8 +22,8 @@ local MOST = 128 -- leases in one call
 local id, token, older = ARGV[ID], tonumber(ARGV[TOKEN]), ARGV[OLDER] == '1'
 
 local s = open(0)
-if s.lock and s.lock.err then
-  return redis.error_reply(s.lock.err)
+if s.err then
+  return redis.error_reply(s.err)
 end
 if s.lock and not s.lock.limit then
   return { -1 }

@@ -10,6 +10,9 @@
 
 local s = open(0)
 local id, from = ARGV[ID], ARGV[FROM]
+if s.unknown then
+  return redis.error_reply(s.unknown)
+end
 purge(s)
 if s.more then
   return { 0, from }

@@ -7,6 +7,9 @@
 --        do: send it again
 
 local s = open(0)
+if s.unknown then
+  return redis.error_reply(s.unknown)
+end
 purge(s)
 if s.more then
   return MORE

@@ -12,8 +12,8 @@ local function open(at)
   if not s then
     s = { key = KEYS[at + LOCK], holders = KEYS[at + HOLDERS], waiters = KEYS[at + WAITERS], detail = KEYS[at + DETAIL] }
     s.lock = read(s.key)
-    if s.lock and s.lock.group then
-      readGroup(s)
+    s.unknown = s.lock and (s.lock.unknown or s.lock.group and readDetail(s)) or nil
+    if s.lock and s.lock.group and not s.unknown then
       mend(s)
     end
     states[s.key] = s
@@ -23,6 +23,9 @@ end
 
 local function extend(at, id, ttl)
   local s = open(at)
+  if s.unknown then
+    return s.unknown
+  end
   -- INVARIANT I4: only the exact lease, and never a new one.
   if not s.lock then
     return 0

@@ -1,4 +1,5 @@
--- inspect.lua: reports what the store knows of many names. It writes nothing.
+-- inspect.lua: reports what the store knows of many names. It writes nothing. It
+-- is put behind value.lua.
 --
 -- KEYS   for each name: LOCK, FENCE, HOLDERS, QUEUE, WAITERS, DETAIL
 -- ARGV   PLACES how many of each name to report at most; FROM number of the
@@ -52,14 +53,22 @@ local function inspect(at)
   local last = redis.call('GET', KEYS[at + FENCE]) or ''
   local holders, queue, waiters, detail = KEYS[at + HOLDERS], KEYS[at + QUEUE], KEYS[at + WAITERS], KEYS[at + DETAIL]
   local reply = { now, -2, value or '', last, {}, {}, 0, 0, '' }
+  local err = value and unknown(value)
+  if err then
+    return err
+  end
   if value then
     reply[2] = redis.call('PTTL', KEYS[at + LOCK])
   end
   if redis.call('EXISTS', holders, queue, waiters, detail) == 0 then
     return reply
   end
-  local known, live = redis.call('HMGET', detail, 'group', 'seen'), '(' .. num(now)
-  local mine = value and known[1] and string.match(value, '^%*([0-9a-f]+) %d+$') == known[1]
+  local known, live = redis.call('HMGET', detail, 'group', 'seen', 'layout'), '(' .. num(now)
+  err = unknownDetail(detail, known[3])
+  if err then
+    return err
+  end
+  local mine = value and known[1] and string.match(value, '^THIS_LAYOUT %*([0-9a-f]+) %d+$') == known[1]
   local leases = mine and ARGV[FROM] == '-inf' and redis.call('ZCOUNT', holders, live, '+inf') or 0
   local places = math.min(tonumber(ARGV[PLACES]), redis.call('ZCARD', queue))
   if room < ROOM and leases + places > room then

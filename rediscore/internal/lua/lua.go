@@ -27,6 +27,12 @@ import (
 	"github.com/holdfast-locks/holdfast/rediscore/internal/keys"
 )
 
+// DataLayout is the number of what the keys of a name hold, and how. It is the first
+// word of a lock's value, and a field of its detail; see value.lua and state.lua.
+// Whoever changes what a script of another version would misread gives it the next
+// number. (The key of the last token is the same in all.)
+const DataLayout = "2"
+
 //go:embed *.lua
 var drawer embed.FS
 
@@ -102,7 +108,7 @@ func (l Layout) places() *strings.Replacer {
 			pairs = append(pairs, "["+name, "["+place, "+ "+name, "+ "+place)
 		}
 	}
-	return strings.NewReplacer(append(pairs,
+	return strings.NewReplacer(append(pairs, "THIS_LAYOUT", DataLayout,
 		"HEAD_KEYS", strconv.Itoa(len(l.Keys)), "EACH_KEYS", strconv.Itoa(len(l.EachKeys)),
 		"HEAD_ARGS", strconv.Itoa(len(l.Args)), "EACH_ARGS", strconv.Itoa(len(l.EachArgs)))...)
 }

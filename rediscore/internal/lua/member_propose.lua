@@ -1,6 +1,6 @@
 -- member_propose.lua: asks one member of a quorum to accept a token.
 --
--- KEYS   LOCK, FENCE, CANCELLED, the lease ID's tombstone, QUEUE, MARKER
+-- KEYS   LOCK, FENCE, CANCELLED, the lease ID's tombstone, DETAIL, MARKER
 -- ARGV   ID of the lease; TTL in ms; TOKEN; REPLACES the greatest token that it
 --        replaces; LEAD and LAG, the greatest over and behind the clock in us
 --        QUARANTINE its length in ms; TOKEN_MEMORY of the last token in ms;
@@ -50,10 +50,14 @@ elseif lock then
   clamp(KEYS[LOCK], lock)
   local rival = lock.id and string.gsub(lock.id, '^%-', '') or lock.group
   return vote(2, 0, lock.left, lock.holder, rival)
-elseif redis.call('EXISTS', KEYS[QUEUE]) == 1 then
+elseif redis.call('EXISTS', KEYS[DETAIL]) == 1 then
   -- Those who wait for it without a quorum come first. The key ends soon after
   -- the last of them.
-  return vote(2, 0, redis.call('PTTL', KEYS[QUEUE]))
+  local err = unknownDetail(KEYS[DETAIL], redis.call('HGET', KEYS[DETAIL], 'layout'))
+  if err then
+    return redis.error_reply(err)
+  end
+  return vote(2, 0, redis.call('PTTL', KEYS[DETAIL]))
 end
 
 local remaining = quarantined(KEYS[MARKER], ARGV[QUARANTINE])

@@ -1,7 +1,7 @@
 -- member_renew.lua: lengthens many leases of a quorum in one call, and repairs
 -- them.
 --
--- KEYS   MARKER; for each lease: LOCK, FENCE, CANCELLED, QUEUE
+-- KEYS   MARKER; for each lease: LOCK, FENCE, CANCELLED, DETAIL
 -- ARGV   TOKEN_MEMORY of the last token in ms; LEAD the greatest of a token over
 --        the clock in us; for each lease: ID, TTL in ms, REPAIR 1 or 0, TOKEN,
 --        QUARANTINE its length in ms, HOLDER as JSON
@@ -17,7 +17,7 @@ local function repair(k, a, own)
   -- INVARIANT I4: a lease that somebody else had in between, or that was
   -- withdrawn, does not come back.
   if last > token or token > micros() + tonumber(ARGV[LEAD]) or redis.call('EXISTS', KEYS[k + CANCELLED]) == 1
-    or not own and redis.call('EXISTS', KEYS[k + QUEUE]) == 1 or quarantined(KEYS[MARKER], ARGV[a + QUARANTINE]) > 0 then
+    or not own and redis.call('EXISTS', KEYS[k + DETAIL]) == 1 or quarantined(KEYS[MARKER], ARGV[a + QUARANTINE]) > 0 then
     return 0
   end
   return putLease(KEYS[k + LOCK], KEYS[k + FENCE], last, own, ARGV[a + ID], token, ARGV[a + TTL], ARGV[a + HOLDER], ARGV[TOKEN_MEMORY]) or token

@@ -26,6 +26,8 @@ local function open(at)
   s.lock = read(s.key)
   -- Most names have no companions: one look is all that they cost.
   s.busy = redis.call('EXISTS', s.holders, s.queue, s.waiters, s.detail) > 0
+  s.unknown = s.lock and s.lock.unknown or s.busy and readDetail(s) or nil
+  s.err = s.lock and s.lock.err or s.unknown
   return s
 end
 
@@ -83,6 +85,7 @@ end
 -- grow.
 local function givePlace(s, p)
   local last = redis.call('ZRANGE', s.queue, -1, -1, 'WITHSCORES')[2]
+  redis.call('HSET', s.detail, 'layout', 'THIS_LAYOUT')
   redis.call('ZADD', s.queue, num(tonumber(last or 0) + 1), p.id)
   s.places = s.places + 1
   redis.call('ZADD', s.waiters, num(p.ends), p.id)
@@ -124,7 +127,12 @@ local function purge(s)
   if not s.busy then
     return
   end
-  local spoilt = readGroup(s)
+  if not s.whole then -- somebody deleted detail
+    redis.call('UNLINK', s.holders, s.queue, s.waiters)
+    s.busy = false
+    return
+  end
+  local spoilt = s.over
   if spoilt then
     endGroup(s)
   end

@@ -19,7 +19,7 @@ local function state(at)
     end
     room = room - NAME
     s = open(at)
-    if not (s.lock and s.lock.err) then
+    if not s.err then
       settle(s)
     end
     states[s.key] = s
@@ -29,8 +29,8 @@ end
 
 local function refresh(at, id, ttl)
   local s = state(at)
-  if s.lock and s.lock.err then
-    return s.lock.err
+  if s.err then
+    return s.err
   end
   if s.more then
     return { MORE }

@@ -16,6 +16,9 @@ if ARGV[CANCEL_MEMORY] ~= '0' then
 end
 
 local s = open(0)
+if s.unknown then
+  return redis.error_reply(s.unknown)
+end
 purge(s)
 if s.more then
   -- The lease goes on until then, so that nobody comes in between.

@@ -41,7 +41,7 @@ func ForEngine(foreign bool) Engine {
 		Extend: build(leases+"extend", "| lock holders waiters detail", "| id ttl").again(),
 
 		Recall:      build("recall", "record", "").again(),
-		Inspect:     build("inspect", "| lock fence holders queue waiters detail", "places from").again(),
+		Inspect:     build("value inspect", "| lock fence holders queue waiters detail", "places from").again(),
 		InspectRest: build("inspect_rest", "holders detail", "cursor group").again(),
 
 		ExtendAlone:  build("value extend_alone", "lock", "id ttl"),
@@ -61,9 +61,9 @@ type Member struct{ Propose, Renew, Withdraw, Admit *Script }
 func ForMember() Member {
 	const member = "value clock member "
 	return Member{
-		Propose: build(member+"member_propose", keys.Lease+" queue marker",
+		Propose: build(member+"member_propose", keys.Lease+" detail marker",
 			"id ttl token replaces lead lag quarantine token_memory holder"),
-		Renew: build(member+"member_renew", "marker | "+keys.Lease+" queue",
+		Renew: build(member+"member_renew", "marker | "+keys.Lease+" detail",
 			"token_memory lead | id ttl repair token quarantine holder"),
 		Withdraw: build(member+"member_withdraw", keys.Lease, "id token lift keep_for cancel_memory token_memory"),
 		Admit:    build(member+"member_admit", "marker", ""),

@@ -39,7 +39,7 @@ end
 
 -- putExclusive records an exclusive lease that ends at ends, or ttl ms from now.
 local function putExclusive(s, r, token, ttl, ends)
-  local value = r.id .. ' ' .. token .. ' ' .. num(ttl) .. ' ' .. r.holder
+  local value = exclusive(r.id, num(ttl), token, r.holder)
   if ends then
     redis.call('SET', s.key, value, 'PXAT', num(ends))
   else

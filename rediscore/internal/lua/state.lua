@@ -1,23 +1,32 @@
 -- state.lua: the leases of a name that several may have at a time. It is put
 -- behind value.lua and clock.lua, in front of every script that changes leases.
 --
--- While a name has shared leases or permits, its key says *<group> <limit>.
--- Beside it are, with further keys that queue.lua describes:
+-- While a name has shared leases or permits, its key names their group; see
+-- value.lua. Beside it are, with further keys that queue.lua describes:
 --     holders  sorted set: member -> end in ms of the server's clock. A member
 --              is a lease ID, or '-<lease ID> <token>' for a lease that is over
 --              and keeps its share of the name closed.
---     detail   hash: 'group' as in the key, 'used' permits, 'seen' the greatest
---              clock in ms by which an end was set, 'mend' as in mend, and for
---              each member 'h<member>' -> <TTL in ms> <token> <permits> <holder
---              as JSON>
+--     detail   hash: 'layout' its number, 'group' as in the key, 'used' permits,
+--              'seen' the greatest clock in ms by which an end was set, 'mend' as
+--              in mend, and for each member 'h<member>' -> <TTL in ms> <token>
+--              <permits> <holder as JSON>
 -- A group is called after the lease ID of its first lease. The leases count
 -- only while key and detail name the same group and holders is there: whoever
 -- deletes the key ends them all, and after the loss of a companion the name
 -- stays closed until the key expires.
 --
+-- In every layout detail is there as long as any of its companions: it is made
+-- before the first, deleted with the last, and expires last. So one look at
+-- detail tells whether there are any, and its layout in which layout they are.
+-- If it is in another, or in none, every script refuses the name and changes
+-- nothing. If somebody deleted detail, the others mean nothing any more.
+--
 -- A state s is a table with the names of the keys (key, holders, waiters,
 -- detail, and more in queue.lua), the lock that read found, and
+--     err   why the name cannot be used, or nil; unknown, if that is its layout
 --     mine  whether the leases in holders are live
+--     over  whether there is a group whose leases are not
+--     whole whether detail is there
 --     used, seen, mend  as in detail
 --     more  whether this call had no room for all that was to be done
 
@@ -62,7 +71,7 @@ end
 -- writeGroup makes the lock's key that of a group whose last lease ends at
 -- ends.
 local function writeGroup(s, ends)
-  redis.call('SET', s.key, '*' .. s.lock.group .. ' ' .. num(s.lock.limit), 'PXAT', ends)
+  redis.call('SET', s.key, 'THIS_LAYOUT *' .. s.lock.group .. ' ' .. num(s.lock.limit), 'PXAT', ends)
 end
 
 -- seal makes the lock's key end with the last lease.
@@ -92,14 +101,14 @@ end
 
 -- putShared records leases, each with the name of its member, in holders.
 local function putShared(s, leases)
-  local ends, records, last = {}, { 'group', s.lock.group, 'used', num(s.used), 'seen', num(millis()) }, 0
+  local ends, records, last = {}, { 'layout', 'THIS_LAYOUT', 'group', s.lock.group, 'used', num(s.used), 'seen', num(millis()) }, 0
   for _, h in ipairs(leases) do
     ends[#ends + 1], ends[#ends + 2] = num(h.ends), h.member
     records[#records + 1], records[#records + 2] = 'h' .. h.member, describe(h)
     last = math.max(last, h.ends)
   end
-  redis.call('ZADD', s.holders, unpack(ends))
   redis.call('HSET', s.detail, unpack(records))
+  redis.call('ZADD', s.holders, unpack(ends))
   outlast(last, s.holders, s.detail)
   seal(s)
 end
@@ -154,15 +163,21 @@ local function lengthenShared(s, member, h, ttl)
   h.ends = ends
 end
 
--- readGroup reads which group the detail knows, and tells whether its leases
--- are live. It returns whether there is a group that is over.
-local function readGroup(s)
-  local known = redis.call('HMGET', s.detail, 'group', 'used', 'seen', 'mend', 'ours', 'alien', 'gap')
+-- readDetail reads what detail says of the whole name, and tells whether the
+-- leases in holders are live. It returns the error's text if the layout is not
+-- this one.
+local function readDetail(s)
+  local known = redis.call('HMGET', s.detail, 'layout', 'group', 'used', 'seen', 'mend', 'ours', 'alien', 'gap')
+  local err = unknownDetail(s.detail, known[1])
+  if err then
+    return err
+  end
   local any = redis.call('EXISTS', s.holders) == 1
-  s.used, s.seen, s.mend = tonumber(known[2] or 0), tonumber(known[3] or 0), known[4]
-  s.ours, s.alien, s.gap = tonumber(known[5]), tonumber(known[6]), tonumber(known[7])
-  s.mine = any and s.lock ~= nil and s.lock.group ~= nil and s.lock.group == known[1]
-  return not s.mine and (any or known[1])
+  s.whole, s.used, s.seen, s.mend = known[1], tonumber(known[3] or 0), tonumber(known[4] or 0), known[5]
+  s.ours, s.alien, s.gap = tonumber(known[6]), tonumber(known[7]), tonumber(known[8])
+  s.mine = any and s.lock ~= nil and s.lock.group ~= nil and s.lock.group == known[2]
+  s.over = not s.mine and (any or known[2])
+  return nil
 end
 
 -- amend deletes the records of members, or of places, that are not in their

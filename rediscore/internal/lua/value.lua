@@ -1,19 +1,42 @@
 -- value.lua: what a lock's key holds. It is put in front of every script that
 -- changes leases.
 --
--- The key is a string with an expiry, in one of three forms:
---     <lease ID> <token> <TTL in ms> <holder as JSON>
+-- The key is a string with an expiry, in one of these forms. Each of holdfast's
+-- begins with the number of the layout, which is THIS_LAYOUT here:
+--     <number> <lease ID> <TTL in ms> <token> <holder as JSON>
 --         one exclusive lease; with a '-' before the lease ID if the lease is
 --         over and the name is kept closed, so that no lease ID matches it
---     *<group> <limit>
+--     <number> *<group> <limit>
 --         shared leases (limit 0) or permits (limit above 0), which state.lua
 --         describes; it expires with the last of them
 --     any other string
 --         the lock of a foreign client
+-- Layout 1 had no number, and the token before the TTL.
+
+-- unknown returns the error of a value of holdfast's in a layout that is not
+-- this one, nil for any other value. Such a name is neither free nor a foreign
+-- client's (INVARIANT I1): only its own version knows what is in its keys.
+local function unknown(value)
+  local number, id = string.match(value, '^(%d+) %p?([0-9a-f]+) ')
+  if not id or #id ~= 32 then
+    number, id = '1', string.match(value, '^%-?([0-9a-f]+) %d+ %d+ ') or string.match(value, '^%*([0-9a-f]+) %d+$')
+  end
+  return id and #id == 32 and number ~= 'THIS_LAYOUT' and 'LAYOUT ' .. number or nil
+end
+
+-- unknownDetail returns the error of companions in a layout that is not this one,
+-- which their detail names, else nil. state.lua has the rule.
+local function unknownDetail(detail, layout)
+  if layout ~= 'THIS_LAYOUT' and redis.call('EXISTS', detail) == 1 then
+    return 'LAYOUT ' .. (layout or '1')
+  end
+  return nil
+end
 
 -- read returns nil if the key is free, {err = text} if it is not a string,
--- and else {left = ms until the expiry, -1 without one}. If holdfast wrote the
--- value there is limit too, and either id, token, ttl and holder, or group.
+-- {err = text, unknown = text} if it is in another layout, and else {left = ms
+-- until the expiry, -1 without one}. If holdfast wrote the value there is limit
+-- too, and either id, token, ttl and holder, or group.
 local function read(key)
   local value = redis.pcall('GET', key)
   if not value then
@@ -23,22 +46,30 @@ local function read(key)
     return value
   end
   local lock = { left = redis.call('PTTL', key) }
-  local mark, id, token, ttl, holder = string.match(value, '^(%-?)([0-9a-f]+) (%d+) (%d+) (.*)$')
+  local mark, id, ttl, token, holder = string.match(value, '^THIS_LAYOUT (%-?)([0-9a-f]+) (%d+) (%d+) (.*)$')
   if id and #id == 32 then
     lock.id, lock.token, lock.ttl, lock.holder, lock.limit = mark .. id, token, tonumber(ttl), holder, 0
     return lock
   end
-  local group, limit = string.match(value, '^%*([0-9a-f]+) (%d+)$')
+  local group, limit = string.match(value, '^THIS_LAYOUT %*([0-9a-f]+) (%d+)$')
   if group and #group == 32 then
     lock.group, lock.limit = group, tonumber(limit)
+    return lock
   end
+  lock.unknown = unknown(value)
+  lock.err = lock.unknown
   return lock
+end
+
+-- exclusive returns the value of an exclusive lease.
+local function exclusive(id, ttl, token, holder)
+  return 'THIS_LAYOUT ' .. id .. ' ' .. ttl .. ' ' .. token .. ' ' .. holder
 end
 
 -- write records an exclusive lease that ends in ttl milliseconds, a decimal
 -- string.
 local function write(key, id, token, ttl, holder)
-  return redis.pcall('SET', key, id .. ' ' .. token .. ' ' .. ttl .. ' ' .. holder, 'PX', ttl)
+  return redis.pcall('SET', key, exclusive(id, ttl, token, holder), 'PX', ttl)
 end
 
 -- clamp brings an exclusive lease's expiry back to the TTL it was last given.

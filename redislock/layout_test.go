@@ -1,0 +1,173 @@
+package redislock
+
+import (
+	"errors"
+	"maps"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/internal/drivertest"
+	"github.com/holdfast-locks/holdfast/internal/testsvc"
+	"github.com/holdfast-locks/holdfast/rediscore"
+)
+
+// layoutCalls are all requests about a name, of an engine and of a member. Those
+// with a lease ID are of the lease id.
+func layoutCalls(t *testing.T, e *Engine, m *Member, name string, id driver.LeaseID) map[string]func() error {
+	all := calls(t.Context(), e, name)
+	for _, what := range []string{"recall", "forget", "list"} { // are not about a lock
+		delete(all, what)
+	}
+	ask := func(what string, change func(*driver.AcquireRequest)) {
+		req := drivertest.Request(name, time.Minute)
+		change(&req)
+		all[what] = func() error { _, err := e.Acquire(t.Context(), req); return err }
+	}
+	ask("repeat", func(r *driver.AcquireRequest) { r.LeaseID = id })
+	ask("queue", func(r *driver.AcquireRequest) { r.Queue, r.WaiterTTL = true, time.Minute })
+	ask("share", func(r *driver.AcquireRequest) { r.Mode = driver.Shared })
+	ask("once", func(r *driver.AcquireRequest) { r.Once = true })
+	all["release, kept closed"] = func() error {
+		return e.Release(t.Context(), driver.ReleaseRequest{Name: name, LeaseID: id, KeepFor: time.Minute})
+	}
+	all["release, no cancel"] = func() error {
+		return e.Release(t.Context(), driver.ReleaseRequest{Name: name, LeaseID: id})
+	}
+	all["extend of the lease"] = func() error {
+		return e.Extend(t.Context(), []driver.ExtendRequest{{Name: name, LeaseID: id, TTL: time.Hour}})[0]
+	}
+	all["break"] = func() error {
+		_, err := e.Break(t.Context(), driver.BreakRequest{Name: name, ID: driver.NewLeaseID(), Token: driver.MaxToken - 1, Older: true, Author: "test"})
+		return err
+	}
+	h := proposal(name)
+	all["propose"] = func() error { _, err := m.Propose(t.Context(), h); return err }
+	return all
+}
+
+// memberCalls are requests that only a value of the lock refuses.
+func memberCalls(t *testing.T, m *Member, name string, id driver.LeaseID) map[string]func() error {
+	return map[string]func() error{
+		"renew": func() error {
+			return m.Renew(t.Context(), []driver.RenewRequest{{Name: name, LeaseID: id, TTL: time.Minute, Repair: true, Token: 5}})[0].Err
+		},
+		"withdraw": func() error {
+			_, err := m.Withdraw(t.Context(), driver.WithdrawRequest{Name: name, LeaseID: id, Token: 5})
+			return err
+		},
+	}
+}
+
+// wantUnknown makes calls, each of which must be refused for the layout, and
+// change nothing but that a cancel is remembered.
+func wantUnknown(t *testing.T, admin rueidis.Client, layout string, calls map[string]func() error) {
+	t.Helper()
+	state := func() map[string]string {
+		all := dump(t, admin)
+		maps.DeleteFunc(all, func(key, _ string) bool { return strings.Contains(key, "}:"+kindCancelled+":") })
+		return all
+	}
+	before := state()
+	for what, call := range calls {
+		err := call()
+		wantIs(t, what, err, driver.ErrKindMismatch)
+		wantText(t, err, `"LAYOUT `+layout+`"`)
+		if !errors.Is(err, rediscore.ErrLayout) {
+			t.Errorf("%s: %v is not for the layout", what, err)
+		}
+		if after := state(); !maps.Equal(before, after) {
+			t.Fatalf("%s: the store was %v and is %v", what, before, after)
+		}
+	}
+}
+
+// TestUnknownLayout: a name that another version of holdfast keeps in another
+// layout is refused in every request, and left as it is. INVARIANT I1.
+func TestUnknownLayout(t *testing.T) {
+	server := testsvc.Redis(t)
+	e, m, admin := open(t, server.URL), admitted(t, server.URL), plain(t, server)
+	id := driver.NewLeaseID()
+	for value, layout := range map[string]string{
+		string(id) + " 1763690000123457 30000 {}":             "1",
+		"-" + string(id) + " 1763690000123457 30000 {}":       "1",
+		"*" + string(id) + " 0":                               "1",
+		"*" + string(id) + " 7":                               "1",
+		"3 " + string(id) + " 30000 1763690000123457 {}":      "3",
+		"3 -" + string(id) + " 30000 1763690000123457 {}":     "3",
+		"3 *" + string(id) + " 0":                             "3",
+		"12 " + string(id) + " what will be there some day":   "12",
+		"0 #" + string(id) + " what was never there":          "0",
+		"02 " + string(id) + " 30000 1763690000123457 {}":     "02",
+		"1 " + string(id) + " 1763690000123457 30000 {} tail": "1",
+	} {
+		do(t, admin, "SET", "t", value, "PX", "60000")
+		wantUnknown(t, admin, layout, layoutCalls(t, e, m, "t", id))
+		wantUnknown(t, admin, layout, memberCalls(t, m, "t", id))
+	}
+	do(t, admin, "DEL t")
+	drivertest.Granted(t, e, drivertest.Request("t", time.Minute))
+}
+
+// TestUnknownDetail: so is a name whose companions another version has made, even
+// if nobody has the lock, or one of ours has it.
+func TestUnknownDetail(t *testing.T) {
+	server := testsvc.Redis(t)
+	e, m, admin := open(t, server.URL), admitted(t, server.URL), plain(t, server)
+	for layout, fields := range map[string][]string{
+		"1": {"seen", "1"},
+		"3": {"layout", "3"},
+	} {
+		do(t, admin, "DEL t")
+		detail := companionKeys("t")[kindDetail]
+		do(t, admin, "DEL", detail)
+		do(t, admin, "HSET", append([]string{detail}, fields...)...)
+		all := layoutCalls(t, e, m, "t", driver.NewLeaseID())
+		delete(all, "extend") // nobody has the lock: the lease is lost, whatever else there is
+		delete(all, "extend of the lease")
+		wantUnknown(t, admin, layout, all)
+
+		group := string(driver.NewLeaseID())
+		do(t, admin, "SET", "t", "2 *"+group+" 0", "PX", "60000")
+		all = layoutCalls(t, e, m, "t", driver.LeaseID(group))
+		delete(all, "propose") // is told who has it
+		wantUnknown(t, admin, layout, all)
+	}
+}
+
+// TestUnknownLayoutSpoilsNoOther: the names beside it are listed, renewed and
+// refreshed as usual, and AcquireAll and the doctor say which it is.
+func TestUnknownLayoutSpoilsNoOther(t *testing.T) {
+	server := testsvc.Redis(t)
+	e, admin := open(t, server.URL), plain(t, server)
+	holder, other := drivertest.Request("ours", time.Minute), drivertest.Request("theirs", time.Minute)
+	drivertest.Granted(t, e, holder)
+	drivertest.Granted(t, e, other)
+	do(t, admin, "SET", "theirs", "3 "+string(other.LeaseID)+" 1 2 {}", "PX", "60000")
+
+	var names []string
+	for lock, err := range e.List(t.Context(), "") {
+		if err != nil {
+			t.Fatal(err)
+		}
+		names = append(names, lock.Name)
+	}
+	if len(names) != 1 || names[0] != "ours" {
+		t.Errorf("listed %q, want ours", names)
+	}
+	errs := e.Extend(t.Context(), []driver.ExtendRequest{
+		{Name: "theirs", LeaseID: other.LeaseID, TTL: time.Minute}, {Name: "ours", LeaseID: holder.LeaseID, TTL: time.Minute},
+	})
+	wantIs(t, "extend of theirs", errs[0], driver.ErrKindMismatch)
+	wantIs(t, "extend of ours", errs[1], nil)
+	_, err := e.AcquireAll(t.Context(), []driver.AcquireRequest{drivertest.Request("free", time.Minute), drivertest.Request("theirs", time.Minute)})
+	wantIs(t, "acquire all", err, driver.ErrKindMismatch)
+	wantText(t, err, `lock "theirs": kind mismatch: another version of holdfast keeps this name in another layout: this one knows layout 2`)
+	if n := number(t, admin, "EXISTS free"); n != 0 {
+		t.Error("a part of AcquireAll was granted")
+	}
+	wantFinding(t, diagnose(t, server.URL), "layout", driver.Warn, `"theirs"`)
+}
