@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"maps"
 	"time"
 
 	"github.com/holdfast-locks/holdfast/driver"
@@ -58,7 +57,7 @@ type acquisition struct {
 	client *Client
 	opts   AcquireOptions
 	req    driver.AcquireRequest
-	values context.Context // the caller's context without its end
+	values context.Context // the caller's context
 	outer  *Lease          // innermost lease of the caller's context, or nil
 	began  time.Time
 
@@ -85,12 +84,11 @@ func (c *Client) newAcquisition(ctx context.Context, name string, opts *AcquireO
 	if err != nil {
 		return nil, err
 	}
-	holder := c.opts.Holder
-	holder.Reason, holder.Labels = o.Reason, maps.Clone(o.Labels)
-	if err := checkHolder(holder); err != nil {
+	holder, err := c.holderFor(&o)
+	if err != nil {
 		return nil, err
 	}
-	a := &acquisition{client: c, opts: o, values: context.WithoutCancel(ctx), outer: heldUnder(ctx), began: time.Now()}
+	a := &acquisition{client: c, opts: o, values: ctx, outer: heldUnder(ctx), began: time.Now()}
 	a.req = driver.AcquireRequest{
 		Name: name, LeaseID: driver.NewLeaseID(), Mode: o.Mode, Limit: o.Limit, Permits: o.Permits,
 		TTL: o.TTL + o.LockDelay, Holder: holder, MinToken: o.MinToken, Replicas: o.Replicas,

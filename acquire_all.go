@@ -167,7 +167,7 @@ func (g *allAcquisition) oneByOne(ctx context.Context, wait bool) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	watch := func(l *Lease) (stop func() bool) {
-		return context.AfterFunc(l.ctx, func() {
+		return context.AfterFunc(l.Context(), func() {
 			if lost := l.lostBefore(); lost != nil { // and not released by Close
 				cancel(lost)
 			}

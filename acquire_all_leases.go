@@ -26,7 +26,7 @@ func newLeases(ctx context.Context, all []*Lease) *Leases {
 	ls.ctx, ls.end = context.WithCancelCause(innermost)
 	for _, l := range all {
 		ls.byName[l.name] = l
-		context.AfterFunc(l.ctx, func() { ls.end(context.Cause(l.ctx)) })
+		context.AfterFunc(l.Context(), func() { ls.end(context.Cause(l.Context())) })
 	}
 	return ls
 }
@@ -104,7 +104,7 @@ func (ls *Leases) Extend(ctx context.Context, ttl time.Duration) error {
 func (ls *Leases) Release(ctx context.Context) error {
 	for _, l := range ls.all {
 		if !l.Valid() {
-			ls.end(context.Cause(l.ctx)) // which it may not have been told yet
+			ls.end(context.Cause(l.Context())) // which it may not have been told yet
 		}
 	}
 	ls.end(context.Canceled)

@@ -1,27 +1,46 @@
 package holdfast_test
 
 import (
+	"context"
 	"testing"
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/memlock"
 )
 
-// BenchmarkAcquireRelease measures the library itself: memlock costs next to
-// nothing.
-func BenchmarkAcquireRelease(b *testing.B) {
-	c := newClient(b, memlock.New(), nil)
-	b.ReportAllocs()
-	for b.Loop() {
-		l, err := c.TryAcquire(b.Context(), "a", nil)
-		if err != nil {
-			b.Fatal(err)
-		}
-		if err := l.Release(b.Context()); err != nil {
-			b.Fatal(err)
-		}
+// BenchmarkPair measures the library itself, and how much of that is memlock: the
+// engine's own share is two requests without a client.
+func BenchmarkPair(b *testing.B) {
+	for what, acquire := range acquires {
+		b.Run(what, func(b *testing.B) {
+			c := newClient(b, memlock.New(), nil)
+			b.ReportAllocs()
+			for b.Loop() {
+				l, err := acquire(c, b.Context(), "a", nil)
+				if err != nil {
+					b.Fatal(err)
+				}
+				if err := l.Release(b.Context()); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
 	}
+	b.Run("engine", func(b *testing.B) {
+		e, id := memlock.New(), driver.NewLeaseID()
+		ctx := context.Background()
+		b.ReportAllocs()
+		for b.Loop() {
+			if _, err := e.Acquire(ctx, driver.AcquireRequest{Name: "a", LeaseID: id, TTL: time.Minute}); err != nil {
+				b.Fatal(err)
+			}
+			if err := e.Release(ctx, driver.ReleaseRequest{Name: "a", LeaseID: id}); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
 }
 
 func BenchmarkValid(b *testing.B) {

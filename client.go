@@ -17,7 +17,8 @@ type Client struct {
 	engine    driver.Engine
 	features  driver.Features // of the engine
 	opts      Options
-	observed  bool // there is an Observer
+	holderErr error // what is wrong with opts.Holder, which is told by each acquire
+	observed  bool  // there is an Observer
 	bootClock func() time.Duration
 	leases    leaseKeeper
 	places    placeKeeper
@@ -53,9 +54,10 @@ func New(engine driver.Engine, opts *Options) (*Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("holdfast: new client: %w", err)
 	}
+	o.Holder.Reason, o.Holder.Labels = "", nil // each acquisition has its own
 	background, abandon := context.WithCancel(context.Background())
 	c := &Client{
-		engine: engine, features: features, opts: o, observed: opts != nil && opts.Observer != nil, bootClock: systemBootClock(),
+		engine: engine, features: features, opts: o, holderErr: checkHolder(o.Holder), observed: opts != nil && opts.Observer != nil, bootClock: systemBootClock(),
 		background: background, abandon: abandon,
 		closing: make(chan struct{}), idle: make(chan struct{}),
 	}

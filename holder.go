@@ -3,6 +3,7 @@ package holdfast
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"strings"
 	"unicode/utf8"
@@ -17,6 +18,18 @@ func localHolder() Holder {
 		host = "unknown host"
 	}
 	return Holder{Host: host, PID: os.Getpid()}
+}
+
+// holderFor returns what the store is told of an acquisition, or an error that wraps
+// ErrInvalid; see checkHolder. What all acquisitions of the client have in common was
+// checked when the client was made.
+func (c *Client) holderFor(o *AcquireOptions) (Holder, error) {
+	h := c.opts.Holder
+	if o.Reason == "" && len(o.Labels) == 0 {
+		return h, c.holderErr
+	}
+	h.Reason, h.Labels = o.Reason, maps.Clone(o.Labels)
+	return h, checkHolder(h)
 }
 
 // checkHolder returns an error that wraps ErrInvalid if h is too large for a

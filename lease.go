@@ -26,8 +26,7 @@ type Lease struct {
 	cancel bool   // an old acquire request of this ID may still be under way
 	streak streak // without a queue: see turns
 
-	ctx context.Context // ends with the lease
-	end context.CancelCauseFunc
+	values context.Context // that of the acquire: its values are those of Context
 
 	entry schedule.Entry // in the timetable of the lease keeper, whose mutex guards it
 
@@ -36,9 +35,11 @@ type Lease struct {
 	lost     error // why, if it was lost
 	mode     Mode
 	term     term
-	landed   chan struct{} // closed when no renewal is under way after Release has begun
-	released chan struct{} // closed when Release is done
-	result   error         // of Release; valid when released is closed
+	ctx      context.Context // what Context has made, if somebody has needed it
+	end      context.CancelCauseFunc
+	landed   chan struct{} // closed when no renewal is under way after Release has begun; nil if nobody waits for it
+	released chan struct{} // closed when Release is done; nil if nobody waits for it
+	result   error         // of Release; valid in stateReleased
 }
 
 // A state is a stage in the life of a lease. It only grows.
@@ -48,6 +49,7 @@ const (
 	stateHeld state = iota
 	stateLost
 	stateReleasing // Release has begun; the lease may have been lost before
+	stateReleased  // Release is done
 )
 
 // newLease makes the lease that was granted to a, unless one of ours with a
@@ -58,12 +60,10 @@ func (c *Client) newLease(a *acquisition, token uint64, acked int, t term) (l, a
 		client: c, name: a.req.Name, id: a.req.LeaseID, token: token, acked: acked, holder: a.req.Holder,
 		asked: a.req.Mode, limit: a.req.Limit, permit: a.req.Permits,
 		outer: a.outer, cancel: a.uncertain, streak: c.turns.granted(a.req.Name),
-		mode: a.req.Mode, term: t, landed: make(chan struct{}), released: make(chan struct{}),
+		mode: a.req.Mode, term: t, values: a.values,
 	}
-	l.ctx, l.end = context.WithCancelCause(context.WithValue(a.values, heldKey{}, l))
 	behind, ahead := c.leases.add(l)
 	if ahead != nil {
-		l.end(errOvertaken)
 		return nil, ahead
 	}
 	if behind != nil {
@@ -108,7 +108,7 @@ func (l *Lease) Holder() Holder { return l.holder }
 // Context ends when the lease does: with a cause that is ErrLost, at Deadline
 // at the latest, or with context.Canceled when Release begins. It carries the
 // values of the context that the lease was acquired under, but not its end.
-func (l *Lease) Context() context.Context { return l.ctx }
+func (l *Lease) Context() context.Context { return (*leaseContext)(l) }
 
 // Deadline returns the local instant until which the lease may be trusted. It
 // moves later with each renewal, earlier only after the machine was suspended,

@@ -1,6 +1,76 @@
 package holdfast
 
-import "context"
+import (
+	"cmp"
+	"context"
+	"time"
+)
+
+// A leaseContext is a Lease as the context that ends with it. It is one of
+// context.WithCancelCause, which is made when somebody first waits for it, or asks
+// it for a value that is not the lease: most holders of short leases never do.
+// Package context finds what it needs of it, such as its cause, and where to enter
+// those that are derived from it, by its Value and Done: they are those of the
+// context that is made.
+type leaseContext Lease
+
+// Deadline implements context.Context. The lease's moves; see Lease.Deadline.
+func (c *leaseContext) Deadline() (time.Time, bool) { return time.Time{}, false }
+
+// Done implements context.Context.
+func (c *leaseContext) Done() <-chan struct{} { return c.make().Done() }
+
+// Err implements context.Context.
+func (c *leaseContext) Err() error {
+	l := (*Lease)(c)
+	l.mu.Lock()
+	live := l.ctx == nil && l.state == stateHeld
+	l.mu.Unlock()
+	if live {
+		return nil
+	}
+	return c.make().Err()
+}
+
+// Value implements context.Context.
+func (c *leaseContext) Value(key any) any {
+	if key == (heldKey{}) {
+		return (*Lease)(c)
+	}
+	return c.make().Value(key)
+}
+
+// String names the context for people. What fmt would read belongs to others.
+func (c *leaseContext) String() string { return "context of the " + (*Lease)(c).String() }
+
+// make returns what the context is made of. INVARIANT I3: that of a lease that is
+// over has ended already; one that was made before is ended by whoever ends the
+// lease, by endContext.
+func (c *leaseContext) make() context.Context {
+	l := (*Lease)(c)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.ctx == nil {
+		l.ctx, l.end = context.WithCancelCause(context.WithoutCancel(l.values))
+		if l.state != stateHeld {
+			l.end(l.endCauseLocked())
+		}
+	}
+	return l.ctx
+}
+
+// endContext ends the context of a lease that is over. The first cause counts.
+func (l *Lease) endContext() {
+	l.mu.Lock()
+	end, cause := l.end, l.endCauseLocked()
+	l.mu.Unlock()
+	if end != nil { // not under mu: what waits for the end may look at the lease
+		end(cause)
+	}
+}
+
+// endCauseLocked returns what the context of a lease that is over ends with.
+func (l *Lease) endCauseLocked() error { return cmp.Or(l.lost, context.Canceled) }
 
 // A heldKey is the key of the innermost *Lease of a context.
 type heldKey struct{}
@@ -21,7 +91,7 @@ func heldUnder(ctx context.Context) *Lease {
 // it.
 func (l *Lease) attach(ctx context.Context) (attached context.Context, stop func()) {
 	attached, cancel := context.WithCancelCause(context.WithValue(ctx, heldKey{}, l))
-	detach := context.AfterFunc(l.ctx, func() { cancel(context.Cause(l.ctx)) })
+	detach := context.AfterFunc(l.Context(), func() { cancel(context.Cause(l.Context())) })
 	return attached, func() {
 		detach()
 		cancel(context.Canceled)

@@ -39,7 +39,7 @@ func (l *Lease) drop(cause error) report {
 	held := time.Since(l.term.began.mono)
 	l.mu.Unlock()
 	l.client.leases.remove(l)
-	l.end(cause)
+	l.endContext()
 	return report{l, Event{Kind: Lost, Name: l.name, LeaseID: l.id, Token: l.token, Took: held, Err: cause}}
 }
 

@@ -26,22 +26,17 @@ func (l *Lease) Release(ctx context.Context) error {
 	l.client.started() // Close waits
 	defer l.client.finished()
 	if !l.beginRelease() {
-		select {
-		case <-l.released:
-			return l.result
-		case <-ctx.Done():
-			return opError("release", l.name, ask.ContextError(ctx))
-		}
+		return l.awaitRelease(ctx)
 	}
 	if ctx.Err() != nil || l.isAround(ctx) {
 		ctx = context.WithoutCancel(ctx)
 	}
-	l.result = opError("release", l.name, l.release(ctx))
-	if l.result == nil {
+	err := opError("release", l.name, l.release(ctx))
+	if err == nil {
 		l.client.turns.released(l)
 	}
-	close(l.released)
-	return l.result
+	l.endRelease(err)
+	return err
 }
 
 // beginRelease ends the lease for its holder. It reports whether this is the
@@ -49,23 +44,43 @@ func (l *Lease) Release(ctx context.Context) error {
 func (l *Lease) beginRelease() bool {
 	l.Valid() // if the deadline has passed unnoticed, the lease is lost, not released
 	l.mu.Lock()
-	if l.state == stateReleasing {
+	if l.state >= stateReleasing {
 		l.mu.Unlock()
 		return false
 	}
 	l.state = stateReleasing
-	l.landLocked()
 	l.mu.Unlock()
 	l.client.leases.remove(l)
-	l.end(context.Canceled)
+	l.endContext()
 	return true
 }
 
-// landLocked lets Release go on as soon as no renewal is under way: none begins
-// after it.
-func (l *Lease) landLocked() {
-	if l.state == stateReleasing && l.term.underway == 0 {
-		close(l.landed)
+// endRelease tells the result to those who have called Release again.
+func (l *Lease) endRelease(err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.state, l.result = stateReleased, err
+	if l.released != nil {
+		close(l.released)
+	}
+}
+
+// awaitRelease waits for the result of the first call, or until ctx ends.
+func (l *Lease) awaitRelease(ctx context.Context) error {
+	l.mu.Lock()
+	if l.state == stateReleased {
+		defer l.mu.Unlock()
+		return l.result
+	}
+	if l.released == nil {
+		l.released = make(chan struct{})
+	}
+	l.mu.Unlock()
+	select {
+	case <-l.released:
+		return l.result
+	case <-ctx.Done():
+		return opError("release", l.name, ask.ContextError(ctx))
 	}
 }
 
@@ -96,16 +111,28 @@ func (l *Lease) release(ctx context.Context) error {
 	return err
 }
 
-// awaitRenewals waits until no renewal is under way, or until ctx ends.
+// awaitRenewals waits until no renewal is under way, or until ctx ends. It is called
+// once, after Release has begun: none begins after that.
 func (l *Lease) awaitRenewals(ctx context.Context) {
-	select {
-	case <-l.landed: // mostly: then nobody has to wait for ctx
+	l.mu.Lock()
+	landed := l.term.underway == 0
+	if !landed {
+		l.landed = make(chan struct{})
+	}
+	l.mu.Unlock()
+	if landed {
 		return
-	default:
 	}
 	select {
 	case <-l.landed:
 	case <-ctx.Done():
+	}
+}
+
+// landLocked lets Release go on as soon as no renewal is under way.
+func (l *Lease) landLocked() {
+	if l.landed != nil && l.term.underway == 0 {
+		close(l.landed)
 	}
 }
 

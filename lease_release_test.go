@@ -2,6 +2,8 @@ package holdfast_test
 
 import (
 	"context"
+	"errors"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -209,4 +211,47 @@ func TestCloseUnderEndedContextGivesUp(t *testing.T) {
 			t.Errorf("Close took %s, want the request timeout of 5s", took)
 		}
 	})
+}
+
+// TestReleaseTogether: all calls of Release return what the first returns, whether
+// they come while it is under way or afterwards; but whoever does not want to wait
+// for that need not.
+func TestReleaseTogether(t *testing.T) {
+	for _, engineSays := range []error{nil, driver.ErrPermission} {
+		synctest.Test(t, func(t *testing.T) {
+			engine := newFaulty()
+			c := newClient(t, engine, nil)
+			patient, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			l := mustAcquire(t, c, "a", nil)
+			alone := mustAcquire(t, c, "b", nil)
+			if first, second := alone.Release(patient), alone.Release(patient); first != nil || second != nil {
+				t.Errorf("released: %v, again: %v", first, second)
+			}
+			engine.set(delay(time.Second), func(context.Context, string) error { return engineSays })
+			start := time.Now()
+			release := func(ctx context.Context) error {
+				err := l.Release(ctx)
+				if took := time.Since(start); took != time.Second {
+					t.Errorf("Release returned after %s, want 1s", took)
+				}
+				return err
+			}
+			var all sync.WaitGroup
+			errs := make([]error, 3)
+			for i := range errs {
+				all.Go(func() { errs[i] = release(patient) })
+			}
+			time.Sleep(time.Millisecond)
+			hurried, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+			defer cancel()
+			wantErr(t, l.Release(hurried), context.DeadlineExceeded)
+			all.Wait()
+			for _, err := range append(errs, release(patient), release(hurried)) {
+				if err != errs[0] || !errors.Is(err, engineSays) {
+					t.Errorf("%v and %v, want one error for all, as the engine says: %v", errs[0], err, engineSays)
+				}
+			}
+		})
+	}
 }

@@ -35,7 +35,6 @@ func (l *Lease) complete(ctx context.Context, recorder driver.Recorder, req driv
 	if err != nil && lost != nil && driver.Definite(err) {
 		err = lost // the record is not stored, and this is why
 	}
-	l.result = opError("release", l.name, err)
-	close(l.released)
+	l.endRelease(opError("release", l.name, err))
 	return err
 }

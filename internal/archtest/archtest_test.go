@@ -62,6 +62,7 @@ var mayImport = map[string][]string{
 	"internal/archtest":       {},
 	"scripts/english":         {},
 	"internal/ask":            {"driver"},
+	"internal/contexttest":    {},
 	"internal/drivertest":     {"driver"},
 	"internal/faultproxy":     {},
 	"internal/onetimetest":    {".", "driver", "onetime"},

@@ -2,7 +2,6 @@ package ask_test
 
 import (
 	"context"
-	"fmt"
 	"runtime"
 	"slices"
 	"strings"
@@ -12,6 +11,7 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast/internal/ask"
+	"github.com/holdfast-locks/holdfast/internal/contexttest"
 )
 
 // A foreignContext is one that package context did not make: it does not know its
@@ -49,61 +49,15 @@ func (c lateContext) Deadline() (time.Time, bool) {
 type limitCase struct {
 	caller string // the kind of its context
 	events string
-	first  string // what is looked at first at the end: see limitLooks
-	early  string // what is looked at before all; "" is nothing
-	each   bool   // Err is looked at after each event, too
-}
-
-var limitKey = new(int)
-
-// A limitLook is one way of looking at a context.
-var limitLooks = map[string]func(context.Context) string{
-	"Err":   func(ctx context.Context) string { return fmt.Sprint(ctx.Err()) },
-	"Cause": func(ctx context.Context) string { return fmt.Sprint(context.Cause(ctx)) },
-	"Done": func(ctx context.Context) string {
-		select {
-		case <-ctx.Done():
-			return "done"
-		default:
-			return "not done"
-		}
-	},
-	"Deadline": func(ctx context.Context) string {
-		end, ok := ctx.Deadline()
-		return fmt.Sprint(time.Until(end), ok)
-	},
-	"Value": func(ctx context.Context) string { return fmt.Sprint(ctx.Value(limitKey), ctx.Value("nobody's")) },
-	"derived": func(ctx context.Context) string {
-		child, cancel := context.WithCancel(context.WithValue(ctx, new(string), 1))
-		defer cancel()
-		return fmt.Sprint(child.Err(), context.Cause(child))
-	},
-	"AfterFunc": func(ctx context.Context) string {
-		ran := false
-		stop := context.AfterFunc(ctx, func() { ran = true })
-		synctest.Wait()
-		return fmt.Sprint(ran, stop())
-	},
-}
-
-// lookAtAll looks at ctx in every way.
-func lookAtAll(ctx context.Context) string {
-	names := make([]string, 0, len(limitLooks))
-	for name := range limitLooks {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	var said []string
-	for _, name := range names {
-		said = append(said, name+": "+limitLooks[name](ctx))
-	}
-	return strings.Join(said, "; ")
+	first  contexttest.Look // what is looked at first at the end
+	early  string           // what is looked at before all; "" is nothing
+	each   bool             // Err is looked at after each event, too
 }
 
 // run returns what is to be seen of a context that limit makes.
 func (c limitCase) run(t *testing.T, limit func(context.Context, time.Time) (context.Context, context.CancelFunc)) (said []string) {
 	synctest.Test(t, func(t *testing.T) {
-		base := context.WithValue(t.Context(), limitKey, "the caller's")
+		base := context.WithValue(t.Context(), contexttest.Key, "the caller's")
 		var caller context.Context
 		end := func(error) {}
 		switch c.caller {
@@ -124,15 +78,15 @@ func (c limitCase) run(t *testing.T, limit func(context.Context, time.Time) (con
 		at := strings.Index(c.events+"l", "l") + 1
 		ctx, cancel := limit(caller, time.Now().Add(time.Duration(at)*time.Second))
 		defer cancel()
-		var child context.Context
-		ran := false
-		if c.early == "derived" {
-			var stop context.CancelFunc
-			child, stop = context.WithCancel(ctx)
+		see := func() string { return "" }
+		switch c.early {
+		case "":
+		case "derived":
+			child, stop := contexttest.Derive(ctx)
 			defer stop()
-			context.AfterFunc(ctx, func() { ran = true })
-		} else if c.early != "" {
-			said = append(said, limitLooks[c.early](ctx))
+			see = child.See
+		default:
+			said = append(said, look(c.early).See(ctx))
 		}
 		start := time.Now()
 		for i, event := range c.events {
@@ -145,18 +99,20 @@ func (c limitCase) run(t *testing.T, limit func(context.Context, time.Time) (con
 			}
 			synctest.Wait()
 			if c.each {
-				said = append(said, limitLooks["Err"](ctx))
+				said = append(said, look("Err").See(ctx))
 			}
 		}
-		said = append(said, limitLooks[c.first](ctx), lookAtAll(ctx))
+		said = append(said, c.first.See(ctx), contexttest.All(ctx))
 		cancel()
 		time.Sleep(time.Hour)
-		said = append(said, lookAtAll(ctx)) // it sticks
-		if child != nil {
-			said = append(said, fmt.Sprint(child.Err(), context.Cause(child), ran))
-		}
+		said = append(said, contexttest.All(ctx), see()) // it sticks
 	})
 	return said
+}
+
+func look(name string) contexttest.Look {
+	all := contexttest.Looks()
+	return all[slices.IndexFunc(all, func(l contexttest.Look) bool { return l.Name == name })]
 }
 
 // limitCases are all orders of what may end a limit, and all that may be looked
@@ -169,7 +125,7 @@ func limitCases(each func(limitCase)) {
 		"foreign":         {"", "l", "s", "c", "cs", "sc", "cl", "lc"},
 	} {
 		for _, events := range kinds {
-			for first := range limitLooks {
+			for _, first := range contexttest.Looks() {
 				for _, early := range []string{"", "Err", "Done", "Value", "derived"} {
 					for _, often := range []bool{false, true} {
 						each(limitCase{caller, events, first, early, often})
@@ -200,7 +156,7 @@ func TestLimitIsAsTheStandardOne(t *testing.T) {
 		})
 		got := c.run(t, ask.LimitUntil)
 		if n++; !slices.Equal(got, want) {
-			t.Errorf("%+v:\n got %s\nwant %s", c, strings.Join(got, "\n     "), strings.Join(want, "\n     "))
+			t.Errorf("%s, %s, first %s, early %s, each %t:\n got %s\nwant %s", c.caller, c.events, c.first.Name, c.early, c.each, strings.Join(got, "\n     "), strings.Join(want, "\n     "))
 		}
 	})
 	if n < 2000 {
@@ -227,7 +183,7 @@ func TestLimitCostsNothingUnused(t *testing.T) {
 	defer cancel()
 	before := runtime.NumGoroutine()
 	for range 100 {
-		child, stop := context.WithCancel(context.WithValue(ctx, limitKey, 1))
+		child, stop := context.WithCancel(context.WithValue(ctx, contexttest.Key, 1))
 		defer stop()
 		defer context.AfterFunc(child, func() {})()
 	}

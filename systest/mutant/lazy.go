@@ -1,7 +1,10 @@
 package mutant
 
-// lazyMutants are faults of what is made only when somebody needs it: contexts.
-func lazyMutants() []Mutant {
+// lazyMutants are faults of what is made only when somebody needs it: contexts, and
+// what tells of the end of a release.
+func lazyMutants() []Mutant { return append(lazyLimitMutants(), lazyLeaseMutants()...) }
+
+func lazyLimitMutants() []Mutant {
 	limit := []Finder{{"internal/ask", "TestLimitIsAsTheStandardOne"}}
 	return []Mutant{
 		{
@@ -59,6 +62,99 @@ func lazyMutants() []Mutant {
 			Old:     "return l, l.cancel",
 			New:     "l.make()\n\treturn l, l.cancel",
 			FoundBy: []Finder{{"internal/ask", "TestLimitCostsNothingUnused"}},
+		},
+	}
+}
+
+func lazyLeaseMutants() []Mutant {
+	context := []Finder{{".", "TestLeaseContextIsAsAStandardOne"}}
+	return []Mutant{
+		{
+			Name: "unwatched-context-outlives-its-lease", Invariant: "I3", File: "lease_context.go",
+			Breaks:  "A context that is only looked at does not end with its lease.",
+			Old:     "live := l.ctx == nil && l.state == stateHeld",
+			New:     "live := l.ctx == nil",
+			FoundBy: context,
+		},
+		{
+			Name: "late-context-never-ends", Invariant: "I3", File: "lease_context.go",
+			Breaks:  "Whoever waits for the context of a lease that is over already waits for ever.",
+			Old:     "if l.state != stateHeld {\n\t\t\tl.end(",
+			New:     "if false {\n\t\t\tl.end(",
+			FoundBy: context,
+		},
+		{
+			Name: "context-that-is-waited-for-never-ends", Invariant: "I3", File: "lease_context.go",
+			Breaks:  "The end of a lease does not end the context that somebody waits for.",
+			Old:     "if end != nil {",
+			New:     "if end != nil && cause == nil {",
+			FoundBy: append(context, Finder{".", "TestKeepAliveTellsLossAtDeadline"}),
+			Hang:    true,
+		},
+		{
+			Name: "late-context-forgets-the-loss", Invariant: "I10", File: "lease_context.go",
+			Breaks:  "A context that is first waited for after the loss of its lease says that it was released.",
+			Old:     "l.end(l.endCauseLocked())",
+			New:     "l.end(context.Canceled)",
+			FoundBy: context,
+		},
+		{
+			Name: "context-ends-with-its-callers", File: "lease_context.go",
+			Breaks:  "A lease's context ends with the context that the lease was acquired under.",
+			Old:     "context.WithCancelCause(context.WithoutCancel(l.values))",
+			New:     "context.WithCancelCause(l.values)",
+			FoundBy: context,
+		},
+		{
+			Name: "context-without-its-cause", Invariant: "I10", File: "lease_context.go",
+			Breaks:  "A lease's context ends with the cause of its caller's.",
+			Old:     "return c.make().Value(key)",
+			New:     "return c.values.Value(key)",
+			FoundBy: context,
+		},
+		{
+			Name: "context-is-made-at-once", File: "lease_context.go",
+			Breaks:  "A context whose lease is asked for is made, though nobody waits for it.",
+			Old:     "if key == (heldKey{}) {",
+			New:     "if c.make(); key == (heldKey{}) {",
+			FoundBy: []Finder{{".", "TestLeaseContextCostsNothingUnused"}},
+		},
+		{
+			Name: "second-release-waits-for-ever", File: "lease_release.go",
+			Breaks:  "Whoever calls Release again while the first call is under way is never answered.",
+			Old:     "if l.released != nil {\n\t\tclose",
+			New:     "if l.released != nil && err != nil {\n\t\tclose",
+			FoundBy: []Finder{{".", "TestReleaseTogether"}},
+			Hang:    true,
+		},
+		{
+			Name: "late-release-waits-for-ever", File: "lease_release.go",
+			Breaks:  "Whoever calls Release again after the first call waits for its end, which nobody tells any more.",
+			Old:     "if l.state == stateReleased {",
+			New:     "if l.state == stateReleased && l.released != nil {",
+			FoundBy: []Finder{{".", "TestReleaseTogether"}},
+			Hang:    true,
+		},
+		{
+			Name: "release-waits-beyond-the-renewals", File: "lease_release.go",
+			Breaks:  "A release that found a renewal under way does not hear of its end, and waits for the request timeout.",
+			Old:     "if l.landed != nil && l.term.underway == 0 {",
+			New:     "if l.landed != nil && l.term.underway < 0 {",
+			FoundBy: []Finder{{".", "TestReleaseWaitsForRenewals"}},
+		},
+		{
+			Name: "clients-holder-is-not-checked", File: "holder.go",
+			Breaks:  "A holder that cannot be shown on a terminal is stored, unless the acquire gives a reason.",
+			Old:     "return h, c.holderErr",
+			New:     "return h, nil",
+			FoundBy: []Finder{{".", "TestClientsHolder"}},
+		},
+		{
+			Name: "clients-reason-is-everybodys", File: "client.go",
+			Breaks:  "The reason and the labels of Options.Holder are told of acquisitions that give none.",
+			Old:     `o.Holder.Reason, o.Holder.Labels = "", nil`,
+			New:     `o.Holder.Reason, o.Holder.Labels = o.Holder.Reason, o.Holder.Labels`,
+			FoundBy: []Finder{{".", "TestClientsHolder"}},
 		},
 	}
 }

@@ -132,10 +132,10 @@ func leaseMutants() []Mutant {
 			FoundBy: []Finder{{".", "TestVerifyOfNameKeptClosed"}},
 		},
 		{
-			Name: "labels-are-shared", Invariant: "", File: "acquire.go",
+			Name: "labels-are-shared", Invariant: "", File: "holder.go",
 			Breaks:  "The labels of a lease change with the map of the caller.",
-			Old:     "holder.Reason, holder.Labels = o.Reason, maps.Clone(o.Labels)",
-			New:     "holder.Reason, holder.Labels = o.Reason, o.Labels\n\t_ = maps.Clone(o.Labels)",
+			Old:     "h.Reason, h.Labels = o.Reason, maps.Clone(o.Labels)",
+			New:     "h.Reason, h.Labels = o.Reason, o.Labels\n\t_ = maps.Clone(o.Labels)",
 			FoundBy: []Finder{{".", "TestLabelsAreCopied"}},
 		},
 	}

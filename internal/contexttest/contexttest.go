@@ -1,0 +1,83 @@
+// Package contexttest looks at a context in all ways that there are, so that one
+// which is made late can be compared with one of package context.
+package contexttest
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing/synctest"
+	"time"
+)
+
+// Key is the key of a value that Value asks for.
+var Key = new(int)
+
+// A Look is one way of looking at a context. It says what it sees.
+type Look struct {
+	Name string
+	See  func(context.Context) string
+}
+
+// Looks returns all ways. Each is to be used in a bubble of testing/synctest.
+func Looks() []Look {
+	return []Look{
+		{"Err", func(ctx context.Context) string { return fmt.Sprint(ctx.Err()) }},
+		{"Cause", func(ctx context.Context) string { return fmt.Sprint(context.Cause(ctx)) }},
+		{"Done", done},
+		{"Deadline", func(ctx context.Context) string {
+			end, ok := ctx.Deadline()
+			return fmt.Sprint(time.Until(end), ok)
+		}},
+		{"Value", func(ctx context.Context) string { return fmt.Sprint(ctx.Value(Key), ctx.Value("nobody's")) }},
+		{"derived", func(ctx context.Context) string {
+			child, cancel := context.WithCancel(context.WithValue(ctx, new(string), 1))
+			defer cancel()
+			return fmt.Sprint(child.Err(), context.Cause(child), done(child))
+		}},
+		{"AfterFunc", func(ctx context.Context) string {
+			ran := false
+			stop := context.AfterFunc(ctx, func() { ran = true })
+			synctest.Wait()
+			return fmt.Sprint(ran, stop())
+		}},
+	}
+}
+
+func done(ctx context.Context) string {
+	select {
+	case <-ctx.Done():
+		return "done"
+	default:
+		return "not done"
+	}
+}
+
+// All looks at ctx in every way.
+func All(ctx context.Context) string {
+	var said []string
+	for _, look := range Looks() {
+		said = append(said, look.Name+": "+look.See(ctx))
+	}
+	return strings.Join(said, "; ")
+}
+
+// A Child is what somebody has derived from a context that may still go on.
+type Child struct {
+	ctx   context.Context
+	after bool // the function of an AfterFunc has run
+}
+
+// Derive makes a Child, which ends when stop is called.
+func Derive(ctx context.Context) (child *Child, stop func()) {
+	ctx, stop = context.WithCancel(ctx)
+	c := &Child{ctx: ctx}
+	context.AfterFunc(ctx, func() { c.after = true })
+	return c, stop
+}
+
+// See says what has become of the child.
+func (c *Child) See() string {
+	synctest.Wait()
+	return fmt.Sprint(c.ctx.Err(), context.Cause(c.ctx), done(c.ctx), c.after)
+}
