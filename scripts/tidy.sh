@@ -1,8 +1,8 @@
 #!/bin/sh
 # tidy.sh runs "go mod tidy" in every module of the workspace, and in that of
 # the benchmark, which has a workspace of its own, against the siblings in this
-# tree, which are not published yet, and leaves no replace directive behind: a
-# module with one cannot be installed by "go install".
+# tree, which are not published yet, and leaves no replace directive behind, even
+# if it fails: a module with one cannot be installed by "go install".
 set -eu
 cd "$(dirname "$0")/.."
 modules=$(go list -m -f '{{.Path}}={{.Dir}}')
@@ -10,7 +10,9 @@ for dir in $(go list -m -f '{{.Dir}}') "$PWD/systest/bench"; do
 	(
 		cd "$dir"
 		for m in $modules; do go mod edit -replace="$m"; done
-		GOWORK=off go mod tidy "$@"
+		status=0
+		GOWORK=off go mod tidy "$@" || status=$?
 		for m in $modules; do go mod edit -dropreplace="${m%%=*}"; done
+		exit $status
 	)
 done

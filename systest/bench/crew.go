@@ -4,11 +4,12 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
+	"runtime"
+	"slices"
 	"time"
 
 	"github.com/holdfast-locks/holdfast/systest/bench/peer"
@@ -22,57 +23,92 @@ const crewRole = "crew"
 type crewJob struct {
 	Peer, Addr string
 	TTL        time.Duration
-	Shift      shift
-	Hold       bool // take Shift.Name, and hold it until the end
+
+	Hold int // so many locks whose names begin with Shift.Name, until the end
+	// or
+	Shift shift
+	First int64  // number of the first worker
+	Door  string // file of the door that all crews go through
 }
 
-// A crewResult is what a crew says at the end, and empty when it is ready.
-type crewResult struct {
-	Turns []int64
-	CPU   time.Duration
+// A crewStatus is what a crew says when it is ready, and then for each line that
+// it reads.
+type crewStatus struct {
+	CPU        time.Duration // that it has used; for a shift, while it was counted
+	Memory     int64         // in bytes, of what it holds
+	Goroutines int           // the same
+	Turns      []int64       // of a shift
 }
 
-// beCrew is the main function of a crew.
-func beCrew(text string) error {
+// beCrew is the main function of a crew of one of the peers.
+func beCrew(text string, peers []peer.Peer) error {
 	var job crewJob
 	if err := json.Unmarshal([]byte(text), &job); err != nil {
 		return err
 	}
-	p, ok := peer.Named(job.Peer)
-	if !ok {
+	i := slices.IndexFunc(peers, func(p peer.Peer) bool { return p.Name == job.Peer })
+	if i < 0 {
 		return fmt.Errorf("no peer %q", job.Peer)
 	}
 	ctx := context.Background()
-	client, err := p.Open(ctx, job.Addr, job.TTL)
+	client, err := peers[i].Open(ctx, job.Addr, job.TTL)
 	if err != nil {
 		return err
 	}
-	if job.Hold {
-		if _, err := client.Try(ctx, job.Shift.Name); err != nil {
+	begin := job.work
+	if job.Hold > 0 {
+		begin = job.hold
+	}
+	do, status, err := begin(ctx, client)
+	out, in := json.NewEncoder(os.Stdout), bufio.NewReader(os.Stdin)
+	orders := make(chan struct{})
+	go func() { // a crew that nobody wants any more ends at once
+		for {
+			if _, err := in.ReadString('\n'); err != nil {
+				os.Exit(1)
+			}
+			orders <- struct{}{}
+		}
+	}()
+	for {
+		if err == nil {
+			err = out.Encode(status)
+		}
+		if err != nil {
 			return err
 		}
+		<-orders
+		status, err = do()
 	}
-	out, in := json.NewEncoder(os.Stdout), bufio.NewReader(os.Stdin)
-	if err := out.Encode(crewResult{}); err != nil {
-		return err
+}
+
+// hold takes locks, and says what they take while they are held.
+func (j crewJob) hold(ctx context.Context, client peer.Client) (do func() (crewStatus, error), ready crewStatus, err error) {
+	before, goroutines := heap(), runtime.NumGoroutine()
+	if err := take(ctx, client, j.Shift.Name, j.Hold); err != nil {
+		return nil, ready, err
 	}
-	if _, err := in.ReadString('\n'); err != nil {
-		return nil // nobody wants it any more
+	do = func() (s crewStatus, err error) {
+		s.CPU, err = ownCPU()
+		return s, err
 	}
-	go func() {
-		_, _ = io.Copy(io.Discard, in)
-		os.Exit(1)
-	}()
-	before, err := ownCPU()
-	if err != nil {
-		return err
+	return do, crewStatus{Memory: int64(heap()) - int64(before), Goroutines: runtime.NumGoroutine() - goroutines}, nil
+}
+
+// work does a shift when it is told to.
+func (j crewJob) work(ctx context.Context, client peer.Client) (do func() (crewStatus, error), ready crewStatus, err error) {
+	d, err := sharedDoor(j.Door)
+	do = func() (s crewStatus, err error) {
+		var before time.Duration
+		m := marks{
+			begin: func() (err error) { before, err = ownCPU(); return err },
+			end:   func() (err error) { s.CPU, err = ownCPU(); return err },
+		}
+		s.Turns, err = j.Shift.do(ctx, client, d, j.First, m)
+		s.CPU -= before
+		return s, err
 	}
-	turns, _, err := job.Shift.do(ctx, client)
-	if err != nil {
-		return err
-	}
-	after, err := ownCPU()
-	return errors.Join(err, out.Encode(crewResult{turns, after - before}))
+	return do, ready, err
 }
 
 // A crew is such a process.
@@ -82,76 +118,56 @@ type crew struct {
 	out *json.Decoder
 }
 
-// startCrew returns a crew that is ready to begin.
-func startCrew(ctx context.Context, job crewJob) (*crew, error) {
+// crew starts one for the trial, which ends with it, and returns what it says when
+// it is ready.
+func (t *trial) crew(ctx context.Context, job crewJob) (*crew, crewStatus, error) {
+	job.Peer, job.Addr, job.TTL = t.peer.Name, t.store.addr(), t.ttl
 	text, err := json.Marshal(job)
 	if err != nil {
-		return nil, err
+		return nil, crewStatus{}, err
 	}
 	c := &crew{cmd: exec.CommandContext(ctx, os.Args[0], crewRole, string(text))}
 	c.cmd.Stderr = os.Stderr
 	if c.in, err = c.cmd.StdinPipe(); err != nil {
-		return nil, err
+		return nil, crewStatus{}, err
 	}
 	out, err := c.cmd.StdoutPipe()
 	if err != nil {
-		return nil, err
+		return nil, crewStatus{}, err
 	}
 	if err := c.cmd.Start(); err != nil {
-		return nil, err
+		return nil, crewStatus{}, err
 	}
+	t.crews = append(t.crews, c)
 	c.out = json.NewDecoder(out)
-	if _, err := c.next(); err != nil {
-		c.kill()
-		return nil, err
-	}
-	return c, nil
+	status, err := c.next()
+	return c, status, err
+}
+
+// tell has the crew do what it is there for.
+func (c *crew) tell() error {
+	_, err := io.WriteString(c.in, "go\n")
+	return err
 }
 
 // next reads what the crew says next.
-func (c *crew) next() (r crewResult, err error) {
-	if err := c.out.Decode(&r); err != nil {
-		return r, fmt.Errorf("a crew ended: %w", err)
+func (c *crew) next() (s crewStatus, err error) {
+	if err := c.out.Decode(&s); err != nil {
+		return s, fmt.Errorf("a crew ended: %w", err)
 	}
-	return r, nil
+	return s, nil
 }
 
-// kill ends the crew as a crash would.
+// ask is both.
+func (c *crew) ask() (crewStatus, error) {
+	if err := c.tell(); err != nil {
+		return crewStatus{}, err
+	}
+	return c.next()
+}
+
+// kill ends the crew as a crash would. It may be called twice.
 func (c *crew) kill() {
 	_ = c.cmd.Process.Kill()
 	_ = c.cmd.Wait()
-}
-
-// runCrews has n crews do the same job at the same time. It calls ready when all
-// are, and before they begin.
-func runCrews(ctx context.Context, n int, job crewJob, ready func() error) ([]crewResult, error) {
-	var crews []*crew
-	defer func() {
-		for _, c := range crews {
-			c.kill()
-		}
-	}()
-	for range n {
-		c, err := startCrew(ctx, job)
-		if err != nil {
-			return nil, err
-		}
-		crews = append(crews, c)
-	}
-	if err := ready(); err != nil {
-		return nil, err
-	}
-	for _, c := range crews {
-		if _, err := io.WriteString(c.in, "begin\n"); err != nil {
-			return nil, err
-		}
-	}
-	results := make([]crewResult, n)
-	for i, c := range crews {
-		var err error
-		if results[i], err = c.next(); err != nil {
-			return nil, err
-		}
-	}
-	return results, nil
 }

@@ -4,23 +4,28 @@
 // who runs it downloads the peers, and they do not decide with which versions
 // holdfast is built and tested.
 //
-//	go run . -out DIR                 everything
+//	make bench                        everything, 7 rounds; about 20 minutes
+//	make bench BENCH=-quick           a first look; less than 2 minutes
 //	go run . -only handoff -peers 'holdfast|baton' -rounds 3 -for 500ms
 //	go run . -list                    what there is to choose from
+//	go run . -draw -out DIR           the report of an earlier run again
 //
 // What is compared is in peer/, what is reported in report/. Here is what is
 // measured:
 //
 //	main.go        flags, and what this process is: the benchmark, a crew, or etcd
-//	run.go         the interleaved rounds
+//	run.go         the interleaved rounds: in turns, or side by side
 //	workload.go    what a workload is, and the list of all
 //	pair.go        one goroutine; many, each with names of its own
 //	handoff.go     many that want one name, in one process and in several
+//	door.go        sees that two hold a lock at once, in different processes too
 //	strict.go      two clients that hand a name to and fro
 //	held.go        many held leases
 //	recovery.go    the holder dies
 //	loss.go        the lock is deleted
+//	beside.go      one goroutine, beside many other locks
 //	goals.go       what holdfast shall reach
+//	write.go       the files of the report
 //	meter.go       CPU of server and client, allocations
 //	monitor.go     commands, as the server sees them
 //	crew.go        other processes, which are this program again

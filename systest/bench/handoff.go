@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -23,67 +24,70 @@ type shift struct {
 	Length  time.Duration // that is
 }
 
-// A door is what the workers of a process go through, one at a time.
-type door struct {
-	inside atomic.Int32
-	last   atomic.Int64 // number of the worker that was inside last
-	passed atomic.Int64 // how often that was another one than before
-}
+// Marks are called when a shift begins to be counted, and when that ends.
+type marks struct{ begin, end func() error }
 
-// do returns how many turns each worker had while it was counted, and how many of
-// them followed one of another worker of this process. Whoever waits at the end
-// has one more turn, so that nothing is left behind; but a waiter that is not woken
-// is not waited for beyond the grace.
-func (s shift) do(ctx context.Context, client peer.Client) (turns []int64, passed int64, err error) {
+// unmarked are those of a shift of which only the turns matter.
+var unmarked = marks{func() error { return nil }, func() error { return nil }}
+
+// do returns how many turns each worker had while it was counted. The numbers of
+// the workers begin with first. Those that wait at the end give up.
+func (s shift) do(ctx context.Context, client peer.Client, d *door, first int64, m marks) (turns []int64, err error) {
 	turns = make([]int64, s.Workers)
-	errs := make([]error, s.Workers)
-	begin := time.Now().Add(s.WarmUp)
-	end := begin.Add(s.Length)
-	ctx, cancel := context.WithDeadline(ctx, end.Add(s.grace()))
-	defer cancel()
-	var d door
+	errs := make([]error, s.Workers+2)
+	waiting, stop := context.WithCancel(ctx)
+	defer stop()
+	var counted atomic.Bool
 	var all sync.WaitGroup
 	for i := range s.Workers {
 		all.Go(func() {
-			for now := time.Now(); now.Before(end) && errs[i] == nil; {
-				var fromOther bool
-				fromOther, errs[i] = s.turn(ctx, client, &d, int64(i+1))
-				if ctx.Err() != nil {
-					errs[i] = nil // it was not woken; what it had before counts
-					return
-				}
-				if now = time.Now(); now.After(begin) && now.Before(end) {
-					turns[i]++
-					if fromOther {
-						d.passed.Add(1)
-					}
+			for waiting.Err() == nil {
+				if errs[i] = s.turn(ctx, waiting, client, d, first+int64(i), &counted, &turns[i]); errs[i] != nil {
+					stop()
 				}
 			}
 		})
 	}
+	sleep(waiting, s.WarmUp)
+	errs[s.Workers] = m.begin()
+	counted.Store(true)
+	sleep(waiting, s.Length)
+	counted.Store(false)
+	errs[s.Workers+1] = m.end()
+	stop()
 	all.Wait()
-	return turns, d.passed.Load(), errors.Join(errs...)
+	return turns, errors.Join(errs...)
 }
 
-// grace is how long all workers may take for their last turns.
-func (s shift) grace() time.Duration { return 2*time.Second + 2*time.Duration(s.Workers)*s.Work }
+// sleep returns after d, or when ctx ends.
+func sleep(ctx context.Context, d time.Duration) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(d):
+	}
+}
 
-// turn waits for the lock, works, and gives it back. fromOther says that another
-// worker had the turn before.
-func (s shift) turn(ctx context.Context, client peer.Client, d *door, worker int64) (fromOther bool, err error) {
-	held, err := client.Wait(ctx, s.Name)
+// turn waits for the lock, works, and gives it back.
+func (s shift) turn(ctx, waiting context.Context, client peer.Client, d *door, worker int64, counted *atomic.Bool, turns *int64) error {
+	held, err := client.Wait(waiting, s.Name)
+	if waiting.Err() != nil && err != nil {
+		return nil
+	}
 	if err != nil {
-		return false, fmt.Errorf("wait: %w", err)
+		return fmt.Errorf("wait: %w", err)
 	}
-	if d.inside.Add(1) > 1 {
-		err = errOverlap
+	fromOther, overlap := d.enter(worker)
+	if counted.Load() {
+		*turns++
+		if fromOther {
+			d.passed.Add(1)
+		}
 	}
-	fromOther = d.last.Swap(worker) != worker
 	if s.Work > 0 {
 		time.Sleep(s.Work)
 	}
-	d.inside.Add(-1)
-	return fromOther, errors.Join(err, held.Release(ctx))
+	d.leave()
+	return errors.Join(overlap, held.Release(ctx))
 }
 
 func sum(turns []int64) (n int64) {
@@ -94,12 +98,22 @@ func sum(turns []int64) (n int64) {
 }
 
 // The metrics of hand-offs. A lock that goes back to whoever had it is a turn, but
-// was not handed off; between processes nobody sees that, but Jain's index does
-// where it is the rule.
+// was not handed off. What is per hand-off is counted for each turn.
 var (
 	handOffs = report.Metric{Name: "rate", Title: "hand-offs a second", Better: report.More}
 	allTurns = report.Metric{Name: "turns", Title: "turns a second", Better: report.More}
 )
+
+// shiftWarmUp is how long a shift goes on before it is counted, at least: until all
+// workers are connected and wait.
+const shiftWarmUp = 100 * time.Millisecond
+
+// countLength is the length of a shift whose commands are counted, at least.
+const countLength = 200 * time.Millisecond
+
+// turnsPerWorker is how often each worker has its turn in a sample, at least, if the
+// turns take no longer than the work.
+const turnsPerWorker = 2
 
 // handOff is many goroutines of one process that want one name.
 func handOff(workers int, work time.Duration) workload {
@@ -108,61 +122,20 @@ func handOff(workers int, work time.Duration) workload {
 		title:   fmt.Sprintf("%d goroutines want one name, and hold it for %s", workers, work),
 		base:    relay,
 		needs:   peer.Waits,
-		metrics: []report.Metric{handOffs, allTurns, evenness, perServer, perClient, perOuter, perInner},
+		least:   turnsPerWorker * time.Duration(workers) * work,
+		slow:    work > time.Millisecond,
+		metrics: []report.Metric{handOffs, allTurns, evenness, perServer, perClient, perAllocs, perOuter, perInner},
 		run: func(ctx context.Context, t *trial) (sample, error) {
 			client, err := t.open(ctx)
 			if err != nil {
 				return nil, err
 			}
-			s := shift{Name: t.name + "-warm", Workers: workers, Work: work, Length: t.warmUp()}
-			if err := t.prepare(ctx, client, s.Name); err != nil {
-				return nil, err
-			}
-			if _, _, err := s.do(ctx, client); err != nil {
-				return nil, err
-			}
-			s.Name, s.Length = t.name, t.length
-			if err := t.prepare(ctx, client, s.Name); err != nil {
-				return nil, err
-			}
-			m, err := measure(t.store)
-			if err != nil {
-				return nil, err
-			}
-			turns, passed, err := s.do(ctx, client)
-			if err != nil {
-				return nil, err
-			}
-			figures, err := m.perOperation(sum(turns))
-			if err != nil {
-				return nil, err
-			}
-			figures["rate"] = float64(passed) / t.length.Seconds() // without those at the end
-			figures["turns"] = float64(sum(turns)) / t.length.Seconds()
-			figures["jain"] = report.Jain(turns)
-			return figures, countTurns(ctx, t, client, s, figures)
+			return t.handOffs(ctx, client, workers, work, func(ctx context.Context, s shift, d *door, m marks) ([]int64, time.Duration, error) {
+				turns, err := s.do(ctx, client, d, 1, m)
+				return turns, 0, err
+			})
 		},
 	}
-}
-
-// countTurns adds the commands of a turn to a sample.
-func countTurns(ctx context.Context, t *trial, client peer.Client, s shift, figures sample) error {
-	server, ok := t.store.(*redisStore)
-	if !ok {
-		return nil
-	}
-	s.Name, s.Length = t.name+"-counted", max(t.length/4, 5*s.Work)
-	if err := t.prepare(ctx, client, s.Name); err != nil {
-		return err
-	}
-	var turns int64
-	c, err := count(server, func() error {
-		all, _, err := s.do(ctx, client)
-		turns = sum(all) + int64(s.Workers) // the turn of each at the end
-		return err
-	})
-	figures["commands"], figures["inner"] = float64(c.outer)/float64(turns), float64(c.inner)/float64(turns)
-	return err
 }
 
 // handOffCrews is the same in several processes.
@@ -172,50 +145,93 @@ func handOffCrews(crews, workers int, work time.Duration) workload {
 		title:   fmt.Sprintf("%d processes of %d goroutines want one name, and hold it for %s", crews, workers, work),
 		base:    relay,
 		needs:   peer.Waits,
-		metrics: []report.Metric{allTurns, evenness, perServer, perClient},
+		least:   turnsPerWorker * time.Duration(crews*workers) * work,
+		slow:    work > time.Millisecond,
+		metrics: []report.Metric{handOffs, allTurns, evenness, perServer, perClient, perOuter, perInner},
 		run: func(ctx context.Context, t *trial) (sample, error) {
 			client, err := t.open(ctx)
-			if err == nil {
-				err = t.prepare(ctx, client, t.name)
-			}
 			if err != nil {
 				return nil, err
 			}
-			s := shift{Name: t.name, Workers: workers, Work: work, WarmUp: t.warmUp(), Length: t.length}
-			return s.inCrews(ctx, t, crews)
+			return t.handOffs(ctx, client, workers, work, func(ctx context.Context, s shift, d *door, m marks) ([]int64, time.Duration, error) {
+				return s.inCrews(ctx, t, crews, m)
+			})
 		},
 	}
 }
 
-// inCrews has crews do the shift, and returns what they did together.
-func (s shift) inCrews(ctx context.Context, t *trial, crews int) (sample, error) {
-	var before time.Duration
-	job := crewJob{Peer: t.peer.Name, Addr: t.store.addr(), TTL: t.ttl, Shift: s}
-	results, err := runCrews(ctx, crews, job, func() (err error) {
-		before, err = t.store.cpu()
-		return err
+// handOffs measures a shift that do does, and counts its commands in another one.
+// do returns the client CPU, too, where it is not that of this process.
+func (t *trial) handOffs(ctx context.Context, client peer.Client, workers int, work time.Duration,
+	do func(context.Context, shift, *door, marks) ([]int64, time.Duration, error),
+) (sample, error) {
+	s := shift{Name: t.name, Workers: workers, Work: work, WarmUp: max(t.warmUp(), shiftWarmUp), Length: t.length}
+	d, err := sharedDoor(t.door(s.Name))
+	if err == nil {
+		err = t.prepare(ctx, client, s.Name)
+	}
+	if err != nil {
+		return nil, err
+	}
+	var m *meter
+	var u usage
+	turns, cpu, err := do(ctx, s, d, marks{
+		begin: func() (err error) { m, err = measure(t.store); return err },
+		end:   func() (err error) { u, err = m.taken(); return err },
 	})
+	if d.mixed.Load() > 0 {
+		err = errOverlap
+	}
 	if err != nil {
 		return nil, err
 	}
-	after, err := t.store.cpu()
+	if cpu > 0 {
+		u.client = cpu
+	}
+	figures, err := u.perOperation(sum(turns))
 	if err != nil {
 		return nil, err
 	}
-	var turns []int64
-	var cpu time.Duration
-	for _, r := range results {
-		turns = append(turns, r.Turns...)
-		cpu += r.CPU
+	figures["turns"], figures["rate"] = figures["rate"], float64(d.passed.Load())/u.wall.Seconds()
+	figures["jain"] = report.Jain(turns)
+	return figures, t.count(figures, func(m marks) (int64, error) {
+		s.Name, s.Length = t.name+"-counted", max(t.length, countLength, 20*work)
+		if err := t.prepare(ctx, client, s.Name); err != nil {
+			return 0, err
+		}
+		turns, _, err := do(ctx, s, d, m)
+		return sum(turns), err
+	})
+}
+
+// door is the file of the door of a name.
+func (t *trial) door(name string) string { return filepath.Join(t.dir, name) }
+
+// inCrews has crews do the shift at the same time, and returns their turns and the
+// CPU that they used. It ends the crews.
+func (s shift) inCrews(ctx context.Context, t *trial, crews int, m marks) (turns []int64, cpu time.Duration, err error) {
+	defer t.dismiss()
+	for i := range crews {
+		job := crewJob{Shift: s, First: int64(i*s.Workers + 1), Door: t.door(s.Name)}
+		if _, _, err := t.crew(ctx, job); err != nil {
+			return nil, 0, err
+		}
 	}
-	n := sum(turns)
-	if n == 0 {
-		return nil, errIdle
+	for _, c := range t.crews {
+		if err := c.tell(); err != nil {
+			return nil, 0, err
+		}
 	}
-	// CPU is of all turns, those of the warm-up too.
-	all := n * int64(s.WarmUp+s.Length) / int64(s.Length)
-	return sample{
-		"turns": float64(n) / s.Length.Seconds(), "jain": report.Jain(turns),
-		"server": per(after-before, all), "client": per(cpu, all),
-	}, nil
+	time.Sleep(s.WarmUp)
+	err = m.begin()
+	time.Sleep(s.Length)
+	err = errors.Join(err, m.end())
+	for _, c := range t.crews {
+		status, e := c.next()
+		if err = errors.Join(err, e); err != nil {
+			return nil, 0, err
+		}
+		turns, cpu = append(turns, status.Turns...), cpu+status.CPU
+	}
+	return turns, cpu, nil
 }

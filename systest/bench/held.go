@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime"
 	"strconv"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -18,65 +16,69 @@ import (
 // takers is how many goroutines take the locks of held.
 const takers = 64
 
-// held is many leases that are held for the length of their TTL.
-func held(n int, ttl time.Duration) workload {
+// held is many leases of one process. A sample takes as long as their TTL, so that
+// each has the renewals of all.
+func held(n int, ttl time.Duration, needs peer.Ability) workload {
 	return workload{
 		name:  fmt.Sprintf("held-%d", n),
 		title: fmt.Sprintf("%s leases are held, TTL %s", report.Figure(float64(n)), ttl),
 		base:  keeper,
-		needs: peer.Takes | peer.Keeps, ttl: ttl,
+		needs: peer.Takes | needs, ttl: ttl, slow: true,
 		metrics: []report.Metric{
-			{Name: "rate", Title: "commands a second", Better: report.Less},
+			{Name: "rate", Title: "scripts a second", Better: report.Less},
 			{Name: "server", Title: "server, of a core", Unit: "%", Better: report.Less},
 			{Name: "client", Title: "client, of a core", Unit: "%", Better: report.Less},
 			{Name: "memory", Title: "client's memory a lease", Unit: "kB", Better: report.Less},
 			{Name: "goroutines", Title: "goroutines", Better: report.Less},
 			{Name: "longest", Title: "longest script", Unit: "ms", Better: report.Less},
 		},
-		run: func(ctx context.Context, t *trial) (sample, error) {
-			client, err := t.open(ctx)
+		begin: func(ctx context.Context, t *trial) (round, error) {
+			c, ready, err := t.crew(ctx, crewJob{Hold: n, Shift: shift{Name: t.name}})
 			if err != nil {
 				return nil, err
 			}
-			before, goroutines := heap(), runtime.NumGoroutine()
-			if err := take(ctx, client, t.name, n); err != nil {
-				return nil, err
-			}
-			time.Sleep(ttl / 2) // until renewals have found their pace
-			s := sample{
-				"memory":     (float64(heap()) - float64(before)) / 1000 / float64(n),
-				"goroutines": float64(runtime.NumGoroutine() - goroutines),
-			}
-			return s, t.renewals(ttl, s)
+			sleep(ctx, ttl/2) // until renewals have found their pace
+			return func(ctx context.Context) (sample, error) {
+				s, err := t.renewals(ctx, c, ttl)
+				if err == nil {
+					s["memory"], s["goroutines"] = float64(ready.Memory)/1000/float64(n), float64(ready.Goroutines)
+				}
+				return s, err
+			}, nil
 		},
 	}
 }
 
-// renewals adds to a sample what it costs to hold locks for some time.
-func (t *trial) renewals(length time.Duration, s sample) error {
+// renewals returns what it costs a crew to hold its locks for some time.
+func (t *trial) renewals(ctx context.Context, c *crew, length time.Duration) (sample, error) {
 	server, isRedis := t.store.(*redisStore)
 	if isRedis {
 		if err := server.forgetStats(); err != nil {
-			return err
+			return nil, err
 		}
+	}
+	before, err := c.ask()
+	if err != nil {
+		return nil, err
 	}
 	m, err := measure(t.store)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	time.Sleep(length)
+	sleep(ctx, length)
 	u, err := m.taken()
 	if err != nil {
-		return err
+		return nil, err
 	}
-	s["server"] = 100 * u.server.Seconds() / u.wall.Seconds()
-	s["client"] = 100 * u.client.Seconds() / u.wall.Seconds()
-	if !isRedis {
-		return nil
+	after, err := c.ask()
+	if err != nil {
+		return nil, err
 	}
-	calls, longest, err := server.scripts()
-	s["rate"], s["longest"] = float64(calls)/u.wall.Seconds(), longest.Seconds()*1000
-	return err
+	s := sample{"server": 100 * u.server.Seconds() / u.wall.Seconds(), "client": 100 * (after.CPU - before.CPU).Seconds() / u.wall.Seconds()}
+	if isRedis { // all that peers do to hold locks there is in scripts
+		s["rate"], s["longest"] = float64(u.scripts.calls)/u.wall.Seconds(), u.scripts.longest.Seconds()*1000
+	}
+	return s, nil
 }
 
 // take takes n locks whose names begin with name.
@@ -87,7 +89,7 @@ func take(ctx context.Context, client peer.Client, name string, n int) error {
 	for i := range takers {
 		all.Go(func() {
 			for j := next.Add(1); j <= int64(n) && errs[i] == nil; j = next.Add(1) {
-				_, errs[i] = client.Try(ctx, name+"-"+strconv.FormatInt(j, 10))
+				_, errs[i] = client.Try(ctx, oneOf(name, j))
 			}
 		})
 	}
@@ -95,51 +97,5 @@ func take(ctx context.Context, client peer.Client, name string, n int) error {
 	return errors.Join(errs...)
 }
 
-// forgetStats lets scripts begin anew, and makes the server keep the longest.
-func (s *redisStore) forgetStats() error {
-	if _, err := s.server.Do("CONFIG", "SET", "latency-tracking-info-percentiles", "100"); err != nil {
-		return err
-	}
-	_, err := s.server.Do("CONFIG", "RESETSTAT")
-	return err
-}
-
-// scripts returns how many there were since forgetStats, and how long the
-// longest took. All that peers do to hold locks on Redis is in scripts.
-func (s *redisStore) scripts() (calls int, longest time.Duration, err error) {
-	stats, err := s.server.Do("INFO", "commandstats")
-	if err != nil {
-		return 0, 0, err
-	}
-	latency, err := s.server.Do("INFO", "latencystats")
-	if err != nil {
-		return 0, 0, err
-	}
-	for _, command := range []string{"eval", "evalsha"} {
-		if text, ok := infoField(stats, "cmdstat_"+command); ok {
-			n, err := strconv.Atoi(infoPart(text, "calls"))
-			if err != nil {
-				return 0, 0, err
-			}
-			calls += n
-		}
-		if text, ok := infoField(latency, "latency_percentiles_usec_"+command); ok {
-			us, err := strconv.ParseFloat(infoPart(text, "p100"), 64)
-			if err != nil {
-				return 0, 0, err
-			}
-			longest = max(longest, time.Duration(us*float64(time.Microsecond)))
-		}
-	}
-	return calls, longest, nil
-}
-
-// infoPart returns a part of a field of INFO: of "calls=3,usec=12", calls is 3.
-func infoPart(text, name string) string {
-	for part := range strings.SplitSeq(text, ",") {
-		if key, value, _ := strings.Cut(part, "="); key == name {
-			return value
-		}
-	}
-	return ""
-}
+// oneOf is the name of the lock that take takes as its nth.
+func oneOf(name string, n int64) string { return name + "-" + strconv.FormatInt(n, 10) }

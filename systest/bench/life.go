@@ -41,8 +41,14 @@ func (l *life) end() {
 }
 
 // live calls f with a life, and returns its error or that of a server.
-func live(f func(l *life) error) (err error) {
+func live(f func(l *life) error) error {
 	l := new(life)
+	defer l.end()
+	return caught(func() error { return f(l) })
+}
+
+// caught calls f, and returns its error or the failure that ended it.
+func caught(f func() error) (err error) {
 	defer func() {
 		switch r := recover().(type) {
 		case nil:
@@ -52,6 +58,5 @@ func live(f func(l *life) error) (err error) {
 			panic(r)
 		}
 	}()
-	defer l.end()
-	return f(l)
+	return f()
 }

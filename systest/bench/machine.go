@@ -11,6 +11,9 @@ import (
 
 var processor = regexp.MustCompile(`(?m)^model name\s*: (.*)$`)
 
+// release is the part of a kernel's release that is not named by who built it.
+var release = regexp.MustCompile(`^[0-9.]*[0-9]`)
+
 // machine returns the processor and the system, as far as they can be known.
 func machine() string {
 	parts := []string{runtime.GOOS + "/" + runtime.GOARCH}
@@ -20,7 +23,7 @@ func machine() string {
 		}
 	}
 	if kernel, err := os.ReadFile("/proc/sys/kernel/osrelease"); err == nil {
-		parts = append(parts, "kernel "+strings.TrimSpace(string(kernel)))
+		parts = append(parts, "kernel "+string(release.Find(kernel)))
 	}
 	return strings.Join(parts, ", ")
 }

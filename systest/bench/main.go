@@ -8,9 +8,9 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"path/filepath"
 	"regexp"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 
@@ -19,59 +19,80 @@ import (
 )
 
 func main() {
-	if err := begin(os.Args[1:]); err != nil {
+	if err := begin(os.Args[1:], peer.All()); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
 }
 
-// begin does what this process is for.
-func begin(args []string) error {
+// begin does what this process is for, with those peers.
+func begin(args []string, peers []peer.Peer) error {
 	if len(args) == 2 {
 		switch args[0] {
 		case crewRole:
-			return beCrew(args[1])
-		case etcdRole:
-			return serveEtcd(args[1])
+			return beCrew(args[1], peers)
+		case etcdRole, etcdNoFsyncRole:
+			return serveEtcd(args[1], args[0] == etcdRole)
 		}
 	}
 	c, err := parse(args)
-	if err != nil || c.list {
+	if err != nil {
 		return err
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	if c.draw != "" {
+	switch {
+	case c.list:
+		list(os.Stdout, peers)
+		return nil
+	case c.draw:
 		return c.redraw()
 	}
-	return live(func(l *life) error { return c.benchmark(ctx, l) })
+	return live(func(l *life) error { return c.benchmark(ctx, l, peers) })
 }
 
 // A config is what the command line says.
 type config struct {
 	rounds      int
 	length      time.Duration
+	quick       bool
 	only, peers *regexp.Regexp
 	out         string
 	commit      string
-	draw        string
+	draw        bool
 	list        bool
 	command     string
 }
 
+// What the quick form has unless the command line says otherwise.
+const (
+	quickRounds = 3
+	quickLength = 100 * time.Millisecond
+)
+
 func parse(args []string) (*config, error) {
-	c := &config{command: strings.Join(append([]string{"go run ."}, args...), " ")}
+	c := new(config)
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	flags.IntVar(&c.rounds, "rounds", 7, "how many interleaved rounds")
-	flags.DurationVar(&c.length, "for", time.Second, "length of one sample, where it counts by time")
+	flags.DurationVar(&c.length, "for", 250*time.Millisecond, "length of one sample, where it counts by time")
+	flags.BoolVar(&c.quick, "quick", false, "3 rounds of 100ms, without peers as they come by default and what takes long")
 	only := flags.String("only", "", "a regular expression for names of workloads; all by default")
 	peers := flags.String("peers", "", "the same for peers")
 	flags.StringVar(&c.out, "out", "", "directory for bench.json, README.md and the pictures; without it the tables are printed")
 	flags.StringVar(&c.commit, "commit", "unknown", "what is measured, for the report")
-	flags.StringVar(&c.draw, "draw", "", "read a bench.json and write tables and pictures again, measuring nothing")
+	flags.BoolVar(&c.draw, "draw", false, "measure nothing, and write tables and pictures again from bench.json and why.md in the directory")
 	flags.BoolVar(&c.list, "list", false, "print the workloads and the peers")
 	if err := flags.Parse(args); err != nil {
 		return nil, err
+	}
+	c.command = command(flags)
+	if given := given(flags); c.quick {
+		if !slices.Contains(given, "rounds") {
+			c.rounds = quickRounds
+		}
+		if !slices.Contains(given, "for") {
+			c.length = quickLength
+		}
 	}
 	var err, err2 error
 	c.only, err = regexp.Compile("^(" + *only + ")")
@@ -81,90 +102,84 @@ func parse(args []string) (*config, error) {
 		return nil, fmt.Errorf("unexpected argument %q", flags.Arg(0))
 	case c.rounds < 1 || c.length <= 0:
 		return nil, errors.New("-rounds and -for must be positive")
-	}
-	if c.list {
-		list(os.Stdout)
+	case c.draw && c.out == "":
+		return nil, errors.New("-draw needs the directory of a run, -out")
 	}
 	return c, errors.Join(err, err2)
 }
 
+// given returns the names of the flags that were given.
+func given(flags *flag.FlagSet) (names []string) {
+	flags.Visit(func(f *flag.Flag) { names = append(names, f.Name) })
+	return names
+}
+
+// command returns the command that repeats a run. Where its results went and what was
+// checked out is not a part of it.
+func command(flags *flag.FlagSet) string {
+	words := []string{"make bench"}
+	var args []string
+	flags.Visit(func(f *flag.Flag) {
+		switch value := f.Value.String(); {
+		case f.Name == "out" || f.Name == "commit":
+		case value == "true":
+			args = append(args, "-"+f.Name)
+		default:
+			args = append(args, fmt.Sprintf("-%s '%s'", f.Name, value))
+		}
+	})
+	if len(args) > 0 {
+		words = append(words, `BENCH="`+strings.Join(args, " ")+`"`)
+	}
+	return strings.Join(words, " ")
+}
+
 // list writes what there is to choose from.
-func list(to io.Writer) {
+func list(to io.Writer, peers []peer.Peer) {
 	for _, w := range workloads() {
 		fmt.Fprintf(to, "%-18s %s\n", w.name, w.title)
 	}
 	fmt.Fprintln(to)
-	for _, p := range peer.All() {
-		fmt.Fprintf(to, "%-22s %s\n", p.Name, p.Settings)
+	for _, p := range peers {
+		fmt.Fprintf(to, "%-24s %s\n", p.Name, p.Settings)
 	}
+}
+
+// takes says whether a workload, or a peer, was chosen.
+func (c *config) takes(w workload) bool { return c.only.MatchString(w.name) && (!c.quick || !w.slow) }
+func (c *config) takesPeer(p peer.Peer) bool {
+	return c.peers.MatchString(p.Name) && (!c.quick || !p.Default)
 }
 
 // benchmark runs what was chosen, and writes the report. What was measured when
 // it is interrupted is reported, too.
-func (c *config) benchmark(ctx context.Context, l *life) error {
-	b := &bench{stores: &inventory{life: l}, rounds: c.rounds, length: c.length, log: os.Stderr}
-	for _, p := range peer.All() {
-		if c.peers.MatchString(p.Name) {
+func (c *config) benchmark(ctx context.Context, l *life, peers []peer.Peer) error {
+	b := &bench{
+		stores: &inventory{life: l, running: map[peer.Store]store{}}, dir: l.TempDir(),
+		rounds: c.rounds, length: c.length, log: os.Stderr,
+	}
+	for _, p := range peers {
+		if c.takesPeer(p) {
 			b.peers = append(b.peers, p)
 		}
 	}
+	begun := time.Now()
 	r := &report.Run{
-		Date: time.Now().UTC().Format(time.DateOnly), Commit: c.commit, Command: c.command,
+		Date: begun.UTC().Format(time.DateOnly), Commit: c.commit, Command: c.command,
 		Machine: machine(), Cores: runtime.NumCPU(), Versions: versions(), Rounds: c.rounds, Seconds: c.length.Seconds(),
 	}
 	var failed error
 	for _, w := range workloads() {
-		if failed != nil || !c.only.MatchString(w.name) {
+		if failed != nil || !c.takes(w) {
 			continue
 		}
-		result, err := b.run(ctx, w)
+		result, err := b.measure(ctx, w)
 		r.Workloads, failed = append(r.Workloads, result), err
 	}
-	if s := b.stores.redis; s != nil {
+	if s, ok := b.stores.running[peer.Redis].(*redisStore); ok {
 		name, version := s.version()
 		r.Versions[name] = version
 	}
+	fmt.Fprintf(os.Stderr, "measured in %s\n", time.Since(begun).Round(time.Second))
 	return errors.Join(failed, c.write(r))
-}
-
-// redraw writes the report of an earlier run again.
-func (c *config) redraw() error {
-	f, err := os.Open(c.draw)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	r, err := report.ReadJSON(f)
-	if err != nil {
-		return fmt.Errorf("%s: %w", c.draw, err)
-	}
-	return c.write(r)
-}
-
-// write writes the report.
-func (c *config) write(r *report.Run) error {
-	r.Summarize()
-	if c.out == "" {
-		return r.WriteMarkdown(os.Stdout, goals(), false)
-	}
-	if err := os.MkdirAll(c.out, 0o755); err != nil {
-		return err
-	}
-	err := writeFile(filepath.Join(c.out, "bench.json"), r.WriteJSON)
-	err = errors.Join(err, writeFile(filepath.Join(c.out, "README.md"), func(w io.Writer) error {
-		return r.WriteMarkdown(w, goals(), true)
-	}))
-	for i := range r.Workloads {
-		w := &r.Workloads[i]
-		err = errors.Join(err, writeFile(filepath.Join(c.out, w.Name+".svg"), func(to io.Writer) error { return w.WriteSVG(to, own) }))
-	}
-	return err
-}
-
-func writeFile(path string, write func(io.Writer) error) error {
-	f, err := os.Create(path)
-	if err != nil {
-		return err
-	}
-	return errors.Join(write(f), f.Close())
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"runtime"
 	"syscall"
 	"time"
@@ -10,6 +11,7 @@ import (
 // our memory.
 type usage struct {
 	wall, server, client time.Duration
+	scripts              scripts
 	allocs, bytes        uint64
 }
 
@@ -24,33 +26,54 @@ type meter struct {
 func measure(s store) (*meter, error) {
 	runtime.GC() // what others have left is not ours
 	m := &meter{store: s}
-	var err error
-	if m.usage, err = m.now(); err != nil {
-		return nil, err
+	var err, err2 error
+	m.scripts, err = s.scripts()
+	m.allocated()
+	m.server, err2 = s.cpu()
+	if err = errors.Join(err, err2); err == nil {
+		m.client, err = ownCPU()
 	}
 	m.begun = time.Now()
-	return m, nil
+	return m, err
 }
 
-// taken returns what was used since measure.
-func (m *meter) taken() (usage, error) {
-	wall := time.Since(m.begun)
-	u, err := m.now()
-	return usage{
-		wall: wall, server: u.server - m.server, client: u.client - m.client,
-		allocs: u.allocs - m.allocs, bytes: u.bytes - m.bytes,
-	}, err
-}
-
-func (m *meter) now() (u usage, err error) {
-	if u.client, err = ownCPU(); err != nil {
+// taken returns what was used since measure. It asks in the opposite order, so that
+// its own questions are not measured.
+func (m *meter) taken() (u usage, err error) {
+	u.wall = time.Since(m.begun)
+	client, err := ownCPU()
+	if err != nil {
 		return u, err
 	}
+	server, err := m.store.cpu()
+	if err != nil {
+		return u, err
+	}
+	u.allocated()
+	s, err := m.store.scripts()
+	u.client, u.server = client-m.client, server-m.server
+	u.allocs, u.bytes = u.allocs-m.allocs, u.bytes-m.bytes
+	u.scripts = scripts{calls: s.calls - m.scripts.calls, took: s.took - m.scripts.took, longest: s.longest}
+	return u, err
+}
+
+// allocated notes what this process has allocated until now.
+func (u *usage) allocated() {
 	var mem runtime.MemStats
 	runtime.ReadMemStats(&mem)
 	u.allocs, u.bytes = mem.Mallocs, mem.TotalAlloc
-	u.server, err = m.store.cpu()
-	return u, err
+}
+
+// perOperation returns what was used for each of n operations.
+func (u usage) perOperation(n int64) (sample, error) {
+	if n == 0 {
+		return nil, errIdle
+	}
+	return sample{
+		"rate": float64(n) / u.wall.Seconds(), "server": per(u.server, n), "client": per(u.client, n),
+		"script": per(u.scripts.took, n), "scripts": float64(u.scripts.calls) / float64(n),
+		"allocs": float64(u.allocs) / float64(n), "bytes": float64(u.bytes) / float64(n),
+	}, nil
 }
 
 // ownCPU returns what this process has used of the processors.

@@ -33,41 +33,95 @@ func (c *commands) note(line string) {
 	}
 }
 
-// count returns the commands that f causes. It slows the server down, and is
-// not to be used where time is measured.
-func count(s *redisStore, f func() error) (c commands, err error) {
+// per adds to a sample how many there were for each of n operations.
+func (c commands) per(n int64, s sample) {
+	s["commands"], s["inner"] = float64(c.outer)/float64(n), float64(c.inner)/float64(n)
+}
+
+// A monitor counts commands between its begin and its end. It slows the server
+// down, and is not to be used where time is measured.
+type monitor struct {
+	server  *redisStore
+	conn    net.Conn
+	counted commands
+	ended   chan bool
+}
+
+// The words that MONITOR shows for begin and end.
+const (
+	beginWord = "the beginning"
+	endWord   = "the end"
+)
+
+// openMonitor begins to listen.
+func openMonitor(s *redisStore) (*monitor, error) {
 	conn, err := net.Dial("tcp", s.addr())
 	if err != nil {
-		return c, err
+		return nil, err
 	}
-	defer conn.Close()
+	m := &monitor{server: s, conn: conn, ended: make(chan bool, 1)}
 	if _, err := conn.Write([]byte("MONITOR\r\n")); err != nil {
-		return c, err
+		_ = conn.Close()
+		return nil, err
 	}
 	lines := bufio.NewScanner(conn)
 	lines.Buffer(nil, 1<<20)
 	lines.Scan() // +OK
-	ended := make(chan bool, 1)
-	go func() { // ends with the mark, or with the connection
-		for lines.Scan() {
-			if strings.HasSuffix(lines.Text(), endMark) {
-				ended <- true
-				return
-			}
-			c.note(lines.Text())
-		}
-		ended <- false
-	}()
-	err = f()
-	_ = conn.SetReadDeadline(time.Now().Add(patience))
-	if _, e := s.server.Do("ECHO", "the end"); err == nil {
-		err = e
-	}
-	if ok := <-ended; err == nil && !ok {
-		err = errors.New("MONITOR ended before its time")
-	}
-	return c, err
+	go m.listen(lines)
+	return m, nil
 }
 
-// endMark is how MONITOR shows the last command of count.
-const endMark = `"ECHO" "the end"`
+// listen ends with the last word, or with the connection.
+func (m *monitor) listen(lines *bufio.Scanner) {
+	begun := false
+	for lines.Scan() {
+		switch line := lines.Text(); {
+		case strings.HasSuffix(line, `"ECHO" "`+endWord+`"`):
+			m.ended <- true
+			return
+		case strings.HasSuffix(line, `"ECHO" "`+beginWord+`"`):
+			begun = true
+		case begun:
+			m.counted.note(line)
+		}
+	}
+	m.ended <- false
+}
+
+func (m *monitor) begin() error {
+	_, err := m.server.server.Do("ECHO", beginWord)
+	return err
+}
+
+// end returns when all that came before it is counted.
+func (m *monitor) end() error {
+	if _, err := m.server.server.Do("ECHO", endWord); err != nil {
+		return err
+	}
+	_ = m.conn.SetReadDeadline(time.Now().Add(patience))
+	if !<-m.ended {
+		return errors.New("MONITOR ended before its time")
+	}
+	return nil
+}
+
+func (m *monitor) close() { _ = m.conn.Close() }
+
+// count adds the commands of n operations to a sample, which f does between the
+// marks. Nothing is added where the trial does not count them.
+func (t *trial) count(s sample, f func(marks) (n int64, err error)) error {
+	server, ok := t.store.(*redisStore)
+	if !ok || !t.counts {
+		return nil
+	}
+	m, err := openMonitor(server)
+	if err != nil {
+		return err
+	}
+	defer m.close()
+	n, err := f(marks{m.begin, m.end})
+	if err == nil && n > 0 {
+		m.counted.per(n, s)
+	}
+	return err
+}

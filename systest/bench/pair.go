@@ -17,16 +17,12 @@ import (
 type placement int
 
 const (
-	anyCore placement = iota
-	splitCores
+	splitCores placement = iota
 	sharedCore
 )
 
 // apply moves the server and this process to their cores, until undo.
 func (p placement) apply(server int) (undo func(), err error) {
-	if p == anyCore {
-		return func() {}, nil
-	}
 	own := 0
 	if p == splitCores {
 		own = 1
@@ -55,7 +51,7 @@ func latency(name, title string, where placement) workload {
 		metrics: []report.Metric{
 			{Name: "p50", Title: "a pair, median", Unit: "µs", Better: report.Less},
 			{Name: "p99", Title: "99 %", Unit: "µs", Better: report.Less},
-			perServer, perClient, perAllocs, perBytes, perOuter, perInner,
+			perServer, perScript, perClient, perAllocs, perBytes, perOuter, perInner,
 		},
 		run: func(ctx context.Context, t *trial) (sample, error) {
 			client, err := t.open(ctx)
@@ -71,7 +67,7 @@ func latency(name, title string, where placement) workload {
 			if err != nil {
 				return nil, err
 			}
-			return s, countPairs(ctx, t, client, s)
+			return s, t.count(s, func(m marks) (int64, error) { return countPairs(ctx, client, t.name, m) })
 		},
 	}
 }
@@ -92,7 +88,11 @@ func oneByOne(ctx context.Context, t *trial, client peer.Client) (sample, error)
 	if err != nil {
 		return nil, err
 	}
-	s, err := m.perOperation(int64(len(took)))
+	u, err := m.taken()
+	if err != nil {
+		return nil, err
+	}
+	s, err := u.perOperation(int64(len(took)))
 	if err != nil {
 		return nil, err
 	}
@@ -131,22 +131,17 @@ func pair(ctx context.Context, client peer.Client, name string) error {
 // counted is how many pairs are made to count their commands.
 const counted = 200
 
-// countPairs adds the commands of a pair to a sample.
-func countPairs(ctx context.Context, t *trial, client peer.Client, s sample) error {
-	server, ok := t.store.(*redisStore)
-	if !ok {
-		return nil
+// countPairs makes pairs between the marks.
+func countPairs(ctx context.Context, client peer.Client, name string, m marks) (int64, error) {
+	if err := m.begin(); err != nil {
+		return 0, err
 	}
-	c, err := count(server, func() error {
-		for range counted {
-			if err := pair(ctx, client, t.name); err != nil {
-				return err
-			}
+	for range counted {
+		if err := pair(ctx, client, name); err != nil {
+			return 0, err
 		}
-		return nil
-	})
-	s["commands"], s["inner"] = float64(c.outer)/counted, float64(c.inner)/counted
-	return err
+	}
+	return counted, m.end()
 }
 
 // throughput is many goroutines, each with a name of its own.
@@ -158,7 +153,7 @@ func throughput(goroutines int) workload {
 		needs: peer.Takes,
 		metrics: []report.Metric{
 			{Name: "rate", Title: "pairs a second", Better: report.More},
-			perServer, perClient, perAllocs, perBytes,
+			perServer, perScript, perClient, perAllocs, perBytes, perCall,
 		},
 		run: func(ctx context.Context, t *trial) (sample, error) {
 			client, err := t.open(ctx)
@@ -176,7 +171,11 @@ func throughput(goroutines int) workload {
 			if err != nil {
 				return nil, err
 			}
-			return m.perOperation(n)
+			u, err := m.taken()
+			if err != nil {
+				return nil, err
+			}
+			return u.perOperation(n)
 		},
 	}
 }
@@ -202,31 +201,5 @@ func pairsOfMany(ctx context.Context, t *trial, client peer.Client, goroutines i
 		return 0, err
 	default:
 		return pairs.Load(), nil
-	}
-}
-
-// beside is one goroutine, while the same peer holds other locks.
-func beside(others int) workload {
-	return workload{
-		name:    fmt.Sprintf("beside-%d", others),
-		title:   fmt.Sprintf("One goroutine, beside %s other locks", report.Figure(float64(others))),
-		base:    keeper,
-		needs:   peer.Takes | peer.Keeps,
-		ttl:     10 * time.Minute, // none is renewed meanwhile
-		metrics: []report.Metric{perServer, perClient},
-		run: func(ctx context.Context, t *trial) (sample, error) {
-			holder, err := t.open(ctx)
-			if err != nil {
-				return nil, err
-			}
-			if err := take(ctx, holder, t.name+"-other", others); err != nil {
-				return nil, err
-			}
-			client, err := t.open(ctx)
-			if err != nil {
-				return nil, err
-			}
-			return oneByOne(ctx, t, client)
-		},
 	}
 }

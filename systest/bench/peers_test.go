@@ -8,12 +8,13 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast/systest/bench/peer"
+	"github.com/holdfast-locks/holdfast/systest/bench/report"
 )
 
 // TestMain lets this program be a crew, and a member of etcd.
 func TestMain(m *testing.M) {
-	if len(os.Args) == 3 && (os.Args[1] == crewRole || os.Args[1] == etcdRole) {
-		if err := begin(os.Args[1:]); err != nil {
+	if len(os.Args) == 3 && (os.Args[1] == crewRole || os.Args[1] == etcdRole || os.Args[1] == etcdNoFsyncRole) {
+		if err := begin(os.Args[1:], append(peer.All(), openDoorPeer())); err != nil {
 			println(err.Error())
 			os.Exit(1)
 		}
@@ -22,40 +23,51 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
+// shortest is the length of a trial that is not about figures.
+const shortest = 20 * time.Millisecond
+
+// trialOf returns a short trial of a peer.
+func trialOf(t *testing.T, p peer.Peer, s store, length time.Duration) *trial {
+	t.Helper()
+	tr := &trial{peer: p, store: s, name: "a name", length: length, counts: p.Name == own, dir: t.TempDir()}
+	t.Cleanup(func() {
+		if err := tr.close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return tr
+}
+
 // TestPeersLock: each peer takes free locks, and those that wait exclude one
 // another and all have turns, in one process and in two.
 func TestPeersLock(t *testing.T) {
 	l := new(life)
 	t.Cleanup(l.end)
-	stores := &inventory{life: l}
+	stores := &inventory{life: l, running: map[peer.Store]store{}}
 	for _, p := range peer.All() {
 		t.Run(p.Name, func(t *testing.T) {
 			store, err := stores.store(p.Store)
 			if err != nil {
 				t.Fatal(err)
 			}
-			trial := &trial{peer: p, store: store, name: "a name", length: 100 * time.Millisecond}
-			defer func() {
-				if err := trial.close(); err != nil {
-					t.Error(err)
-				}
-			}()
-			client, err := trial.open(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
 			if p.Can&peer.Takes != 0 {
-				testPairs(t, client)
+				testPairs(t, trialOf(t, p, store, shortest))
 			}
 			if p.Can&peer.Waits != 0 {
-				testTurns(t, trial, client)
+				testTurns(t, handOff(3, time.Millisecond), p, store)
+				testTurns(t, handOffCrews(2, 2, 0), p, store)
+				testKept(t, trialOf(t, p, store, shortest))
 			}
 		})
 	}
 }
 
-func testPairs(t *testing.T, client peer.Client) {
+func testPairs(t *testing.T, tr *trial) {
 	t.Helper()
+	client, err := tr.open(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
 	for range 3 {
 		if err := pair(t.Context(), client, "a free name"); err != nil {
 			t.Error(err)
@@ -63,17 +75,44 @@ func testPairs(t *testing.T, client peer.Client) {
 	}
 }
 
-func testTurns(t *testing.T, tr *trial, client peer.Client) {
+// testTurns gives peers longer that pause for long, or wait for a disk.
+func testTurns(t *testing.T, w workload, p peer.Peer, store store) {
 	t.Helper()
-	if err := tr.prepare(t.Context(), client, tr.name); err != nil {
+	for length := shortest; ; length *= 4 {
+		s, err := w.run(t.Context(), trialOf(t, p, store, length))
+		if errors.Is(err, errIdle) && length < time.Minute {
+			continue
+		}
+		if err != nil || s["turns"] == 0 {
+			t.Errorf("%s: %v, %v", w.name, s, err)
+		}
+		return
+	}
+}
+
+// testKept: a lock is not given back when the context ends under which it was waited for.
+func testKept(t *testing.T, tr *trial) {
+	t.Helper()
+	client, err := tr.open(t.Context())
+	if err == nil {
+		err = tr.prepare(t.Context(), client, "kept")
+	}
+	if err != nil {
 		t.Fatal(err)
 	}
-	s := shift{Name: tr.name, Workers: 3, Work: time.Millisecond, Length: tr.length}
-	if turns, _, err := s.do(t.Context(), client); err != nil || sum(turns) == 0 {
-		t.Errorf("turns %v, %v", turns, err)
+	ctx, cancel := context.WithCancel(t.Context())
+	held, err := client.Wait(ctx, "kept")
+	cancel()
+	if err != nil {
+		t.Fatal(err)
 	}
-	if got, err := s.inCrews(t.Context(), tr, 2); err != nil || got["turns"] == 0 {
-		t.Errorf("in two processes: %v, %v", got, err)
+	ctx, cancel = context.WithTimeout(t.Context(), shortest)
+	defer cancel()
+	if _, err := client.Wait(ctx, "kept"); err == nil {
+		t.Error("two hold it: it was given back when its context ended")
+	}
+	if err := held.Release(t.Context()); err != nil {
+		t.Error(err)
 	}
 }
 
@@ -85,10 +124,71 @@ func (openDoor) Wait(context.Context, string) (peer.Held, error) { return openDo
 func (openDoor) Release(context.Context) error                   { return nil }
 func (openDoor) Close() error                                    { return nil }
 
-// TestOverlapIsSeen: a peer that excludes nobody is not the fastest.
+func openDoorPeer() peer.Peer {
+	return peer.Peer{Name: "open door", Can: peer.Waits, Open: func(context.Context, string, time.Duration) (peer.Client, error) {
+		return openDoor{}, nil
+	}}
+}
+
+// A fake store costs nothing.
+type fakeStore struct{ store }
+
+func (fakeStore) addr() string                { return "" }
+func (fakeStore) clear() error                { return nil }
+func (fakeStore) cpu() (time.Duration, error) { return 0, nil }
+func (fakeStore) scripts() (scripts, error)   { return scripts{}, nil }
+
+// TestOverlapIsSeen: a peer that excludes nobody is not the fastest, even if the two
+// that hold its lock are in different processes.
 func TestOverlapIsSeen(t *testing.T) {
-	s := shift{Workers: 2, Work: time.Millisecond, Length: 100 * time.Millisecond}
-	if _, _, err := s.do(t.Context(), openDoor{}); !errors.Is(err, errOverlap) {
-		t.Errorf("got %v, want %v", err, errOverlap)
+	for _, w := range []workload{handOff(2, time.Millisecond), handOffCrews(2, 1, time.Millisecond)} {
+		s, err := w.run(t.Context(), trialOf(t, openDoorPeer(), fakeStore{}, shortest))
+		if !errors.Is(err, errOverlap) {
+			t.Errorf("%s: got %v, %v, want %v", w.name, s, err, errOverlap)
+		}
+	}
+}
+
+// TestBatonGoesRound: the yardstick of hand-offs does what a lock does. All workers but
+// one wait, each on a connection of its own, and each hands the baton to another, so that
+// all have equally many turns.
+func TestBatonGoesRound(t *testing.T) {
+	const workers = 8
+	l := new(life)
+	t.Cleanup(l.end)
+	s, err := startStore(l, peer.Redis)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tr := trialOf(t, peer.Baton(), s, shortest)
+	client, err := tr.open(t.Context())
+	if err == nil {
+		err = tr.prepare(t.Context(), client, tr.name)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	var d door
+	var blocked float64
+	turns, err := shift{Name: tr.name, Workers: workers, Work: time.Millisecond, WarmUp: 20 * time.Millisecond, Length: 200 * time.Millisecond}.do(
+		t.Context(), client, &d, 1, marks{begin: unmarked.begin, end: func() error {
+			for range 20 {
+				info, err := s.(*redisStore).server.Do("INFO", "clients")
+				if err != nil {
+					return err
+				}
+				text, _ := infoField(info, "blocked_clients")
+				blocked = max(blocked, infoPart("n="+text, "n"))
+			}
+			return nil
+		}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if blocked != workers-1 {
+		t.Errorf("%v are blocked in BLPOP at once, want %d", blocked, workers-1)
+	}
+	if n := sum(turns); n < workers || d.passed.Load() != n || report.Jain(turns) < 0.9 {
+		t.Errorf("turns %v, of which %d came from another worker", turns, d.passed.Load())
 	}
 }

@@ -25,13 +25,13 @@ func recovery(keys int) workload {
 		name, title = fmt.Sprintf("recovery-%d", keys), fmt.Sprintf("The holder is killed, beside %s keys", report.Figure(float64(keys)))
 	}
 	return workload{
-		name: name, title: title, needs: peer.Takes | peer.Waits, ttl: recoveryTTL,
+		name: name, title: title, base: own, needs: peer.Takes | peer.Waits, ttl: recoveryTTL, slow: keys > 0,
 		note: "From the expiry of the dead holder's key, and from its death, until the waiter has the lock.",
 		metrics: []report.Metric{
 			{Name: "past", Title: "past the expiry", Unit: "ms", Better: report.Less},
 			{Name: "after", Title: "after the kill", Unit: "ms", Better: report.Less},
 		},
-		run: func(ctx context.Context, t *trial) (sample, error) {
+		begin: func(ctx context.Context, t *trial) (round, error) {
 			if server, ok := t.store.(*redisStore); ok && keys > 0 {
 				if err := server.fill(keys); err != nil {
 					return nil, err
@@ -41,29 +41,34 @@ func recovery(keys int) workload {
 			if err != nil {
 				return nil, err
 			}
-			return takeOver(ctx, t, client)
+			n := 0
+			return func(ctx context.Context) (sample, error) {
+				n++
+				return takeOver(ctx, t, client, oneOf(t.name, int64(n)))
+			}, nil
 		},
 	}
 }
 
 // takeOver kills a holder, and measures how long a waiter waits for its lock.
-func takeOver(ctx context.Context, t *trial, client peer.Client) (sample, error) {
-	holder, err := startCrew(ctx, crewJob{Peer: t.peer.Name, Addr: t.store.addr(), TTL: t.ttl, Shift: shift{Name: t.name}, Hold: true})
+func takeOver(ctx context.Context, t *trial, client peer.Client, name string) (sample, error) {
+	defer t.dismiss()
+	holder, _, err := t.crew(ctx, crewJob{Hold: 1, Shift: shift{Name: name}})
 	if err != nil {
 		return nil, err
 	}
-	defer holder.kill()
+	name = oneOf(name, 1)
 	ctx, cancel := context.WithTimeout(ctx, recoveryPatience)
 	defer cancel()
 	granted := make(chan error, 1)
 	go func() {
-		_, err := client.Wait(ctx, t.name)
+		_, err := client.Wait(ctx, name)
 		granted <- err
 	}()
 	time.Sleep(200*time.Millisecond + rand.N(200*time.Millisecond))
 	holder.kill()
 	killed := time.Now()
-	expiry, known, err := t.expiry()
+	expiry, known, err := t.expiry(name)
 	if err != nil {
 		return nil, err
 	}
@@ -77,19 +82,19 @@ func takeOver(ctx context.Context, t *trial, client peer.Client) (sample, error)
 	return s, nil
 }
 
-// expiry returns when the key of the trial's lock expires, if that can be known.
-func (t *trial) expiry() (at time.Time, known bool, err error) {
+// expiry returns when the key of a lock expires, if that can be known.
+func (t *trial) expiry(name string) (at time.Time, known bool, err error) {
 	server, ok := t.store.(*redisStore)
 	if !ok || t.peer.Key == nil {
 		return at, false, nil
 	}
-	text, err := server.server.Do("PTTL", t.peer.Key(t.name))
+	text, err := server.server.Do("PTTL", t.peer.Key(name))
 	if err != nil {
 		return at, false, err
 	}
 	ms, err := strconv.Atoi(text)
 	if err == nil && ms < 0 {
-		err = fmt.Errorf("PTTL %s is %d: is that the lock's key?", t.peer.Key(t.name), ms)
+		err = fmt.Errorf("PTTL %s is %d: is that the lock's key?", t.peer.Key(name), ms)
 	}
 	return time.Now().Add(time.Duration(ms) * time.Millisecond), true, err
 }

@@ -2,9 +2,11 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"math"
+	"sync"
 	"time"
 
 	"github.com/holdfast-locks/holdfast/systest/bench/peer"
@@ -21,6 +23,7 @@ const maxFailures = 2
 // A bench runs workloads.
 type bench struct {
 	stores *inventory
+	dir    string // for files, until the end
 	rounds int
 	length time.Duration // of one sample
 	peers  []peer.Peer
@@ -28,69 +31,161 @@ type bench struct {
 	trials int // so far, for names
 }
 
-// run runs a workload: each round has one trial of each peer that can do it.
-func (b *bench) run(ctx context.Context, w workload) (report.Workload, error) {
-	result := report.Workload{Name: w.name, Title: w.title, Note: w.note, Base: w.base, Metrics: w.metrics}
-	var able []peer.Peer
+// A contest is a workload that is being measured.
+type contest struct {
+	*bench
+	load     workload
+	able     []peer.Peer // those that can do it
+	failures []int       // of each
+	result   report.Workload
+}
+
+// measure runs a workload. What was measured before an error is returned, too.
+func (b *bench) measure(ctx context.Context, w workload) (report.Workload, error) {
+	c := &contest{bench: b, load: w}
+	c.result = report.Workload{Name: w.name, Title: w.title, Note: w.note, Base: w.base, Metrics: w.metrics}
 	for _, p := range b.peers {
 		if p.Can&w.needs == w.needs {
-			able = append(able, p)
-			result.Peers = append(result.Peers, report.Peer{Name: p.Name, Settings: p.Settings, Floor: p.Floor, Samples: map[string][]float64{}})
+			c.able = append(c.able, p)
+			c.result.Peers = append(c.result.Peers, report.Peer{Name: p.Name, Settings: p.Settings, Floor: p.Floor, Samples: map[string][]float64{}})
 		}
 	}
-	failures := make([]int, len(able))
-	for round := range b.rounds {
-		for i, p := range able {
-			row := &result.Peers[i]
-			if failures[i] == maxFailures {
+	c.failures = make([]int, len(c.able))
+	do := c.inTurns
+	if w.begin != nil {
+		do = c.sideBySide
+	}
+	err := do(ctx)
+	return c.result, err
+}
+
+// trial returns a new one of a peer.
+func (c *contest) trial(p peer.Peer, s store, first bool) *trial {
+	c.trials++
+	return &trial{
+		peer: p, store: s, name: fmt.Sprintf("bench-%d", c.trials), ttl: c.load.ttl,
+		length: max(c.length, c.load.least), counts: first, dir: c.dir,
+	}
+}
+
+// limit bounds what n rounds may take.
+func (c *contest) limit(ctx context.Context, n int) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(ctx, patience+time.Duration(n)*(max(c.length, c.load.least)+5*c.load.ttl))
+}
+
+// inTurns has rounds of one trial of each peer.
+func (c *contest) inTurns(ctx context.Context) error {
+	for n := range c.rounds {
+		for i, p := range c.able {
+			if c.failures[i] == maxFailures {
 				continue
 			}
 			begun := time.Now()
-			s, err := b.try(ctx, w, p)
+			s, err := c.turn(ctx, p, n == 0)
 			if ctx.Err() != nil {
-				return result, ctx.Err()
+				return ctx.Err()
 			}
-			if err != nil {
-				failures[i]++
-				row.Reason = fmt.Sprintf("failed in %d rounds: %v", failures[i], err)
-			}
-			for metric, v := range s {
-				if !math.IsNaN(v) { // there was nothing to measure
-					row.Samples[metric] = append(row.Samples[metric], v)
-				}
-			}
-			b.tell(w, round, p, s, err, time.Since(begun))
+			c.note(i, n, s, err, time.Since(begun))
 		}
 	}
-	return result, nil
+	return nil
 }
 
-// try is one trial.
-func (b *bench) try(ctx context.Context, w workload, p peer.Peer) (s sample, err error) {
-	store, err := b.stores.store(p.Store)
+// turn is one trial.
+func (c *contest) turn(ctx context.Context, p peer.Peer, first bool) (s sample, err error) {
+	store, err := c.stores.store(p.Store)
 	if err != nil {
 		return nil, err
 	}
-	b.trials++
-	t := &trial{peer: p, store: store, name: fmt.Sprintf("bench-%d", b.trials), ttl: w.ttl, length: b.length}
-	ctx, cancel := context.WithTimeout(ctx, patience+b.length+2*w.ttl)
+	ctx, cancel := c.limit(ctx, 1)
 	defer cancel()
-	defer func() {
-		if e := t.close(); err == nil {
-			err = e
-		}
-	}()
-	return w.run(ctx, t)
+	t := c.trial(p, store, first)
+	s, err = c.load.run(ctx, t)
+	if e := t.close(); err == nil {
+		err = e
+	}
+	return s, err
 }
 
-// tell says how it goes.
-func (b *bench) tell(w workload, round int, p peer.Peer, s sample, err error, took time.Duration) {
+// sideBySide has one trial of each peer, all at the same time, with rounds that
+// begin together.
+func (c *contest) sideBySide(ctx context.Context) error {
+	own := new(life)
+	defer own.end()
+	trials := make([]*trial, len(c.able))
+	for i, p := range c.able {
+		store, err := startStore(own, p.Store)
+		if err != nil {
+			return err
+		}
+		trials[i] = c.trial(p, store, true)
+	}
+	limited, cancel := c.limit(ctx, c.rounds+1)
+	defer cancel()
+	rounds := make([]round, len(c.able))
+	for i, err := range c.each(func(i int) (err error) {
+		rounds[i], err = c.load.begin(limited, trials[i])
+		return err
+	}) {
+		if err != nil {
+			c.failures[i], c.result.Peers[i].Reason = maxFailures, err.Error()
+		}
+	}
+	for n := range c.rounds {
+		begun := time.Now()
+		samples := make([]sample, len(c.able))
+		errs := c.each(func(i int) (err error) {
+			samples[i], err = rounds[i](limited)
+			return err
+		})
+		if ctx.Err() != nil {
+			break
+		}
+		for i := range c.able {
+			if c.failures[i] < maxFailures {
+				c.note(i, n, samples[i], errs[i], time.Since(begun))
+			}
+		}
+	}
+	errs := []error{ctx.Err()}
+	for _, t := range trials {
+		errs = append(errs, t.close())
+	}
+	return errors.Join(errs...)
+}
+
+// each calls f for all peers that have not failed too often, at the same time,
+// and returns their errors.
+func (c *contest) each(f func(i int) error) []error {
+	errs := make([]error, len(c.able))
+	var all sync.WaitGroup
+	for i := range c.able {
+		if c.failures[i] < maxFailures {
+			all.Go(func() { errs[i] = caught(func() error { return f(i) }) })
+		}
+	}
+	all.Wait()
+	return errs
+}
+
+// note keeps what a peer measured in a round, and says how it goes.
+func (c *contest) note(i, n int, s sample, err error, took time.Duration) {
+	row := &c.result.Peers[i]
+	if err != nil {
+		c.failures[i]++
+		row.Reason = fmt.Sprintf("failed in %d rounds: %v", c.failures[i], err)
+	}
+	for metric, v := range s {
+		if !math.IsNaN(v) { // there was nothing to measure
+			row.Samples[metric] = append(row.Samples[metric], v)
+		}
+	}
 	figure := "–"
-	if v, ok := s[w.metrics[0].Name]; ok {
-		figure = report.Figure(v) + " " + w.metrics[0].Unit
+	if v, ok := s[c.load.metrics[0].Name]; ok {
+		figure = report.Figure(v) + " " + c.load.metrics[0].Unit
 	}
 	if err != nil {
 		figure = err.Error()
 	}
-	fmt.Fprintf(b.log, "%s %d/%d  %-22s %s  (%s)\n", w.name, round+1, b.rounds, p.Name, figure, took.Round(10*time.Millisecond))
+	fmt.Fprintf(c.log, "%s %d/%d  %-22s %s  (%s)\n", c.load.name, n+1, c.rounds, row.Name, figure, took.Round(10*time.Millisecond))
 }

@@ -16,6 +16,14 @@ type store interface {
 	pid() int
 	clear() error                // forgets all locks
 	cpu() (time.Duration, error) // that serving took until now
+	scripts() (scripts, error)   // until now; none where there are no scripts
+}
+
+// Scripts are what a server has done in scripts.
+type scripts struct {
+	calls   int64
+	took    time.Duration // altogether
+	longest time.Duration // since forgetStats
 }
 
 // A redisStore is one redis-server or valkey-server without persistence.
@@ -47,6 +55,37 @@ func (s *redisStore) cpu() (time.Duration, error) {
 	return time.Duration(seconds * float64(time.Second)), nil
 }
 
+// forgetStats lets scripts begin anew, and makes the server keep the longest.
+func (s *redisStore) forgetStats() error {
+	if _, err := s.server.Do("CONFIG", "SET", "latency-tracking-info-percentiles", "100"); err != nil {
+		return err
+	}
+	_, err := s.server.Do("CONFIG", "RESETSTAT")
+	return err
+}
+
+// scripts adds up what INFO says of the commands that run them.
+func (s *redisStore) scripts() (all scripts, err error) {
+	stats, err := s.server.Do("INFO", "commandstats")
+	if err != nil {
+		return all, err
+	}
+	latency, err := s.server.Do("INFO", "latencystats")
+	if err != nil {
+		return all, err
+	}
+	for _, command := range []string{"eval", "evalsha"} {
+		text, _ := infoField(stats, "cmdstat_"+command) // without it there were none
+		all.calls += int64(infoPart(text, "calls"))
+		all.took += microseconds(infoPart(text, "usec"))
+		text, _ = infoField(latency, "latency_percentiles_usec_"+command)
+		all.longest = max(all.longest, microseconds(infoPart(text, "p100")))
+	}
+	return all, nil
+}
+
+func microseconds(n float64) time.Duration { return time.Duration(n * float64(time.Microsecond)) }
+
 // infoField returns a field of what INFO says.
 func infoField(info, name string) (string, bool) {
 	for line := range strings.Lines(info) {
@@ -55,6 +94,17 @@ func infoField(info, name string) (string, bool) {
 		}
 	}
 	return "", false
+}
+
+// infoPart returns a part of a field of INFO: of "calls=3,usec=12", calls is 3. What
+// is not there, or not a number, is 0.
+func infoPart(text, name string) (v float64) {
+	for part := range strings.SplitSeq(text, ",") {
+		if key, value, _ := strings.Cut(part, "="); key == name {
+			v, _ = strconv.ParseFloat(value, 64)
+		}
+	}
+	return v
 }
 
 // version returns the server's name and version.
@@ -70,25 +120,28 @@ func (s *redisStore) version() (name, version string) {
 	return "redis-server", v
 }
 
-// An inventory has the servers, each started when it is first asked for.
+// An inventory has the servers of the turns, each started when it is first asked
+// for.
 type inventory struct {
-	life  *life
-	redis *redisStore
-	etcd  *etcdStore
+	life    *life
+	running map[peer.Store]store
 }
 
 func (i *inventory) store(kind peer.Store) (store, error) {
-	if kind == peer.Etcd {
-		if i.etcd == nil {
-			var err error
-			if i.etcd, err = startEtcd(i.life); err != nil {
-				return nil, err
-			}
-		}
-		return i.etcd, nil
+	if s, ok := i.running[kind]; ok {
+		return s, nil
 	}
-	if i.redis == nil {
-		i.redis = &redisStore{testsvc.Redis(i.life)}
+	s, err := startStore(i.life, kind)
+	if err == nil {
+		i.running[kind] = s
 	}
-	return i.redis, nil
+	return s, err
+}
+
+// startStore starts a server for a life.
+func startStore(l *life, kind peer.Store) (store, error) {
+	if kind == peer.Redis {
+		return &redisStore{testsvc.Redis(l)}, nil
+	}
+	return startEtcd(l, kind == peer.Etcd)
 }

@@ -10,28 +10,43 @@ import (
 	"github.com/holdfast-locks/holdfast/systest/bench/report"
 )
 
-// A workload is what is asked of peers, each in its turn.
+// A workload is what is asked of peers. It has either run or begin.
 type workload struct {
 	name, title, note string
 	base              string // the peer that all are compared with
 	metrics           []report.Metric
 	needs             peer.Ability
 	ttl               time.Duration // zero: the peers' own
-	run               func(ctx context.Context, t *trial) (sample, error)
+	least             time.Duration // of a sample, whatever -for says
+	slow              bool          // it is not in the quick form
+
+	// run is one trial. In each round the peers have theirs one after the other, on
+	// the same server.
+	run func(ctx context.Context, t *trial) (sample, error)
+
+	// begin is for what mostly waits: all peers do it at the same time, each with a
+	// server of its own, in one trial for all rounds. It returns what measures one.
+	begin func(ctx context.Context, t *trial) (round, error)
 }
 
-// A sample is what one trial measured, by the names of the metrics.
+// A round measures one sample.
+type round func(ctx context.Context) (sample, error)
+
+// A sample is what was measured once, by the names of the metrics.
 type sample map[string]float64
 
-// A trial is one turn of a peer at a workload.
+// A trial is a turn of a peer at a workload.
 type trial struct {
 	peer   peer.Peer
 	store  store
 	name   string        // of the lock, or how its name begins; no other trial has it
 	ttl    time.Duration // of the workload
 	length time.Duration // for which it goes on where it counts by time
+	counts bool          // it counts commands, too; that is done once, as they are always the same
+	dir    string        // for files, until the benchmark ends
 
 	clients []peer.Client
+	crews   []*crew
 }
 
 // open returns a client of its own, which is closed after the trial.
@@ -52,8 +67,17 @@ func (t *trial) prepare(ctx context.Context, c peer.Client, name string) error {
 	return nil
 }
 
-// close closes all clients, and forgets what they have left.
+// dismiss ends all crews.
+func (t *trial) dismiss() {
+	for _, c := range t.crews {
+		c.kill()
+	}
+	t.crews = nil
+}
+
+// close closes all clients, ends all crews, and forgets what they have left.
 func (t *trial) close() (err error) {
+	t.dismiss()
 	for _, c := range t.clients {
 		if e := c.Close(); err == nil {
 			err = e
@@ -68,25 +92,27 @@ func (t *trial) close() (err error) {
 // warmUp is how long a trial goes on before it is measured.
 func (t *trial) warmUp() time.Duration { return t.length / 5 }
 
+// works are for how long a lock is held before it is handed on.
+var works = []time.Duration{0, time.Millisecond, 20 * time.Millisecond}
+
 // workloads returns all of them, in the order of the report.
 func workloads() (all []workload) {
 	all = append(all,
-		latency("latency", "One goroutine, where the system puts it", anyCore),
 		latency("latency-split", "One goroutine, server and client on cores of their own", splitCores),
 		latency("latency-shared", "One goroutine, server and client on one core", sharedCore),
-		throughput(64), throughput(512))
-	for _, work := range []time.Duration{0, time.Millisecond, 20 * time.Millisecond} {
+		throughput(16), throughput(64), throughput(512))
+	for _, work := range works {
 		all = append(all, handOff(32, work))
 	}
-	for _, work := range []time.Duration{0, time.Millisecond, 20 * time.Millisecond} {
+	for _, work := range works {
 		all = append(all, handOffCrews(8, 4, work))
 	}
 	return append(all,
 		strict(),
-		held(10_000, 10*time.Second), held(100_000, 30*time.Second),
+		held(10_000, 10*time.Second, peer.Keeps), held(100_000, 30*time.Second, peer.Keeps|peer.Batches),
 		recovery(0), recovery(200_000),
 		loss(),
-		beside(0), beside(10_000), beside(100_000))
+		beside())
 }
 
 // errIdle is a trial in which nothing was done.
@@ -95,25 +121,12 @@ var errIdle = errors.New("nothing was done in time")
 // The metrics that several workloads have.
 var (
 	perServer = report.Metric{Name: "server", Title: "server CPU", Unit: "µs", Better: report.Less}
+	perScript = report.Metric{Name: "script", Title: "of it in scripts", Unit: "µs", Better: report.Less}
 	perClient = report.Metric{Name: "client", Title: "client CPU", Unit: "µs", Better: report.Less}
 	perAllocs = report.Metric{Name: "allocs", Title: "allocations", Better: report.Less}
 	perBytes  = report.Metric{Name: "bytes", Title: "allocated", Unit: "B", Better: report.Less}
 	perOuter  = report.Metric{Name: "commands", Title: "commands", Better: report.Less}
 	perInner  = report.Metric{Name: "inner", Title: "inner commands", Better: report.Less}
+	perCall   = report.Metric{Name: "scripts", Title: "calls of scripts", Better: report.Less}
 	evenness  = report.Metric{Name: "jain", Title: "Jain", Better: report.More}
 )
-
-// perOperation returns what a meter has measured, for each of n operations.
-func (m *meter) perOperation(n int64) (sample, error) {
-	u, err := m.taken()
-	if err == nil && n == 0 {
-		err = errIdle
-	}
-	if err != nil {
-		return nil, err
-	}
-	return sample{
-		"rate": float64(n) / u.wall.Seconds(), "server": per(u.server, n), "client": per(u.client, n),
-		"allocs": float64(u.allocs) / float64(n), "bytes": float64(u.bytes) / float64(n),
-	}, nil
-}

@@ -3,7 +3,9 @@ package main
 import (
 	"regexp"
 	"slices"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/holdfast-locks/holdfast/systest/bench/peer"
 	"github.com/holdfast-locks/holdfast/systest/bench/report"
@@ -16,8 +18,11 @@ func TestNames(t *testing.T) {
 		if seen[w.name] || !plain.MatchString(w.name) || w.title == "" || len(w.metrics) == 0 {
 			t.Errorf("the workload %q, %q, has %d metrics", w.name, w.title, len(w.metrics))
 		}
-		if p, ok := peer.Named(w.base); w.base != "" && (!ok || p.Can&w.needs != w.needs) {
+		if !canDo(w, w.base) {
 			t.Errorf("%s: %q cannot do it", w.name, w.base)
+		}
+		if (w.run == nil) == (w.begin == nil) {
+			t.Errorf("%s has not exactly one of run and begin", w.name)
 		}
 		seen[w.name] = true
 	}
@@ -41,13 +46,68 @@ func TestGoalsCanBeMeasured(t *testing.T) {
 		if !ok || !slices.ContainsFunc(w.metrics, func(m report.Metric) bool { return m.Name == g.Metric }) {
 			t.Errorf("no workload measures %+v", g)
 		}
-		for _, name := range []string{g.Peer, g.Against} {
-			if p, ok := peer.Named(name); name != "" && (!ok || p.Can&w.needs != w.needs) {
-				t.Errorf("%s cannot do %s", name, w.name)
+		for _, name := range append(g.Against, g.Peer) {
+			if !canDo(w, name) {
+				t.Errorf("%s: %s cannot do %s", g.Title, name, w.name)
 			}
 		}
-		if (g.AtLeast > 0) == (g.AtMost > 0) {
-			t.Errorf("%+v has not exactly one bound", g)
+		if g.Title == "" || (g.AtLeast > 0) == (g.AtMost > 0) {
+			t.Errorf("%+v has no title, or not exactly one bound", g)
+		}
+	}
+}
+
+// canDo says whether there is a peer of that name, and it can do the workload.
+func canDo(w workload, name string) bool {
+	return slices.ContainsFunc(peer.All(), func(p peer.Peer) bool { return p.Name == name && p.Can&w.needs == w.needs })
+}
+
+// TestLibrariesAreAll: nobody who is not a floor, or holdfast, is left out of what
+// holdfast shall be ahead of.
+func TestLibrariesAreAll(t *testing.T) {
+	for _, p := range peer.All() {
+		if own := strings.HasPrefix(p.Name, own); slices.Contains(libraries, p.Name) == (own || p.Floor) {
+			t.Errorf("%s is among the libraries: %t", p.Name, own || p.Floor)
+		}
+	}
+}
+
+// TestCommand: what is written down repeats the run, and has no path of this machine.
+func TestCommand(t *testing.T) {
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"-out", "/home/somebody/results", "-commit", "abc"}, "make bench"},
+		{[]string{"-quick", "-only", "handoff|strict"}, `make bench BENCH="-only 'handoff|strict' -quick"`},
+		{[]string{"-for", "1s", "-rounds", "9"}, `make bench BENCH="-for '1s' -rounds '9'"`},
+	} {
+		if got, err := parse(c.args); err != nil || got.command != c.want {
+			t.Errorf("%q: got %+v, %v, want %s", c.args, got, err, c.want)
+		}
+	}
+}
+
+// TestQuick: the quick form is short, and what is said beside it counts.
+func TestQuick(t *testing.T) {
+	c, err := parse([]string{"-quick"})
+	if err != nil || c.rounds != quickRounds || c.length != quickLength {
+		t.Errorf("got %+v, %v", c, err)
+	}
+	if c, err := parse([]string{"-quick", "-rounds", "9", "-for", "3s"}); err != nil || c.rounds != 9 || c.length != 3*time.Second {
+		t.Errorf("got %+v, %v", c, err)
+	}
+	for _, w := range workloads() {
+		if c.takes(w) == w.slow {
+			t.Errorf("%s is in the quick form: %t", w.name, c.takes(w))
+		}
+	}
+}
+
+func TestBadArguments(t *testing.T) {
+	for _, args := range [][]string{{"-rounds", "0"}, {"-for", "-1s"}, {"-only", "("}, {"-peers", "("}, {"more"}, {"-draw"}} {
+		if c, err := parse(args); err == nil {
+			t.Errorf("%q: got %+v", args, c)
 		}
 	}
 }

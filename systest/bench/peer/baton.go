@@ -7,9 +7,9 @@ import (
 	"github.com/redis/rueidis"
 )
 
-// baton is the floor of hand-offs: a list with one element, which BLPOP takes
+// Baton is the floor of hand-offs: a list with one element, which BLPOP takes
 // and RPUSH gives to whoever has waited longest. Its holder must not die.
-func baton() Peer {
+func Baton() Peer {
 	return Peer{
 		Name: "baton", Settings: "BLPOP, RPUSH; rueidis", Floor: true, Store: Redis, Can: Waits,
 		Open: func(_ context.Context, addr string, _ time.Duration) (Client, error) {

@@ -16,9 +16,9 @@ func bsmBest() Peer {
 
 // bsmDefault is with the pause of its documentation; by itself it does not wait.
 func bsmDefault() Peer {
-	return bsmWith("bsm/redislock default", "pauses of 100 ms, as documented", 100*time.Millisecond, func(addr string) *redis.Client {
+	return asDefault(bsmWith("bsm/redislock default", "pauses of 100 ms, as documented", 100*time.Millisecond, func(addr string) *redis.Client {
 		return redis.NewClient(&redis.Options{Addr: addr})
-	})
+	}))
 }
 
 func bsmWith(name, settings string, pause time.Duration, dial func(addr string) *redis.Client) Peer {

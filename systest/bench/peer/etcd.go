@@ -10,12 +10,20 @@ import (
 	"go.uber.org/zap"
 )
 
+// etcdNoFsync waits for no disk, as the others do not.
+func etcdNoFsync() Peer { return etcd("etcd", "one embedded member, fsync off", EtcdNoFsync) }
+
+// etcdDefault keeps its locks on disk.
+func etcdDefault() Peer {
+	return asDefault(etcd("etcd default", "one embedded member, fsync on", Etcd))
+}
+
 // etcd is concurrency.Mutex of etcd's client. Its session is a lease: all names
 // that are taken share one, and each waiter has one of its own, because two
 // waiters of a session would hold a lock together.
-func etcd() Peer {
+func etcd(name, settings string, store Store) Peer {
 	return Peer{
-		Name: "etcd", Settings: "one embedded member, fsync on", Store: Etcd, Can: Takes | Waits | Keeps,
+		Name: name, Settings: settings, Store: store, Can: Takes | Waits | Keeps,
 		Open: func(_ context.Context, addr string, ttl time.Duration) (Client, error) {
 			client, err := clientv3.New(clientv3.Config{Endpoints: []string{addr}, DialTimeout: 10 * time.Second, Logger: zap.NewNop()})
 			if err != nil {

@@ -11,19 +11,23 @@ import (
 )
 
 // holdfastDefault is holdfast as it comes.
-func holdfastDefault() Peer { return holdfastWith("holdfast", "as it comes", "") }
-
-// holdfastAlone leaves no gaps for clients of other libraries.
-func holdfastAlone() Peer { return holdfastWith("holdfast alone", "foreign=0", "?foreign=0") }
-
-// holdfastTold has the server tell of deletions.
-func holdfastTold() Peer {
-	return holdfastWith("holdfast told", "tell_deletions=1", "?tell_deletions=1")
+func holdfastDefault() Peer {
+	return holdfastWith("holdfast", "as it comes", "", Takes|Waits|Keeps|Batches|Tells)
 }
 
-func holdfastWith(name, settings, options string) Peer {
+// holdfastAlone leaves no gaps for clients of other libraries. It is measured where
+// somebody waits; where nobody does, there are no gaps.
+func holdfastAlone() Peer { return holdfastWith("holdfast alone", "foreign=0", "?foreign=0", Waits) }
+
+// holdfastTold has the server tell of deletions. It is measured where that helps, and
+// where it may cost something.
+func holdfastTold() Peer {
+	return holdfastWith("holdfast told", "tell_deletions=1", "?tell_deletions=1", Takes|Tells)
+}
+
+func holdfastWith(name, settings, options string, can Ability) Peer {
 	return Peer{
-		Name: name, Settings: settings, Store: Redis, Can: Takes | Waits | Keeps | Tells, Key: sameKey,
+		Name: name, Settings: settings, Store: Redis, Can: can, Key: sameKey,
 		Open: func(ctx context.Context, addr string, ttl time.Duration) (Client, error) {
 			engine, err := redislock.Open(ctx, "redis://"+addr+options)
 			if err != nil {

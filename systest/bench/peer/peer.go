@@ -29,18 +29,20 @@ const TTL = 30 * time.Second
 type Store string
 
 const (
-	Redis Store = "redis"
-	Etcd  Store = "etcd"
+	Redis       Store = "redis"
+	Etcd        Store = "etcd"
+	EtcdNoFsync Store = "etcd, fsync off"
 )
 
 // An Ability is what a workload needs of a peer. Several are added up.
 type Ability uint
 
 const (
-	Takes Ability = 1 << iota // Try
-	Waits                     // Wait
-	Keeps                     // renews what it holds, until it is released
-	Tells                     // its leases are Told
+	Takes   Ability = 1 << iota // Try
+	Waits                       // Wait
+	Keeps                       // renews what it holds, until it is released
+	Batches                     // renews many in one request, so that it can hold 100,000
+	Tells                       // its leases are Told
 )
 
 // A Peer is one way to lock, with its settings.
@@ -48,6 +50,7 @@ type Peer struct {
 	Name     string
 	Settings string // in words
 	Floor    bool   // a bound, and not what one should use
+	Default  bool   // as it comes, where that is not the best
 	Store    Store
 	Can      Ability
 
@@ -92,23 +95,19 @@ func All() []Peer {
 	return []Peer{
 		ping(),
 		plainRueidis(), fenceRueidis(), plainGoRedis(), fenceGoRedis(),
-		baton(), reference(),
+		Baton(), reference(),
 		holdfastDefault(), holdfastAlone(), holdfastTold(),
-		redsyncGoRedis(), redsyncRueidis(), redsyncDefault(),
+		redsyncGoRedis(), redsyncGoRedisDefault(), redsyncRueidis(), redsyncRueidisDefault(),
 		rueidislockBest(), rueidislockDefault(),
 		bsmBest(), bsmDefault(),
-		etcd(),
+		etcdNoFsync(), etcdDefault(),
 	}
 }
 
-// Named returns the peer of a name.
-func Named(name string) (Peer, bool) {
-	for _, p := range All() {
-		if p.Name == name {
-			return p, true
-		}
-	}
-	return Peer{}, false
+// asDefault says that the peer is as it comes.
+func asDefault(p Peer) Peer {
+	p.Default = true
+	return p
 }
 
 // sameKey is Key where the lock's key is its name.

@@ -30,13 +30,18 @@ func redsyncRueidis() Peer {
 		redsync.WithRetryDelayFunc(func(int) time.Duration { return time.Millisecond + rand.N(4*time.Millisecond) }))
 }
 
-// redsyncDefault is redsync as it comes, but for the number of tries: with its own,
-// 32, it gives up, and there is nothing to measure.
-func redsyncDefault() Peer {
-	return redsyncOn("redsync default", "as it comes, go-redis", func(addr string) (redis.Pool, func() error, error) {
+// redsyncGoRedisDefault is redsync as it comes, but for the number of tries: with its
+// own, 32, it gives up, and there is nothing to measure.
+func redsyncGoRedisDefault() Peer {
+	return asDefault(redsyncOn("redsync go-redis default", "as it comes, pauses of 50 to 250 ms", func(addr string) (redis.Pool, func() error, error) {
 		conn := goredisclient.NewClient(&goredisclient.Options{Addr: addr})
 		return goredis.NewPool(conn), conn.Close, nil
-	})
+	}))
+}
+
+// redsyncRueidisDefault is the same on rueidis.
+func redsyncRueidisDefault() Peer {
+	return asDefault(redsyncOn("redsync rueidis default", "as it comes, pauses of 50 to 250 ms", openRueidisPool))
 }
 
 func redsyncOn(name, settings string, open func(addr string) (redis.Pool, func() error, error), opts ...redsync.Option) Peer {

@@ -13,11 +13,11 @@ import (
 // batch is how many locks the reference renews in one script.
 const batch = 500
 
-// reference is the floor of held leases: plain locks of one value, renewed in
-// batches each third of the TTL, by one goroutine.
+// reference is the floor of held leases: plain locks that are known by how their
+// value begins, renewed in batches each third of the TTL, by one goroutine.
 func reference() Peer {
 	return Peer{
-		Name: "batches of 500", Settings: "SET NX PX; rueidis", Floor: true, Store: Redis, Can: Takes | Keeps, Key: sameKey,
+		Name: "batches of 500", Settings: "SET NX PX; rueidis", Floor: true, Store: Redis, Can: Takes | Keeps | Batches, Key: sameKey,
 		Open: func(_ context.Context, addr string, ttl time.Duration) (Client, error) {
 			conn, err := dialRueidis(addr)
 			if err != nil {
@@ -39,7 +39,7 @@ type referenceClient struct {
 	noWait
 	conn              rueidis.Client
 	ttl               time.Duration
-	value             string
+	value             string // how the values of all its locks begin
 	renewed, released *rueidis.Lua
 	stop              context.CancelFunc
 	keeper            sync.WaitGroup
@@ -50,26 +50,27 @@ type referenceClient struct {
 
 // A kept lock is one of a referenceClient.
 type kept struct {
-	client *referenceClient
-	name   string
+	client      *referenceClient
+	name, value string
 }
 
 func (c *referenceClient) Try(ctx context.Context, name string) (Held, error) {
-	cmd := c.conn.B().Set().Key(name).Value(c.value).Nx().Px(c.ttl).Build()
+	own := c.value + " " + name
+	cmd := c.conn.B().Set().Key(name).Value(own).Nx().Px(c.ttl).Build()
 	if err := heldIfNil(c.conn.Do(ctx, cmd).Error()); err != nil {
 		return nil, err
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.names[name] = struct{}{}
-	return kept{c, name}, nil
+	return kept{c, name, own}, nil
 }
 
 func (k kept) Release(ctx context.Context) error {
 	k.client.mu.Lock()
 	delete(k.client.names, k.name)
 	k.client.mu.Unlock()
-	return k.client.released.Exec(ctx, k.client.conn, []string{k.name}, []string{k.client.value}).Error()
+	return k.client.released.Exec(ctx, k.client.conn, []string{k.name}, []string{k.value}).Error()
 }
 
 // keep renews all locks until ctx ends.

@@ -20,7 +20,7 @@ func rueidislockBest() Peer {
 func rueidislockDefault() Peer {
 	p := rueidislockWith("rueidislock default", "as it comes, 3 keys", rueidislock.LockerOption{})
 	p.Key = nil // a majority of three keys
-	return p
+	return asDefault(p)
 }
 
 func rueidislockWith(name, settings string, opts rueidislock.LockerOption) Peer {
@@ -60,9 +60,20 @@ func (l rueidisLocker) Try(ctx context.Context, name string) (Held, error) {
 	return &cancelable{ctx, cancel}, err
 }
 
+// Wait ends with ctx, but the lock does not, as it would if it were taken under ctx itself.
 func (l rueidisLocker) Wait(ctx context.Context, name string) (Held, error) {
-	ctx, cancel, err := l.locker.WithContext(ctx, name)
-	return &cancelable{ctx, cancel}, err
+	life, end := context.WithCancel(context.WithoutCancel(ctx))
+	keep := context.AfterFunc(ctx, end)
+	held, cancel, err := l.locker.WithContext(life, name)
+	if err == nil && !keep() {
+		cancel()
+		err = ctx.Err()
+	}
+	if err != nil {
+		end()
+		return nil, err
+	}
+	return &cancelable{held, cancel}, nil
 }
 
 func (l rueidisLocker) Close() error {

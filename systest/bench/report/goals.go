@@ -5,52 +5,83 @@ import (
 	"fmt"
 )
 
-// A Goal bounds a figure of holdfast: by itself, or by that of another peer in
-// the same run.
+// A Goal bounds a figure of a peer: by itself, or by that of another peer in the
+// same run.
 type Goal struct {
-	Workload, Metric string
-	Peer             string // whose figure it is
-	Against          string // a peer; with none, the figure itself is bounded
-	In               string // the workload of Against, if it is another
-	AtLeast, AtMost  float64
+	Title    string   `json:"title"` // what it is about
+	Workload string   `json:"workload"`
+	Metric   string   `json:"metric"`
+	Peer     string   `json:"peer"`              // whose figure it is
+	Against  []string `json:"against,omitempty"` // the best of these peers; with none, the figure itself is bounded
+	AtLeast  float64  `json:"at_least,omitempty"`
+	AtMost   float64  `json:"at_most,omitempty"`
 }
 
 // A Verdict says whether a goal was met.
 type Verdict struct {
 	Goal
-	Figure   float64 // or ratio
-	Measured bool    // both were
-	Met      bool
+	Best     string  `json:"best,omitempty"`  // of Against
+	Figure   float64 `json:"figure"`          // or ratio of medians
+	Measured bool    `json:"measured"`        // all that it needs
+	Met      bool    `json:"met"`             //
+	Short    float64 `json:"short,omitempty"` // by which factor it was missed
 }
 
-// Judge returns the verdicts of a run. A ratio is one of medians.
-func (r *Run) Judge(goals []Goal) []Verdict {
-	verdicts := make([]Verdict, len(goals))
-	for i, g := range goals {
-		v := Verdict{Goal: g}
-		if v.Figure, v.Measured = r.figure(g); v.Measured {
-			v.Met = (g.AtLeast == 0 || v.Figure >= g.AtLeast) && (g.AtMost == 0 || v.Figure <= g.AtMost)
+// Judge returns the verdicts on the goals whose workloads are in the run.
+func (r *Run) Judge(goals []Goal) (verdicts []Verdict) {
+	for _, g := range goals {
+		if w := r.Workload(g.Workload); w != nil {
+			verdicts = append(verdicts, w.judge(g))
 		}
-		verdicts[i] = v
 	}
 	return verdicts
 }
 
-// figure returns what the goal bounds.
-func (r *Run) figure(g Goal) (float64, bool) {
-	w := r.Workload(g.Workload)
-	if w == nil {
-		return 0, false
-	}
+func (w *Workload) judge(g Goal) Verdict {
+	v := Verdict{Goal: g}
 	own, ok := w.median(g.Peer, g.Metric)
-	if !ok || g.Against == "" {
-		return own, ok
+	if !ok {
+		return v
 	}
-	if w = r.Workload(cmp.Or(g.In, g.Workload)); w == nil {
-		return 0, false
+	v.Figure, v.Measured = own, true
+	if len(g.Against) > 0 {
+		var other float64
+		v.Best, other = w.best(g.Against, g.Metric)
+		if v.Measured = other > 0; !v.Measured {
+			v.Figure = 0
+			return v
+		}
+		v.Figure = own / other
 	}
-	other, ok := w.median(g.Against, g.Metric)
-	return own / other, ok && other > 0
+	if g.AtLeast > 0 {
+		v.Short = g.AtLeast / v.Figure
+	} else {
+		v.Short = v.Figure / g.AtMost
+	}
+	if v.Met = v.Short <= 1; v.Met {
+		v.Short = 0
+	}
+	return v
+}
+
+// best returns the one of the peers whose median is best, and that median.
+func (w *Workload) best(peers []string, metric string) (best string, median float64) {
+	for _, p := range peers {
+		v, ok := w.median(p, metric)
+		if ok && (best == "" || (w.metric(metric).Better == More) == (v > median)) {
+			best, median = p, v
+		}
+	}
+	return best, median
+}
+
+func (w *Workload) metric(name string) (m Metric) {
+	for _, m := range w.Metrics {
+		if m.Name == name {
+			return m
+		}
+	}
+	return m
 }
 
 func (w *Workload) median(peer, metric string) (float64, bool) {
@@ -62,17 +93,25 @@ func (w *Workload) median(peer, metric string) (float64, bool) {
 }
 
 // Bound returns the goal in words: "≥ 0.75 × baton".
-func (g Goal) Bound() string {
-	sign, bound := "≤", g.AtMost
-	if g.AtLeast > 0 {
-		sign, bound = "≥", g.AtLeast
+func (v Verdict) Bound() string {
+	sign, bound := "≤", v.AtMost
+	if v.AtLeast > 0 {
+		sign, bound = "≥", v.AtLeast
 	}
-	if g.Against == "" {
+	if len(v.Against) == 0 {
 		return fmt.Sprintf("%s %s", sign, Figure(bound))
 	}
-	text := fmt.Sprintf("%s %s × %s", sign, Figure(bound), g.Against)
-	if g.In != "" {
-		text += " in " + g.In
+	return fmt.Sprintf("%s %s × %s", sign, Figure(bound), cmp.Or(v.Best, v.Against[0]))
+}
+
+// Outcome returns the verdict in words.
+func (v Verdict) Outcome() string {
+	switch {
+	case !v.Measured:
+		return "not measured"
+	case v.Met:
+		return "met"
+	default:
+		return fmt.Sprintf("**short by %s ×**", Figure(v.Short))
 	}
-	return text
 }

@@ -19,6 +19,7 @@ type Run struct {
 	Versions  map[string]string `json:"versions"` // of Go, the servers, and the peers' modules
 	Rounds    int               `json:"rounds"`   // interleaved: A B C A B C
 	Seconds   float64           `json:"seconds"`  // that one sample takes, where it counts by time
+	Verdicts  []Verdict         `json:"verdicts,omitempty"`
 	Workloads []Workload        `json:"workloads"`
 }
 

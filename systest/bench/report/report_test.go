@@ -35,6 +35,7 @@ func example() *Run {
 			Peers: []Peer{
 				{Name: "floor", Floor: true, Samples: map[string][]float64{"rate": {100, 120, 110}, "server": {10, 10, 10}}},
 				{Name: "holdfast", Settings: "as it comes", Samples: map[string][]float64{"rate": {55, 66, 44}, "server": {15, 18, 30}}},
+				{Name: "slow", Samples: map[string][]float64{"rate": {1}, "server": {99}}},
 				{Name: "other", Reason: "it is gone"},
 			},
 		}},
@@ -42,32 +43,37 @@ func example() *Run {
 }
 
 func TestJudge(t *testing.T) {
-	goal := func(metric, against string, atLeast, atMost float64) Goal {
-		return Goal{Workload: "pairs", Metric: metric, Peer: "holdfast", Against: against, AtLeast: atLeast, AtMost: atMost}
+	rate := func(atLeast float64, against ...string) Goal {
+		return Goal{Workload: "pairs", Metric: "rate", Peer: "holdfast", Against: against, AtLeast: atLeast}
+	}
+	server := func(atMost float64, against ...string) Goal {
+		return Goal{Workload: "pairs", Metric: "server", Peer: "holdfast", Against: against, AtMost: atMost}
 	}
 	for _, c := range []struct {
-		goal          Goal
-		figure        float64
-		measured, met bool
-		bound         string
+		goal           Goal
+		figure         float64
+		bound, outcome string
 	}{
-		{goal("rate", "floor", 0.5, 0), 0.5, true, true, "≥ 0.5 × floor"},
-		{goal("rate", "floor", 0.51, 0), 0.5, true, false, "≥ 0.51 × floor"},
-		{goal("server", "floor", 0, 1.8), 1.8, true, true, "≤ 1.8 × floor"},
-		{goal("server", "floor", 0, 1.7), 1.8, true, false, "≤ 1.7 × floor"},
-		{goal("server", "", 0, 18), 18, true, true, "≤ 18"},
-		{goal("server", "", 0, 17), 18, true, false, "≤ 17"},
-		{goal("server", "other", 0, 17), 0, false, false, "≤ 17 × other"},
-		{goal("server", "nobody", 0, 17), 0, false, false, "≤ 17 × nobody"},
-		{Goal{Workload: "pairs", Metric: "rate", Peer: "holdfast", Against: "holdfast", In: "pairs", AtMost: 1}, 1, true, true, "≤ 1 × holdfast in pairs"},
-		{Goal{Workload: "pairs", Metric: "rate", Peer: "holdfast", Against: "holdfast", In: "none", AtMost: 1}, 0, false, false, "≤ 1 × holdfast in none"},
-		{goal("nothing", "", 0, 17), 0, false, false, "≤ 17"},
-		{Goal{Workload: "none", Metric: "rate", Peer: "holdfast", AtMost: 1}, 0, false, false, "≤ 1"},
+		{rate(0.5, "floor"), 0.5, "≥ 0.5 × floor", "met"},
+		{rate(0.75, "floor"), 0.5, "≥ 0.75 × floor", "**short by 1.5 ×**"},
+		{server(1.8, "floor"), 1.8, "≤ 1.8 × floor", "met"},
+		{server(1.5, "floor"), 1.8, "≤ 1.5 × floor", "**short by 1.2 ×**"},
+		{server(18), 18, "≤ 18", "met"},
+		{server(9), 18, "≤ 9", "**short by 2 ×**"},
+		{rate(1, "slow", "other", "floor"), 0.5, "≥ 1 × floor", "**short by 2 ×**"},
+		{server(1, "slow", "other", "floor"), 1.8, "≤ 1 × floor", "**short by 1.8 ×**"},
+		{server(17, "other"), 0, "≤ 17 × other", "not measured"},
+		{server(17, "nobody"), 0, "≤ 17 × nobody", "not measured"},
+		{Goal{Workload: "pairs", Metric: "nothing", Peer: "holdfast", AtMost: 17}, 0, "≤ 17", "not measured"},
+		{Goal{Workload: "pairs", Metric: "rate", Peer: "nobody", AtMost: 17}, 0, "≤ 17", "not measured"},
 	} {
 		v := example().Judge([]Goal{c.goal})[0]
-		if v.Measured != c.measured || v.Met != c.met || c.measured && v.Figure != c.figure || c.goal.Bound() != c.bound {
-			t.Errorf("%s: got %+v; %s", c.bound, v, c.goal.Bound())
+		if v.Figure != c.figure || v.Bound() != c.bound || v.Outcome() != c.outcome {
+			t.Errorf("got %v, %s, %s; want %v, %s, %s", v.Figure, v.Bound(), v.Outcome(), c.figure, c.bound, c.outcome)
 		}
+	}
+	if got := example().Judge([]Goal{{Workload: "none", Metric: "rate", Peer: "holdfast", AtMost: 1}}); len(got) > 0 {
+		t.Errorf("a workload that is not in the run: got %+v", got)
 	}
 }
 
@@ -87,13 +93,22 @@ func TestSummarize(t *testing.T) {
 
 func TestMarkdown(t *testing.T) {
 	var b strings.Builder
-	missed := Goal{Workload: "pairs", Metric: "rate", Peer: "holdfast", Against: "floor", AtLeast: 0.75}
-	if err := example().WriteMarkdown(&b, []Goal{missed}, true); err != nil {
+	r := example()
+	r.Verdicts = r.Judge([]Goal{
+		{Title: "speed", Workload: "pairs", Metric: "rate", Peer: "holdfast", Against: []string{"floor"}, AtLeast: 0.75},
+		{Title: "cost", Workload: "pairs", Metric: "server", Peer: "holdfast", AtMost: 20},
+		{Title: "others", Workload: "pairs", Metric: "server", Peer: "other", AtMost: 20},
+	})
+	if err := r.WriteMarkdown(&b, true, "It is slow.\n\n"); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
 		"# Benchmark of 2026-01-02\n", "Commit abc, 2 cores, a machine.", "3 interleaved rounds of 1 s", "    bench\n", "- Go 1.26\n",
-		"| pairs | rate | ≥ 0.75 × floor | 0.5 | **no** |",
+		"\n1 of 3 are met.\n",
+		"| [speed](#pairs) | ≥ 0.75 × floor | 0.5 | **short by 1.5 ×** |\n",
+		"| [cost](#pairs) | ≤ 20 | 18 | met |\n",
+		"| [others](#pairs) | ≤ 20 | – | not measured |\n",
+		"\n## Where it falls short, and why\n\nIt is slow.\n\n<a id=\"pairs\"></a>\n",
 		"## Pairs <of> one\n", "(pairs.svg)",
 		"| peer | pairs a second | server, µs | × floor |\n|---|---:|---:|---:|\n",
 		"| floor (floor) | 110 [100, 120] | 10 [10, 10] | 1 |\n",
@@ -136,7 +151,7 @@ func TestPicture(t *testing.T) {
 		}
 	}
 	for text, want := range map[string]int{
-		"<rect ": 2, `class="own bar"`: 1, `class="floor bar"`: 1, ">holdfast</text>": 1, ">55</text>": 1, ">110</text>": 1,
+		"<rect ": 3, `class="own bar"`: 1, `class="floor bar"`: 1, ">holdfast</text>": 1, ">55</text>": 1, ">110</text>": 1,
 		"Pairs &lt;of&gt; one": 2, "prefers-color-scheme: dark": 1, "other": 0, "NaN": 0,
 		`x2="650.0"`: 1, // the greatest of all samples
 	} {

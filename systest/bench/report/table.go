@@ -12,14 +12,18 @@ import (
 )
 
 // WriteMarkdown writes the run as a page: what it ran on, the goals, and a table
-// of each workload. pictures says that the SVG files stand beside it.
-func (r *Run) WriteMarkdown(w io.Writer, goals []Goal, pictures bool) error {
+// of each workload. pictures says that the SVG files stand beside it; why is what a
+// person wrote about goals that are not met.
+func (r *Run) WriteMarkdown(w io.Writer, pictures bool, why string) error {
 	var b strings.Builder
 	r.writeHead(&b)
-	writeVerdicts(&b, r.Judge(goals))
+	r.writeVerdicts(&b)
+	if why = strings.TrimSpace(why); why != "" {
+		fmt.Fprintf(&b, "\n## Where it falls short, and why\n\n%s\n", why)
+	}
 	for i := range r.Workloads {
 		load := &r.Workloads[i]
-		fmt.Fprintf(&b, "\n## %s\n\n", load.Title)
+		fmt.Fprintf(&b, "\n<a id=\"%s\"></a>\n\n## %s\n\n", load.Name, load.Title)
 		if load.Note != "" {
 			fmt.Fprintf(&b, "%s\n\n", load.Note)
 		}
@@ -42,18 +46,23 @@ func (r *Run) writeHead(b *strings.Builder) {
 	}
 }
 
-func writeVerdicts(b *strings.Builder, verdicts []Verdict) {
-	verdicts = slices.DeleteFunc(verdicts, func(v Verdict) bool { return !v.Measured })
-	if len(verdicts) == 0 {
+func (r *Run) writeVerdicts(b *strings.Builder) {
+	if len(r.Verdicts) == 0 {
 		return
 	}
-	b.WriteString("\n## Goals\n\n| workload | figure | goal | measured | met |\n|---|---|---|---|---|\n")
-	for _, v := range verdicts {
-		met := "**no**"
+	met := 0
+	for _, v := range r.Verdicts {
 		if v.Met {
-			met = "yes"
+			met++
 		}
-		fmt.Fprintf(b, "| %s | %s | %s | %s | %s |\n", v.Workload, v.Metric, v.Bound(), Figure(v.Figure), met)
+	}
+	fmt.Fprintf(b, "\n## Goals\n\n%d of %d are met.\n\n| | goal | measured | |\n|---|---|---:|---|\n", met, len(r.Verdicts))
+	for _, v := range r.Verdicts {
+		figure := "–"
+		if v.Measured {
+			figure = Figure(v.Figure)
+		}
+		fmt.Fprintf(b, "| [%s](#%s) | %s | %s | %s |\n", v.Title, v.Workload, v.Bound(), figure, v.Outcome())
 	}
 }
 

@@ -1,0 +1,67 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/holdfast-locks/holdfast/systest/bench/report"
+)
+
+// The files of a report, beside the pictures.
+const (
+	dataFile = "bench.json"
+	pageFile = "README.md"
+	whyFile  = "why.md" // written by a person: why figures fall short
+)
+
+// redraw writes the report of an earlier run again.
+func (c *config) redraw() error {
+	path := filepath.Join(c.out, dataFile)
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	r, err := report.ReadJSON(f)
+	if err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	return c.write(r)
+}
+
+// write writes the report, to the directory or to standard output.
+func (c *config) write(r *report.Run) error {
+	r.Summarize()
+	r.Verdicts = r.Judge(goals())
+	if c.out == "" {
+		return r.WriteMarkdown(os.Stdout, false, "")
+	}
+	if err := os.MkdirAll(c.out, 0o755); err != nil {
+		return err
+	}
+	why, err := os.ReadFile(filepath.Join(c.out, whyFile))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	err = writeFile(filepath.Join(c.out, dataFile), r.WriteJSON)
+	err = errors.Join(err, writeFile(filepath.Join(c.out, pageFile), func(w io.Writer) error {
+		return r.WriteMarkdown(w, true, string(why))
+	}))
+	for i := range r.Workloads {
+		w := &r.Workloads[i]
+		err = errors.Join(err, writeFile(filepath.Join(c.out, w.Name+".svg"), func(to io.Writer) error { return w.WriteSVG(to, own) }))
+	}
+	return err
+}
+
+func writeFile(path string, write func(io.Writer) error) error {
+	f, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(write(f), f.Close())
+}
