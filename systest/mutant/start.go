@@ -10,5 +10,56 @@ func startMutants() []Mutant {
 			New:     "s := New(l.places().Replace(read(pieces)))",
 			FoundBy: []Finder{{"rediscore/internal/lua", "TestScriptsAreMadeWhenNeeded"}},
 		},
+		{
+			Name: "program-has-templates", Invariant: "", File: "cmd/holdfast/internal/cli/cli.go",
+			Breaks:  "The version is printed by a template: the linker keeps every method, and the program is almost twice as large.",
+			Old:     "root.Flags().BoolVarP(&version,",
+			New:     "root.SetVersionTemplate(\"{{.Version}}\\n\")\n\troot.Flags().BoolVarP(&version,",
+			FoundBy: []Finder{{command, "TestProgramHasNoTemplates"}},
+		},
+		{
+			Name: "program-prepares-a-table", Invariant: "", File: "cmd/holdfast/internal/store/store.go",
+			Breaks:  "A package makes a large table before main, in every command and in every warden.",
+			Old:     "const supported =",
+			New:     "var table = strings.Repeat(\"x\", 1<<20)\n\nconst supported =",
+			FoundBy: []Finder{{command, "TestInitIsSmall"}},
+		},
+		{
+			Name: "redis-connection-asks-for-a-cache", Invariant: "", File: "redislock/parse_url.go",
+			Breaks:  "Each connection begins with commands that nobody needs.",
+			Old:     "DisableCache:     true, //",
+			New:     "DisableCache:     false, //",
+			FoundBy: []Finder{{command, "TestRunIsTwoRequests"}},
+		},
+		{
+			Name: "run-waits-until-its-warden-is-forked", Invariant: "", File: "cmd/holdfast/internal/supervise/tree.go",
+			Breaks:  "The store is opened after the fork of the warden, not beside it.",
+			Old:     "go func() { // ends when the warden has begun",
+			New:     "func() { // ends when the warden has begun",
+			FoundBy: []Finder{{"cmd/holdfast/internal/supervise", "TestPrepareDoesNotWait"}},
+		},
+		{
+			Name: "run-starts-its-warden-last", Invariant: "", File: "cmd/holdfast/internal/cli/run.go",
+			Breaks: "The warden is started when the store was opened, not beside it.",
+			Old: "job.Start = supervise.Prepare(nil) // it starts while the store is opened and the lock acquired\n" +
+				"\tdefer job.Start.Close()\n\treturn a.work(cmd.Context(), &f.jobFlags, &job, job.Busy, func() error { return",
+			New: "return a.work(cmd.Context(), &f.jobFlags, &job, job.Busy, func() error {\n" +
+				"\t\tjob.Start = supervise.Prepare(nil)\n\t\tdefer job.Start.Close()\n\t\treturn",
+			FoundBy: []Finder{{command, "TestWardenStartsBesideTheStore"}},
+		},
+		{
+			Name: "run-lists-its-children-for-nothing", Invariant: "", File: "cmd/holdfast/internal/supervise/job_linux.go",
+			Breaks:  "A holdfast without children looks for them in the lists of all its threads.",
+			Old:     "return errors.Is(err, unix.ECHILD) && os.Getpid() != 1",
+			New:     "return errors.Is(err, unix.ECHILD) && os.Getpid() == 1",
+			FoundBy: []Finder{{"cmd/holdfast/internal/supervise", "TestIsChildless"}},
+		},
+		{
+			Name: "run-takes-itself-for-childless", Invariant: "", File: "cmd/holdfast/internal/supervise/tree.go",
+			Breaks:  "Children that holdfast had before are not looked for, and end with the job of a warden that was killed.",
+			Old:     "if !s.alone {",
+			New:     "if false {",
+			FoundBy: []Finder{{command, "TestEarlierChildrenLiveOn"}},
+		},
 	}
 }

@@ -74,6 +74,7 @@ func (a *app) say(format string, arguments ...any) {
 }
 
 func (a *app) rootCommand() *cobra.Command {
+	var version bool
 	root := &cobra.Command{
 		Use:   "holdfast",
 		Short: "Distributed locks for commands",
@@ -90,12 +91,16 @@ Stores (--store, or HOLDFAST_STORE in the environment):
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args:          cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
+		RunE: func(*cobra.Command, []string) error {
+			if version {
+				return a.printVersion()
+			}
 			return usage("no command given: try holdfast run NAME -- COMMAND")
 		},
 	}
-	root.Version = currentVersion().String()
-	root.SetVersionTemplate("{{.Version}}\n")
+	// cobra prints versions by a template. With the templates, the linker has to
+	// keep every method of every type: the program would be almost twice as large.
+	root.Flags().BoolVarP(&version, "version", "v", false, "print the version")
 	root.PersistentFlags().StringVar(&a.storeURL, "store", "", "`URL` of the store (default: $HOLDFAST_STORE, or a file in your state directory)")
 	root.AddCommand(a.runCommand(), a.onceCommand(), a.tokenCommand(), a.checkCommand(), a.showCommand(), a.listCommand(),
 		a.breakCommand(), a.versionCommand(), a.doctorCommand())

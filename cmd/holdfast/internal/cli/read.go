@@ -94,11 +94,13 @@ func (a *app) versionCommand() *cobra.Command {
 		Use:   "version",
 		Short: "Print the version",
 		Args:  cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error {
-			v := currentVersion()
-			return a.answer(v, v.String()+"\n")
-		},
+		RunE:  func(*cobra.Command, []string) error { return a.printVersion() },
 	})
+}
+
+func (a *app) printVersion() error {
+	v := currentVersion()
+	return a.answer(v, v.String()+"\n")
 }
 
 // A versionView is a version as JSON, and in words.

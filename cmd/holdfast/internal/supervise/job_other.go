@@ -26,6 +26,9 @@ func newJob(_, pgid int, _ []Process, _ string) job { return job{pgid} }
 // children returns nothing: they are of no use here.
 func children() []Process { return nil }
 
+// isChildless says that there is nothing to look for.
+func isChildless() bool { return true }
+
 // tell sends sig to the group.
 func (j *job) tell(sig unix.Signal) error {
 	err := unix.Kill(-j.pgid, sig)

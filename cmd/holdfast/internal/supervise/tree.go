@@ -74,20 +74,32 @@ type ending struct {
 // A Start is a warden that waits for its command. It takes some milliseconds to
 // be there, in which the caller can do other things. It must be run or closed.
 type Start struct {
+	begun  chan struct{} // closed when what follows is known
 	warden *warden
 	err    error // there is no warden
+	alone  bool  // this process had no children before
 }
 
 // Prepare starts a warden for a command with standard output stdout; nil: this
-// process's.
+// process's. It does not wait for that: fork and exec of a program of this size
+// take as long as opening a store.
 func Prepare(stdout *os.File) *Start {
-	s := &Start{}
-	s.warden, s.err = startWarden(stdout)
+	s := &Start{begun: make(chan struct{})}
+	go func() { // ends when the warden has begun to load its program
+		defer close(s.begun)
+		s.begin(stdout)
+	}()
 	return s
+}
+
+func (s *Start) begin(stdout *os.File) {
+	s.alone = isChildless()
+	s.warden, s.err = startWarden(stdout)
 }
 
 // Close ends a warden that has run nothing. It does nothing otherwise.
 func (s *Start) Close() {
+	<-s.begun
 	if s.err == nil {
 		_ = s.warden.orders.Close()
 	}
@@ -100,9 +112,10 @@ func (s *Start) Close() {
 //
 // The error is that of fork or exec; nothing runs then.
 func (s *Start) Run(c Command) (*Tree, error) {
+	<-s.begun
 	if s.err == nil && s.warden.hasEnded() { // somebody has killed it meanwhile
 		s.Close()
-		*s = *Prepare(c.Stdout)
+		s.begin(c.Stdout)
 	}
 	if s.err != nil {
 		return nil, s.err
@@ -116,7 +129,10 @@ func (s *Start) Run(c Command) (*Tree, error) {
 		stopped: make(chan struct{}, 1),
 	}
 	adoptOrphans() // should the warden die, they come to this process
-	earlier := slices.DeleteFunc(children(), func(p Process) bool { return p.PID == t.warden.pid })
+	var earlier []Process
+	if !s.alone {
+		earlier = slices.DeleteFunc(children(), func(p Process) bool { return p.PID == t.warden.pid })
+	}
 	t.catchStop() // Ctrl-Z from the command's first instant on
 	r := &reaper{warden: t.warden.pid, wardenDead: make(chan struct{}), childless: make(chan struct{})}
 	go r.reap() // ends with the last child, or with this process

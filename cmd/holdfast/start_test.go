@@ -1,0 +1,97 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/holdfast-locks/holdfast/internal/testsvc"
+)
+
+// What a program costs before it does anything, it costs in every crontab and
+// every script, twice: the warden is the same program. These are the parts of
+// that which can be counted; TestRunCostsLittle of systest takes the time.
+
+// TestProgramHasNoTemplates: the linker leaves out methods that nobody calls,
+// unless the program may look for methods by their names, as templates do. That
+// makes it almost twice as large.
+func TestProgramHasNoTemplates(t *testing.T) {
+	t.Parallel()
+	path, err := exec.LookPath("holdfast")
+	if err != nil {
+		t.Fatal(err)
+	}
+	program, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Contains(program, []byte("github.com/spf13/cobra.(*Command).ExecuteC")) {
+		t.Fatal("the names of functions are not to be found in a program any more")
+	}
+	if bytes.Contains(program, []byte("text/template.(*Template).Execute")) {
+		t.Error("a template is executed somewhere: see rootCommand")
+	}
+}
+
+// TestInitIsSmall: packages prepare little before main: what one command needs,
+// all would pay for.
+func TestInitIsSmall(t *testing.T) {
+	t.Parallel()
+	const most, mostOurs = 96 << 10, 8 << 10 // bytes; 67 and 4 KiB were measured
+	cmd := exec.Command("holdfast", "version")
+	cmd.Env = append(os.Environ(), "GODEBUG=inittrace=1")
+	var trace strings.Builder
+	cmd.Stderr = &trace
+	if err := cmd.Run(); err != nil {
+		t.Fatal(err)
+	}
+	all, ours := 0, 0
+	for line := range strings.Lines(trace.String()) {
+		// init PACKAGE @2.1 ms, 0.1 ms clock, 312 bytes, 7 allocs
+		f := strings.Fields(line)
+		if len(f) < 9 || f[0] != "init" {
+			continue
+		}
+		bytes, err := strconv.Atoi(f[7])
+		if err != nil {
+			t.Fatalf("%q: %v", line, err)
+		}
+		all += bytes
+		if strings.HasPrefix(f[1], "github.com/holdfast-locks/") {
+			ours += bytes
+		}
+	}
+	t.Logf("%d bytes before main, %d of them by packages of holdfast", all, ours)
+	if ours == 0 || ours > mostOurs || all > most {
+		t.Errorf("before main %d bytes are allocated, want at most %d; by packages of holdfast %d, want 1 to %d:\n%s",
+			all, most, ours, mostOurs, trace.String())
+	}
+}
+
+// TestRunIsTwoRequests: a run is one connection, one request for the lock and
+// one to give it back.
+func TestRunIsTwoRequests(t *testing.T) {
+	t.Parallel()
+	server := testsvc.Redis(t)
+	wantRun(t, 0, server.URL, "run", "first", "--", "true") // the server gets the scripts in full
+	redis(t, server, "CONFIG", "RESETSTAT")
+	wantRun(t, 0, server.URL, "run", "job", "--", "true")
+	stats := redis(t, server, "INFO", "everything")
+	for _, want := range []string{
+		"total_connections_received:2\r\n", // one is that of INFO
+		"cmdstat_hello:calls=1,",
+		"cmdstat_evalsha:calls=2,",
+	} {
+		if !strings.Contains(stats, want) {
+			t.Errorf("no %q in\n%s", want, stats)
+		}
+	}
+	for _, sent := range []string{"cmdstat_eval:", "cmdstat_ping:", "cmdstat_subscribe:", "cmdstat_client", "cmdstat_script"} {
+		if strings.Contains(stats, sent) {
+			t.Errorf("there is %q in\n%s", sent, stats)
+		}
+	}
+}
