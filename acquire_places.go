@@ -126,20 +126,21 @@ func (k *placeKeeper) putLocked(p *place, at time.Time) {
 
 // tick runs on the timer's goroutine when the first place is due.
 func (k *placeKeeper) tick() {
-	for _, batch := range schedule.Batches(k.client.features.Router, k.due(time.Now()), (*place).name) {
+	for _, batch := range k.due(time.Now()) {
 		k.client.spawn(func(ctx context.Context) { k.refresh(ctx, batch) })
 	}
 }
 
-// due returns the places to refresh now. One that gets no answer is due again
+// due returns the places to refresh now, in batches. One that gets no answer is due again
 // after the usual time.
-func (k *placeKeeper) due(now time.Time) (places []*place) {
+func (k *placeKeeper) due(now time.Time) [][]*place {
+	batches := schedule.NewBatches(k.client.features.Router, (*place).name)
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	urgent := false // nobody joins who would hold up the answer
 	k.table.Visit(func(p *place) (next time.Time, wait bool) {
 		limit := now
-		if len(places) > 0 && !urgent {
+		if batches.Room() && !urgent {
 			limit = now.Add(p.req.WaiterTTL / refreshJoin)
 		}
 		if p.entry.At().After(limit) {
@@ -150,10 +151,10 @@ func (k *placeKeeper) due(now time.Time) (places []*place) {
 		if p.open.IsZero() {
 			p.open = now
 		}
-		places = append(places, p)
+		batches.Add(p)
 		return now.Add(p.req.WaiterTTL / refreshPart), false
 	})
-	return places
+	return batches.All()
 }
 
 // refresh sends one batch and hands out the answers. It runs on a goroutine of

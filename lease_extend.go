@@ -136,10 +136,10 @@ func (r renewal) done(sent instant, err error) (report, error) {
 func extendAll(ctx context.Context, leases []*Lease, ttl time.Duration) error {
 	client := leases[0].client
 	now := client.now()
-	var all []renewal
+	batches := schedule.NewBatches(client.features.Router, renewal.name)
 	for _, l := range leases {
 		if r, ok := l.beginExtend(ttl, now); ok {
-			all = append(all, r)
+			batches.Add(r)
 		}
 	}
 	ctx, cancel := client.requestContext(ctx)
@@ -147,7 +147,7 @@ func extendAll(ctx context.Context, leases []*Lease, ttl time.Duration) error {
 	var mu sync.Mutex // guards failed
 	failed := map[*Lease]error{}
 	var wg sync.WaitGroup // one goroutine per batch
-	for _, batch := range schedule.Batches(client.features.Router, all, renewal.name) {
+	for _, batch := range batches.All() {
 		wg.Go(func() {
 			errs, reports := client.sendRenewals(ctx, now, batch)
 			client.tell(reports)

@@ -2,6 +2,7 @@ package holdfast
 
 import (
 	"context"
+	"math/rand/v2"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -81,34 +82,41 @@ func (k *leaseKeeper) tick() {
 		reports = append(reports, l.drop(l.present().cause()))
 	}
 	k.client.tell(reports)
-	for _, batch := range schedule.Batches(k.client.features.Router, renewals, renewal.name) {
+	for _, batch := range renewals {
 		k.client.spawn(func(ctx context.Context) { k.renew(ctx, batch) })
 	}
 }
 
-// due returns the leases that need attention now. As long as the first lease of
-// the table is due for renewal soon, it joins the batch: leases with the same
-// TTL thus come to be renewed together.
-func (k *leaseKeeper) due(now instant) (expired []*Lease, renewals []renewal) {
+// crowd is how many full batches of renewals go out at the same time. INVARIANT I9:
+// what is sent behind them has to wait until the store is through.
+const crowd = 8
+
+// due returns the leases that need attention now. As long as there is room in a
+// batch, and the first lease of the table is due for renewal soon, it joins:
+// leases with the same TTL thus come to be renewed together. If very many are due
+// at once, most of those that can wait do so, each for a time of its own, so that
+// the next renewals of all are spread.
+func (k *leaseKeeper) due(now instant) (expired []*Lease, renewals [][]renewal) {
+	batches := schedule.NewBatches(k.client.features.Router, renewal.name)
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.wakeLocked()
 	k.table.Visit(func(l *Lease) (next time.Time, wait bool) {
-		r, next, over := l.step(now, len(renewals) > 0)
+		r, next, over := l.step(now, batches.Room(), batches.Full() >= crowd)
 		switch {
 		case over:
 			expired = append(expired, l)
 			k.rivals.leave(l)
 			return time.Time{}, false
 		case r.lease != nil:
-			renewals = append(renewals, r)
+			batches.Add(r)
 		case l.entry.At().After(now.mono):
 			return time.Time{}, true
 		}
 		return next, false
 	})
 	k.size.Store(int64(k.table.Len()))
-	return expired, renewals
+	return expired, batches.All()
 }
 
 // renew sends one batch and notes the answers. It runs on a goroutine of its
@@ -128,14 +136,18 @@ func (k *leaseKeeper) renew(ctx context.Context, batch []renewal) {
 
 // step decides what l needs now: nothing more because it is over, or a renewal to
 // be sent now, zero if none, and attention again at next. With joining, a renewal
-// may go out a little early.
-func (l *Lease) step(now instant, joining bool) (r renewal, next time.Time, over bool) {
+// may go out a little early, and in a crowd a little late.
+func (l *Lease) step(now instant, joining, crowded bool) (r renewal, next time.Time, over bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.state != stateHeld || l.term.over(now) {
 		return renewal{}, time.Time{}, true
 	}
-	if l.term.due(now, joining, l.client.leases.pace()) {
+	pace := l.client.leases.pace()
+	if crowded {
+		l.term = l.term.stoodBack(now, rand.Float64(), pace)
+	}
+	if l.term.due(now, joining && !crowded, pace) {
 		r = l.beginRenewalLocked(now)
 	}
 	return r, l.term.attention(), false

@@ -18,6 +18,11 @@ import (
 type granter struct {
 	*memlock.Engine
 	token, renewals atomic.Uint64
+
+	server           chan struct{} // if not nil, has room for one request that is carried out, for 1 ms
+	requests, queued atomic.Int64
+	longest          atomic.Int64 // of the queue
+	down             atomic.Bool
 }
 
 func (g *granter) Acquire(context.Context, driver.AcquireRequest) (driver.AcquireReply, error) {
@@ -26,7 +31,23 @@ func (g *granter) Acquire(context.Context, driver.AcquireRequest) (driver.Acquir
 
 func (g *granter) Extend(_ context.Context, reqs []driver.ExtendRequest) []error {
 	g.renewals.Add(uint64(len(reqs)))
-	return make([]error, len(reqs))
+	errs := make([]error, len(reqs))
+	if g.server != nil {
+		g.requests.Add(1)
+		if n := g.queued.Add(1); n > g.longest.Load() {
+			g.longest.Store(n)
+		}
+		g.server <- struct{}{}
+		time.Sleep(time.Millisecond)
+		<-g.server
+		g.queued.Add(-1)
+	}
+	if g.down.Load() {
+		for i := range errs {
+			errs[i] = driver.ErrUnavailable
+		}
+	}
+	return errs
 }
 
 func (g *granter) Release(context.Context, driver.ReleaseRequest) error { return nil }
@@ -95,6 +116,53 @@ func TestKeepAliveTellsLongLeases(t *testing.T) {
 			if took := time.Since(start); took > 5*time.Second {
 				t.Errorf("TTL %s: told after %s, want within 5s", ttl, took)
 			}
+		})
+	}
+}
+
+// Whatever makes many leases due at the same time, their renewals do not stay
+// together, and do not queue up in front of what else the server has to do.
+// Requests are as full as they can be nevertheless.
+func TestManyRenewalsAreSpread(t *testing.T) {
+	const leases, ttl = 5_000, 30 * time.Second
+	for what, tc := range map[string]struct {
+		taken   time.Duration // for how long all of them are taken
+		outage  time.Duration // after a minute
+		longest int64         // queue of requests
+	}{
+		"taken evenly":    {taken: ttl / 3, longest: 3},
+		"taken at once":   {longest: 12},
+		"after an outage": {taken: ttl / 3, outage: 2 * ttl / 5, longest: 12},
+	} {
+		t.Run(what, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				engine := &granter{Engine: memlock.New(), server: make(chan struct{}, 1)}
+				c := newClient(t, engine, &holdfast.Options{TTL: ttl})
+				all := make([]*holdfast.Lease, leases)
+				for i := range all {
+					all[i] = mustAcquire(t, c, fmt.Sprint(i), nil)
+					time.Sleep(tc.taken / leases)
+				}
+				time.Sleep(time.Minute)
+				engine.down.Store(tc.outage > 0)
+				time.Sleep(tc.outage)
+				engine.down.Store(false)
+				time.Sleep(ttl / 2) // all have been renewed in a hurry
+				engine.longest.Store(0)
+				renewals, requests := engine.renewals.Load(), engine.requests.Load()
+				time.Sleep(2 * time.Minute)
+				renewals, requests = engine.renewals.Load()-renewals, engine.requests.Load()-requests
+				for _, l := range all {
+					if !l.Valid() {
+						t.Fatalf("%s is lost: %v", l.Name(), context.Cause(l.Context()))
+					}
+				}
+				each := float64(renewals) / float64(requests)
+				t.Logf("requests of %.1f renewals, %d at once", each, engine.longest.Load())
+				if each < 0.95*driver.MaxBatch || engine.longest.Load() > tc.longest {
+					t.Errorf("requests of %.1f renewals, and %d at once; want about %d, and %d at most", each, engine.longest.Load(), driver.MaxBatch, tc.longest)
+				}
+			})
 		})
 	}
 }

@@ -182,6 +182,18 @@ func (t term) due(now instant, joining bool, pace time.Duration) bool {
 	return t.renews() && !now.mono.Before(at)
 }
 
+// stoodBack moves a renewal that is due, and can wait, by a share of what another may
+// be early: not one that failed so often that half of the TTL is over, and not one
+// that is to be sent before its usual time.
+func (t term) stoodBack(now instant, share float64, pace time.Duration) term {
+	longest := min(t.presentTTL(), pace) / batchingPart
+	if !t.due(now, false, pace) || t.renewAt.Before(t.nextRenewal(pace)) || now.until(t.deadline) < t.presentTTL()/2 {
+		return t
+	}
+	t.renewAt = now.mono.Add(1 + time.Duration(share*float64(longest)))
+	return t
+}
+
 // nextRenewal returns when the lease has to be renewed, because little of its
 // time is left or because the last renewal was long ago.
 func (t term) nextRenewal(pace time.Duration) time.Time {

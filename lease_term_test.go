@@ -128,6 +128,20 @@ func TestTerm(t *testing.T) {
 			show(held(opts{MaxHold: 30*sec + ms})),
 			"until 29.698s, look at 5s, stored until 30s"},
 
+		// A crowd.
+		"very many are due: this one can wait": {
+			show(held(opts{}).stoodBack(at(5*sec), 0.5, pace)),
+			"until 29.698s, look at 5.250000001s, stored until 30s"},
+		"what is not due does not move": {
+			show(held(opts{}).stoodBack(at(4*sec), 0.5, pace)),
+			"until 29.698s, look at 5s, stored until 30s"},
+		"what is to be asked at once is asked in any crowd": {
+			show(held(opts{}).hurried(at(2*sec).mono).stoodBack(at(2*sec), 0.5, pace)),
+			"until 29.698s, look at 2s, stored until 30s"},
+		"half of the TTL is over: there is no time to wait": {
+			show(held(opts{}).stoodBack(at(15*sec), 0.5, pace)),
+			"until 29.698s, look at 5s, stored until 30s"},
+
 		// A hand-over.
 		"what was handed over lasts as long as the place, and asks soon for its TTL": {
 			show(placed(opts{})),

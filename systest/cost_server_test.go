@@ -38,8 +38,8 @@ func TestServerCost(t *testing.T) {
 	s := newStore(t)
 	l := s.link(t)
 	fence := &budget{replay: s.fencePairs(t), inner: 4, bytes: 300}
-	pair := &budget{replay: l.pairs(t), inner: 11, bytes: 1150, least: fence, ratio: 5.5}
-	handOver := &budget{replay: l.handOvers(t), inner: 51, bytes: 1100, least: fence, ratio: 17}
+	pair := &budget{replay: l.pairs(t), inner: 11, bytes: 1150, least: fence, ratio: 6.2}
+	handOver := &budget{replay: l.handOvers(t), inner: 51, bytes: 1100, least: fence, ratio: 19}
 	renewal := &budget{replay: l.renewals(t), inner: 3, bytes: 220, ratio: 3.7}
 	renewal.least = &budget{replay: s.leastRenewals(t, renewal.replay), inner: 2, bytes: 60}
 	all := []*budget{fence, pair, handOver, renewal.least, renewal}

@@ -1,30 +1,47 @@
 package schedule
 
-import (
-	"slices"
-
-	"github.com/holdfast-locks/holdfast/driver"
-)
+import "github.com/holdfast-locks/holdfast/driver"
 
 // Batches divides items into those that may go to the engine in one request:
 // of one route, and at most MaxBatch. INVARIANT I9: what hangs delays no other.
 // Without a router there is one route.
-func Batches[T any](router driver.Router, items []T, name func(T) string) [][]T {
-	if router == nil {
-		return slices.Collect(slices.Chunk(items, driver.MaxBatch))
-	}
-	var routes []uint32 // in the order of their first items
-	byRoute := map[uint32][]T{}
-	for _, item := range items {
-		r := router.Route(name(item))
-		if byRoute[r] == nil {
-			routes = append(routes, r)
-		}
-		byRoute[r] = append(byRoute[r], item)
-	}
-	var all [][]T
-	for _, r := range routes {
-		all = slices.AppendSeq(all, slices.Chunk(byRoute[r], driver.MaxBatch))
-	}
-	return all
+type Batches[T any] struct {
+	router driver.Router
+	name   func(T) string
+
+	all  [][]T
+	open map[uint32]int // by route: the one of all that has room, if there is one
+	full int
 }
+
+// NewBatches returns none yet. name returns the name of an item.
+func NewBatches[T any](router driver.Router, name func(T) string) *Batches[T] {
+	return &Batches[T]{router: router, name: name, open: map[uint32]int{}}
+}
+
+// Add puts an item into a batch.
+func (b *Batches[T]) Add(item T) {
+	var route uint32
+	if b.router != nil {
+		route = b.router.Route(b.name(item))
+	}
+	i, open := b.open[route]
+	if !open {
+		i = len(b.all)
+		b.all, b.open[route] = append(b.all, nil), i
+	}
+	b.all[i] = append(b.all[i], item)
+	if len(b.all[i]) == driver.MaxBatch {
+		delete(b.open, route)
+		b.full++
+	}
+}
+
+// Room reports whether more items may go with those that there are.
+func (b *Batches[T]) Room() bool { return len(b.open) > 0 }
+
+// Full returns how many batches have no room.
+func (b *Batches[T]) Full() int { return b.full }
+
+// All returns the batches.
+func (b *Batches[T]) All() [][]T { return b.all }

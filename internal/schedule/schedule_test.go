@@ -176,7 +176,15 @@ func TestBatches(t *testing.T) {
 	} {
 		var got []int
 		seen := map[string]bool{}
-		for _, batch := range schedule.Batches(c.router, c.names, self) {
+		batches := schedule.NewBatches(c.router, self)
+		full := 0
+		for _, name := range c.names {
+			batches.Add(name)
+		}
+		for _, batch := range batches.All() {
+			if len(batch) == driver.MaxBatch {
+				full++
+			}
 			got = append(got, len(batch))
 			for _, name := range batch {
 				seen[name] = true
@@ -184,6 +192,9 @@ func TestBatches(t *testing.T) {
 					t.Errorf("%s: %s and %s are in one request", what, name, batch[0])
 				}
 			}
+		}
+		if batches.Full() != full || batches.Room() != (full < len(got)) {
+			t.Errorf("%s: %d are full, and there is room: %v; want %d of %d", what, batches.Full(), batches.Room(), full, len(got))
 		}
 		if len(seen) != len(c.names) {
 			t.Errorf("%s: %d names came through, want %d", what, len(seen), len(c.names))
