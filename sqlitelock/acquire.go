@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"time"
 
 	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/driver/rules"
@@ -50,6 +51,9 @@ func (e *Engine) Acquire(ctx context.Context, req driver.AcquireRequest) (driver
 // a transaction can see that a name is free and take it.
 func (e *Engine) glance(ctx context.Context, req driver.AcquireRequest) (reply driver.AcquireReply, decided bool, err error) {
 	err = e.query(ctx, func(r reader) error {
+		if _, free, err := r.glimpse(req.Name, req.LeaseID); free || err != nil {
+			return err
+		}
 		v, err := r.look(req.Name, req.LeaseID)
 		if err != nil {
 			return err
@@ -89,7 +93,7 @@ func (v *view) endedBy(now instant) bool {
 // acquire decides about a request. INVARIANT I1: the check and the record are
 // one step.
 func (t *tx) acquire(req driver.AcquireRequest) (a attempt, err error) {
-	v, err := t.settle(req.Name, req.LeaseID)
+	v, err := t.meet(req.Name, req.LeaseID)
 	if err != nil {
 		return a, err
 	}
@@ -127,17 +131,27 @@ func (t *tx) take(req driver.AcquireRequest, v view, least uint64) (token uint64
 	if token, err = rules.NextToken(uint64(v.last), least); err != nil {
 		return 0, err
 	}
-	return token, t.grant(req.Name, req.LeaseID, token, rules.NeedOf(&req), holder, expiry)
+	return token, t.grant(req.Name, req.LeaseID, v.last, token, rules.NeedOf(&req), holder, expiry)
 }
 
-// grant records a lease with a token that rules.NextToken has drawn. INVARIANT I2.
-func (t *tx) grant(name string, id driver.LeaseID, token uint64, n rules.Need, holder string, expiry int64) error {
-	if err := t.sql.run(putTokenSQL, name, int64(token)); err != nil {
+// grant records a lease with a token that rules.NextToken has drawn after the
+// last one of the name. INVARIANT I2.
+func (t *tx) grant(name string, id driver.LeaseID, last int64, token uint64, n rules.Need, holder string, expiry int64) error {
+	var err error
+	if new := int64(token); last != 0 && hour(new) == hour(last) {
+		err = t.sql.run(renewTokenSQL, name, new)
+	} else {
+		err = t.sql.run(putTokenSQL, name, new, hour(new))
+	}
+	if err != nil {
 		return err
 	}
 	t.added++
 	return t.sql.run(grantSQL, name, id, int64(token), n.Mode, n.Limit, n.Permits, holder, t.bootID, expiry)
 }
+
+// hour returns the hour of a token.
+func hour(token int64) int64 { return token / time.Hour.Microseconds() }
 
 func marshal(h driver.Holder) (string, error) {
 	text, err := json.Marshal(h)
@@ -170,7 +184,7 @@ func (t *tx) acquireAll(reqs []driver.AcquireRequest) (driver.AllReply, error) {
 	}
 	verdicts := make([]verdict, len(reqs))
 	for i, req := range reqs {
-		v, err := t.settle(req.Name, req.LeaseID)
+		v, err := t.meet(req.Name, req.LeaseID)
 		if err != nil {
 			return driver.AllReply{}, err
 		}

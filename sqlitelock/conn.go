@@ -39,10 +39,16 @@ func newConn(dsn string) (*conn, error) {
 
 // Close closes the statements too: SQLite keeps its files open until they are.
 func (c *conn) Close() error {
+	c.forget()
+	return c.Conn.Close()
+}
+
+// forget closes the statements.
+func (c *conn) forget() {
 	for _, s := range c.prepared {
 		_ = s.Close()
 	}
-	return c.Conn.Close()
+	clear(c.prepared)
 }
 
 func (c *conn) statement(query string) (*prepared, error) {

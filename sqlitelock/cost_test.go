@@ -1,7 +1,10 @@
 package sqlitelock
 
 import (
+	"context"
+	sqldriver "database/sql/driver"
 	"fmt"
+	"os"
 	"sync"
 	"testing"
 	"time"
@@ -36,6 +39,69 @@ func transactions(t testing.TB, e *Engine, f func()) (most, n int) {
 		most, last = max(most, now-last), now
 	})
 	return most, n
+}
+
+// A counter is a connection whose statements are counted when they run.
+type counter struct {
+	sqldriver.Conn
+	n int
+}
+
+func (c *counter) Prepare(query string) (sqldriver.Stmt, error) {
+	stmt, err := c.Conn.Prepare(query)
+	return counted{stmt, c}, err
+}
+
+type counted struct {
+	sqldriver.Stmt
+	by *counter
+}
+
+func (s counted) ExecContext(ctx context.Context, args []sqldriver.NamedValue) (sqldriver.Result, error) {
+	s.by.n++
+	return s.Stmt.(sqldriver.StmtExecContext).ExecContext(ctx, args)
+}
+
+func (s counted) QueryContext(ctx context.Context, args []sqldriver.NamedValue) (sqldriver.Rows, error) {
+	s.by.n++
+	return s.Stmt.(sqldriver.StmtQueryContext).QueryContext(ctx, args)
+}
+
+// frames returns how many pages the log of e has.
+func frames(t testing.TB, e *Engine) int64 {
+	t.Helper()
+	const header, frameHeader = 32, 24
+	info, err := os.Stat(e.path + logSuffix)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return (info.Size() - header) / (frameHeader + number(t, plain(t, e.path), `PRAGMA page_size`))
+}
+
+// TestPairCost: a lock that nobody else wants costs two transactions: 5
+// statements and 2 pages of the log to take it, and 3 statements and 1 page to
+// give it back.
+func TestPairCost(t *testing.T) {
+	e := openOn(t, newHost("boot"))
+	c := &counter{Conn: e.conn.Conn}
+	e.conn.forget()
+	e.conn.Conn = c
+	drivertest.Cycle(t, e, "t") // its sweep, and the first token of the name
+	req := drivertest.Request("t", time.Minute)
+	for _, step := range []struct {
+		what              string
+		do                func()
+		statements, pages int
+	}{
+		{"acquire", func() { drivertest.Granted(t, e, req) }, 5, 2},
+		{"release", func() { drivertest.Release(t, e, req) }, 3, 1},
+	} {
+		before, logged := c.n, frames(t, e)
+		step.do()
+		if n, pages := c.n-before, int(frames(t, e)-logged); n != step.statements || pages != step.pages {
+			t.Errorf("%s: %d statements and %d pages, want %d and %d", step.what, n, pages, step.statements, step.pages)
+		}
+	}
 }
 
 // many is as many waiters, holders or dead places as a name has in a test.

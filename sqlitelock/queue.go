@@ -37,6 +37,16 @@ func (t *tx) settle(name string, id driver.LeaseID) (view, error) {
 	}
 }
 
+// meet is settle for a request that wants the name: it asks first whether that is
+// free, as most names are.
+func (t *tx) meet(name string, id driver.LeaseID) (view, error) {
+	v, free, err := t.glimpse(name, id)
+	if free || err != nil {
+		return v, err
+	}
+	return t.settle(name, id)
+}
+
 // purge deletes the rows of a name that are over, and gives up the places of
 // those who asked for what is done. If it reports that there were any, v is out
 // of date.
@@ -107,7 +117,7 @@ func (t *tx) serve(name string, id driver.LeaseID, v *view) error {
 			v.Stuck = err
 			return nil
 		}
-		if err := t.grant(name, p.id, token, p.Need, p.holder, p.expiry); err != nil {
+		if err := t.grant(name, p.id, v.last, token, p.Need, p.holder, p.expiry); err != nil {
 			return err
 		}
 		v.add(p.Need, p.holder, p.expiry, t.now)

@@ -38,10 +38,12 @@ func (e *Engine) Release(ctx context.Context, req driver.ReleaseRequest) error {
 				return err
 			}
 		}
-		if req.KeepFor <= 0 { // nearly always one statement is all
-			ended, err := t.sql.changed(endAloneSQL, req.Name, t.bootID, req.LeaseID, t.now.boot)
-			if ended || err != nil {
-				return err
+		if req.KeepFor <= 0 { // nearly always the first statement is all
+			for _, query := range [2]string{endSoleSQL, endAloneSQL} {
+				ended, err := t.sql.changed(query, req.Name, t.bootID, req.LeaseID, t.now.boot)
+				if ended || err != nil {
+					return err
+				}
 			}
 		}
 		v, err := t.settle(req.Name, req.LeaseID)

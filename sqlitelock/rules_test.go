@@ -180,6 +180,45 @@ func TestLookSeesLeases(t *testing.T) {
 	}
 }
 
+// TestGlimpse: a name is taken for free only if there is nothing of it but its last
+// token, live or over; then the view is what the look says.
+func TestGlimpse(t *testing.T) {
+	s := newScene(t)
+	id := rowID(1)
+	for what, c := range map[string]struct {
+		put  func()
+		free bool
+	}{
+		"nothing":                    {func() {}, true},
+		"a last token":               {func() { s.run(putTokenSQL, sceneName, int64(7), int64(0)) }, true},
+		"a lease":                    {func() { s.lease(1, row{boot: "m", left: 2}) }, false},
+		"a shared lease":             {func() { s.lease(1, row{Need: rules.Need{Mode: driver.Shared}, boot: "m", left: 2}) }, false},
+		"a lease that is over":       {func() { s.lease(1, row{boot: "m"}) }, false},
+		"a lease of another boot":    {func() { s.lease(1, row{boot: "z", left: 2}) }, false},
+		"a lease that keeps closed":  {func() { s.lease(1, row{boot: "m", left: 2, released: true}) }, false},
+		"a place":                    {func() { s.place(1, row{boot: "m", left: 2}) }, false},
+		"a record":                   {func() { s.run(completeSQL, sceneName, id, "m", s.now.boot+1, 0, []byte("done")) }, false},
+		"a tombstone":                {func() { s.run(cancelSQL, id, "m", s.now.boot+1) }, false},
+		"a tombstone of another":     {func() { s.run(cancelSQL, rowID(2), "m", s.now.boot+1) }, true},
+		"a lease of another name":    {func() { s.run(grantSQL, "t2", id, 1, 0, 0, 0, "{}", "m", s.now.boot+1) }, true},
+		"what is over of that other": {func() { s.run(sweepLeasesSQL, "other boot", s.now.boot, 64) }, true},
+	} {
+		s.run("SAVEPOINT before")
+		c.put()
+		v, free, err := s.glimpse(sceneName, id)
+		s.must(err)
+		if free != c.free {
+			t.Errorf("%s: free: %t, want %t", what, free, c.free)
+		}
+		looked, err := s.look(sceneName, id)
+		s.must(err)
+		if looked.Left = v.Left; free && v != looked { // nobody holds it
+			t.Errorf("%s: the glimpse shows %+v, and the look %+v", what, v, looked)
+		}
+		s.run("ROLLBACK TO before")
+	}
+}
+
 // TestLookSeesPlaces: of all small queues, with and without a record, the
 // statements find the head that package rules finds among the places that are
 // neither over nor given up, and tell those that are given up. INVARIANT I7.

@@ -1,4 +1,4 @@
--- Schema number 1 of a holdfast lock database (PRAGMA user_version).
+-- Schema number 2 of a holdfast lock database (PRAGMA user_version).
 --
 -- Instants are nanoseconds of the host's boot-time clock and mean something
 -- only together with boot_id: a row of another boot is over, except a record
@@ -8,7 +8,9 @@
 
 -- One row for each lease that was not given back. A row whose expiry has
 -- passed is over and waits to be swept. The token is in the key because a
--- lease ID that KeepFor keeps in the way may be granted a second lease.
+-- lease ID that KeepFor keeps in the way may be granted a second lease. The mode
+-- is in it because a name has a few exclusive leases at most, which need no other
+-- index: whatever is written for each lease costs every acquire and release.
 CREATE TABLE lease (
 	name         TEXT    NOT NULL,
 	lease_id     TEXT    NOT NULL,
@@ -20,11 +22,19 @@ CREATE TABLE lease (
 	boot_id      TEXT    NOT NULL,
 	expiry       INTEGER NOT NULL,
 	released     INTEGER NOT NULL, -- 1: over, and kept closed until the expiry
-	PRIMARY KEY (name, lease_id, token)
+	PRIMARY KEY (name, mode, lease_id, token)
 ) STRICT, WITHOUT ROWID;
 
-CREATE INDEX lease_by_expiry ON lease (boot_id, expiry);
-CREATE INDEX lease_by_end ON lease (name, boot_id, expiry);
+CREATE INDEX lease_by_end ON lease (name, boot_id, expiry) WHERE mode <> 0;
+
+-- Up to which lease the sweep has come: one row.
+CREATE TABLE swept (
+	name     TEXT    NOT NULL,
+	mode     INTEGER NOT NULL,
+	lease_id TEXT    NOT NULL
+) STRICT;
+
+INSERT INTO swept VALUES ('', 0, '');
 
 -- How many permits the rows of lease have together, of names that have any. It
 -- is the sum as long as no row of the name is over.
@@ -99,13 +109,15 @@ CREATE INDEX onetime_by_due ON onetime (boot_id, due - booted);
 CREATE INDEX onetime_by_wall_due ON onetime (due, boot_id);
 
 -- The last fencing token of each name: it outlives the lease. A token is in
--- microseconds of the wall clock, which is why its age can be read from it.
+-- microseconds of the wall clock, which is why its age can be read from it. The
+-- hour is that of the token, so that the index changes once an hour only.
 CREATE TABLE token (
 	name       TEXT    NOT NULL PRIMARY KEY,
-	last_token INTEGER NOT NULL
+	last_token INTEGER NOT NULL,
+	hour       INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 
-CREATE INDEX token_by_age ON token (last_token);
+CREATE INDEX token_by_hour ON token (hour);
 
 -- Tombstones: lease IDs whose acquire was cancelled and must not be granted
 -- if it arrives late.

@@ -21,22 +21,43 @@ func (e *Engine) sweep(t *tx) error {
 		return nil
 	}
 	boot, wall := t.now.boot, int64(t.now.micros)
+	old := wall - driver.TokenMemory.Microseconds()
+	if err := t.sweepLeases(); err != nil {
+		return err
+	}
 	for _, step := range []struct {
 		query string
 		args  []any
 	}{
-		{sweepLeasesSQL, []any{t.bootID, boot, sweepRows}},
 		{sweepPlacesSQL, []any{t.bootID, boot, sweepRows}},
 		{sweepCancelledSQL, []any{t.bootID, boot, sweepRows}},
 		{sweepRecordsSQL, []any{t.bootID, boot, sweepRecords, wall}},
 		{sweepBrokenSQL, []any{wall - driver.BreakMemory.Microseconds(), sweepRows}},
 		// The age is counted from the token, not from its grant, so that even one
 		// that was ahead of the clock is forgotten only TokenMemory behind it.
-		{sweepTokensSQL, []any{wall - driver.TokenMemory.Microseconds(), sweepRows}},
+		{sweepTokensSQL, []any{old, sweepRows, hour(old)}},
 	} {
 		if err := t.sql.run(step.query, step.args...); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// sweepLeases forgets those leases that are over among the next sweepRows of all.
+// It looks at four leases for each that is granted, so that the rows of a file
+// are gone through while a quarter as many are added.
+func (t *tx) sweepLeases() error {
+	var name string
+	var mode driver.Mode
+	var id driver.LeaseID
+	bounds := []any{t.bootID, t.now.boot, sweepRows}
+	more, err := t.sql.one(lastSweptSQL, bounds, &name, &mode, &id)
+	if err == nil {
+		err = t.sql.run(sweepLeasesSQL, bounds...)
+	}
+	if err == nil && more {
+		err = t.sql.run(noteSweptSQL, name, mode, id)
+	}
+	return err
 }

@@ -166,7 +166,7 @@ func TestRefusedTokens(t *testing.T) {
 	if n := number(t, plain(t, e.path), `SELECT (SELECT count(*) FROM lease) + (SELECT count(*) FROM token)`); n != 0 {
 		t.Errorf("%d rows after refusals, want 0", n)
 	}
-	must(t, plain(t, e.path), `INSERT INTO token VALUES ('t', 9007199254740990)`)
+	must(t, plain(t, e.path), `INSERT INTO token VALUES ('t', 9007199254740990, 0)`)
 	req.MinToken = 0
 	_, err := e.Acquire(t.Context(), req)
 	wantIs(t, "acquire after the last token", err, driver.ErrUnavailable)

@@ -36,6 +36,14 @@ func (r *reader) look(name string, id driver.LeaseID) (view, error) {
 	return v, err
 }
 
+// glimpse returns the view of a name for a lease ID if the name is free, and
+// whether it is.
+func (r *reader) glimpse(name string, id driver.LeaseID) (v view, free bool, err error) {
+	_, err = r.sql.one(freeSQL, []any{name, id}, &v.last, &free)
+	v.Taken.Mode, v.Head.Mode = nobody, nobody
+	return v, free, err
+}
+
 // settled reports whether there is nothing to purge and nobody to serve.
 func (v *view) settled() bool { return !v.stale && v.Settled() }
 

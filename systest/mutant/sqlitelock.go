@@ -26,15 +26,15 @@ func sqliteMutants() []Mutant {
 		{
 			Name: "sqlite-extend-without-owner", Invariant: "I4", File: "sqlitelock/statements.go",
 			Breaks:  "Extend lengthens the lease of whoever holds the name.",
-			Old:     "UPDATE lease SET expiry = max(expiry, ?5)\n\t\tWHERE name = ?1 AND +boot_id = ?2 AND lease_id = ?3",
-			New:     "UPDATE lease SET expiry = max(expiry, ?5)\n\t\tWHERE name = ?1 AND +boot_id = ?2 AND ?3 <> ''",
+			Old:     "UPDATE lease SET expiry = max(expiry, ?5)\n\t\tWHERE name = ?1 AND mode IN (0, 1, 2) AND lease_id = ?3",
+			New:     "UPDATE lease SET expiry = max(expiry, ?5)\n\t\tWHERE name = ?1 AND ?3 <> ''",
 			FoundBy: []Finder{sqlite("ExtendOfStaleLeavesSuccessor")},
 		},
 		{
 			Name: "sqlite-extend-revives", Invariant: "I4", File: "sqlitelock/statements.go",
 			Breaks:  "Extend of a lease that has expired revives it.",
-			Old:     "UPDATE lease SET expiry = max(expiry, ?5)\n\t\tWHERE name = ?1 AND +boot_id = ?2 AND lease_id = ?3 AND expiry > ?4",
-			New:     "UPDATE lease SET expiry = max(expiry, ?5)\n\t\tWHERE name = ?1 AND +boot_id = ?2 AND lease_id = ?3 AND ?4 > 0",
+			Old:     "UPDATE lease SET expiry = max(expiry, ?5)\n\t\tWHERE name = ?1 AND mode IN (0, 1, 2) AND lease_id = ?3 AND +boot_id = ?2 AND expiry > ?4",
+			New:     "UPDATE lease SET expiry = max(expiry, ?5)\n\t\tWHERE name = ?1 AND mode IN (0, 1, 2) AND lease_id = ?3 AND +boot_id = ?2 AND ?4 > 0",
 			FoundBy: []Finder{sqlite("ExtendOfExpiredIsLost")},
 		},
 		{
@@ -96,8 +96,8 @@ func sqliteMutants() []Mutant {
 		{
 			Name: "sqlite-lease-outlives-boot", Invariant: "I8", File: "sqlitelock/statements.go",
 			Breaks:  "A lease of before a reboot can be extended after it.",
-			Old:     "UPDATE lease SET expiry = max(expiry, ?5)\n\t\tWHERE name = ?1 AND +boot_id = ?2 AND",
-			New:     "UPDATE lease SET expiry = max(expiry, ?5)\n\t\tWHERE name = ?1 AND ?2 <> '' AND",
+			Old:     "UPDATE lease SET expiry = max(expiry, ?5)\n\t\tWHERE name = ?1 AND mode IN (0, 1, 2) AND lease_id = ?3 AND +boot_id = ?2 AND",
+			New:     "UPDATE lease SET expiry = max(expiry, ?5)\n\t\tWHERE name = ?1 AND mode IN (0, 1, 2) AND lease_id = ?3 AND ?2 <> '' AND",
 			FoundBy: []Finder{{"sqlitelock", "TestReboot"}},
 		},
 	}

@@ -5,6 +5,7 @@ package mutant
 func sqliteRuleMutants() []Mutant {
 	const statements = "sqlitelock/statements.go"
 	leases := []Finder{{"sqlitelock", "TestLookSeesLeases"}}
+	glimpses := []Finder{{"sqlitelock", "TestGlimpse"}}
 	places := []Finder{{"sqlitelock", "TestLookSeesPlaces"}}
 	return []Mutant{
 		{
@@ -24,16 +25,58 @@ func sqliteRuleMutants() []Mutant {
 		{
 			Name: "sqlite-over-a-nanosecond-late", Invariant: "I1", File: statements,
 			Breaks:  "A lease whose expiry is this very instant is not purged, and its permits count.",
-			Old:     "EXISTS (SELECT 1 FROM lease WHERE name = ?1 AND (boot_id, expiry) <= (?3, ?4))",
-			New:     "EXISTS (SELECT 1 FROM lease WHERE name = ?1 AND (boot_id, expiry) < (?3, ?4))",
+			Old:     "mode = 0 AND (boot_id <> ?3 OR expiry <= ?4))",
+			New:     "mode = 0 AND (boot_id <> ?3 OR expiry < ?4))",
 			FoundBy: leases,
 		},
 		{
 			Name: "sqlite-lease-of-later-boot-counts", Invariant: "I8", File: statements,
 			Breaks:  "Leases of a boot whose ID is above this one's are not purged, and their permits count.",
-			Old:     "OR EXISTS (SELECT 1 FROM lease WHERE name = ?1 AND boot_id > ?3)",
+			Old:     "OR EXISTS (SELECT 1 FROM lease WHERE name = ?1 AND mode <> 0 AND boot_id > ?3)",
 			New:     "",
 			FoundBy: leases,
+		},
+		{
+			Name: "sqlite-shared-over-a-nanosecond-late", Invariant: "I1", File: statements,
+			Breaks:  "A shared lease, or permits, whose expiry is this very instant is not purged, and its permits count.",
+			Old:     "mode <> 0 AND (boot_id, expiry) <= (?3, ?4))",
+			New:     "mode <> 0 AND (boot_id, expiry) < (?3, ?4))",
+			FoundBy: leases,
+		},
+		{
+			Name: "sqlite-glimpse-misses-leases", Invariant: "I1", File: statements,
+			Breaks:  "A name that somebody holds is taken for free.",
+			Old:     "NOT EXISTS (SELECT 1 FROM lease WHERE name = ?1)",
+			New:     "NOT EXISTS (SELECT 1 FROM lease WHERE name = ?1 AND mode <> 0)",
+			FoundBy: glimpses,
+		},
+		{
+			Name: "sqlite-glimpse-misses-places", Invariant: "I7", File: statements,
+			Breaks:  "A name that nobody holds is granted to whoever comes, in front of those who wait.",
+			Old:     "\n\t\tAND NOT EXISTS (SELECT 1 FROM place WHERE name = ?1)",
+			New:     "",
+			FoundBy: glimpses,
+		},
+		{
+			Name: "sqlite-glimpse-misses-records", File: statements,
+			Breaks:  "Work that was done is done again.",
+			Old:     "\n\t\tAND NOT EXISTS (SELECT 1 FROM record WHERE name = ?1)",
+			New:     "",
+			FoundBy: glimpses,
+		},
+		{
+			Name: "sqlite-glimpse-misses-tombstones", Invariant: "I5", File: statements,
+			Breaks:  "A request that was cancelled is granted a name that is free.",
+			Old:     "\n\t\tAND NOT EXISTS (SELECT 1 FROM cancelled WHERE lease_id = ?2)",
+			New:     "",
+			FoundBy: glimpses,
+		},
+		{
+			Name: "sqlite-sweep-stands-still", Invariant: "I11", File: "sqlitelock/sweep.go",
+			Breaks:  "Each sweep looks at the same leases, and those behind them stay for ever.",
+			Old:     "if err == nil && more {",
+			New:     "if err == nil && more && name == \"\" {",
+			FoundBy: []Finder{{"sqlitelock", "TestSweepGoesRound"}},
 		},
 		{
 			Name: "sqlite-last-place-is-head", Invariant: "I7", File: statements,
