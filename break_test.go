@@ -3,6 +3,9 @@ package holdfast_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -264,6 +267,40 @@ func TestTimeToLookRenewsAtOnce(t *testing.T) {
 				t.Errorf("the lease of %q is over in the store, and a look has not found out", l.Name())
 			}
 			l.Release(t.Context())
+		}
+	})
+}
+
+// TestLossOfOneAmongMany: a message about a lease does not go through all that the
+// client has, and finds leases of every mode.
+func TestLossOfOneAmongMany(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		engine := &teller{faulty: newFaulty()}
+		c := newClient(t, engine, nil)
+		var all []*holdfast.Lease
+		for i := range 5000 {
+			all = append(all, mustAcquire(t, c, fmt.Sprint(i), nil))
+		}
+		const messages = 100
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		for i := range messages {
+			engine.told(driver.Loss{Name: all[i].Name(), LeaseID: "another"})
+		}
+		runtime.ReadMemStats(&after)
+		if n := (after.TotalAlloc - before.TotalAlloc) / messages; n > 5000 {
+			t.Errorf("a message about a lease of %d allocates %d bytes", len(all), n)
+		}
+		all = append(all, mustAcquire(t, c, "shared", &holdfast.AcquireOptions{Mode: holdfast.Shared}),
+			mustAcquire(t, c, "shared", &holdfast.AcquireOptions{Mode: holdfast.Shared}))
+		lost := []int{7, len(all) - 1}
+		for _, i := range lost {
+			engine.told(driver.Loss{Name: all[i].Name(), LeaseID: all[i].ID(), Err: driver.ErrLost})
+		}
+		for i, l := range all {
+			if l.Valid() == slices.Contains(lost, i) {
+				t.Errorf("the lease %d of %s is valid: %v", i, l.Name(), l.Valid())
+			}
 		}
 	})
 }

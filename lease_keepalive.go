@@ -74,6 +74,26 @@ func (k *leaseKeeper) all() []*Lease {
 	return k.table.All()
 }
 
+// named returns the leases of a name. An exclusive one is found at once, however
+// many others there are: a store that loses its data tells of all. Shared leases and
+// permits are not worth an index that each of them would have to be put in.
+func (k *leaseKeeper) named(name string) (leases []*Lease) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if l := k.rivals[name]; l != nil {
+		leases = append(leases, l)
+	}
+	if k.table.Len() == len(k.rivals) {
+		return leases
+	}
+	for _, l := range k.table.All() {
+		if l.name == name && l.asked != Exclusive {
+			leases = append(leases, l)
+		}
+	}
+	return leases
+}
+
 // tick runs on the timer's goroutine when the first lease needs attention.
 func (k *leaseKeeper) tick() {
 	expired, renewals := k.due(k.client.now())

@@ -73,16 +73,14 @@ func (c *Client) hear() (stop func()) {
 }
 
 // told is called by the engine for each message about a loss, of anybody's
-// lease. Losses are rare, so that going through all leases is cheaper than an index
-// that each of them would have to be put in. A message can end a lease too
-// early, but never keep one alive: INVARIANT I3 stands without any.
+// lease. A message can end a lease too early, but never keep one alive: INVARIANT
+// I3 stands without any.
 func (c *Client) told(loss driver.Loss) {
-	for _, l := range c.leases.all() {
-		switch {
-		case l.name != loss.Name:
-		case loss.LeaseID == "":
+	for _, l := range c.leases.named(loss.Name) {
+		switch loss.LeaseID {
+		case "":
 			l.look()
-		case loss.LeaseID == l.id:
+		case l.id:
 			l.lose(lossCause(loss.Err))
 		}
 	}

@@ -14,8 +14,8 @@ func breakMutants() []Mutant {
 		{
 			Name: "loss-unheard", File: "lease_loss.go",
 			Breaks:  "The client does not heed the message that a lease is over.",
-			Old:     "case loss.LeaseID == l.id:",
-			New:     "case loss.LeaseID == l.id && false:",
+			Old:     "\t\tcase l.id:\n\t\t\tl.lose",
+			New:     "\t\tcase \"none\":\n\t\t\tl.lose",
 			FoundBy: []Finder{{".", "TestBreakEndsContextAtOnce"}},
 		},
 		{

@@ -10,5 +10,12 @@ func costMutants() []Mutant {
 			New:     "return \"for i = 1, 60 do local waste = 'x' .. i end\\n\" + l.places().Replace(read(pieces))",
 			FoundBy: []Finder{{"systest", "TestServerCost"}},
 		},
+		{
+			Name: "message-goes-through-all", Invariant: "", File: "lease_keepalive.go",
+			Breaks:  "Each message about a loss makes a client go through all leases that it has, even if all of them are lost.",
+			Old:     "if k.table.Len() == len(k.rivals) {",
+			New:     "if k.table.Len() == 0 {",
+			FoundBy: []Finder{{".", "TestLossOfOneAmongMany"}},
+		},
 	}
 }
