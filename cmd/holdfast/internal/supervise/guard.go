@@ -28,9 +28,6 @@ type guard struct {
 // Warden runs a command for the process that has started this one, until it is
 // dismissed or the orders end. The numbers are those of its pipes.
 func Warden(orders, reports int) {
-	// The kernel ties the command's parent-death signal to the thread that
-	// forks, not to the process. This thread therefore has to last.
-	runtime.LockOSThread()
 	unix.CloseOnExec(orders)
 	unix.CloseOnExec(reports)
 	g := &guard{
@@ -41,6 +38,11 @@ func Warden(orders, reports int) {
 	}
 	signals := make(chan os.Signal, 16)
 	Catch(signals) // it must outlast whatever ends the others
+	// The kernel ties the command's parent-death signal to the thread that
+	// forks, not to the process. This thread therefore has to last. Locked any
+	// earlier, it could not start those that the signals need: it would have to
+	// start another one for that.
+	runtime.LockOSThread()
 	if err := g.start(); err != nil {
 		return
 	}
