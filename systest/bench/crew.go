@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"os/exec"
 	"runtime"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/holdfast-locks/holdfast/systest/bench/peer"
@@ -116,6 +118,8 @@ type crew struct {
 	cmd *exec.Cmd
 	in  io.WriteCloser
 	out *json.Decoder
+
+	said bytes.Buffer // to be read when it has ended
 }
 
 // crew starts one for the trial, which ends with it, and returns what it says when
@@ -127,7 +131,7 @@ func (t *trial) crew(ctx context.Context, job crewJob) (*crew, crewStatus, error
 		return nil, crewStatus{}, err
 	}
 	c := &crew{cmd: exec.CommandContext(ctx, os.Args[0], crewRole, string(text))}
-	c.cmd.Stderr = os.Stderr
+	c.cmd.Stderr = &c.said
 	if c.in, err = c.cmd.StdinPipe(); err != nil {
 		return nil, crewStatus{}, err
 	}
@@ -153,7 +157,8 @@ func (c *crew) tell() error {
 // next reads what the crew says next.
 func (c *crew) next() (s crewStatus, err error) {
 	if err := c.out.Decode(&s); err != nil {
-		return s, fmt.Errorf("a crew ended: %w", err)
+		c.kill()
+		return s, fmt.Errorf("a crew ended: %w: %s", err, strings.TrimSpace(c.said.String()))
 	}
 	return s, nil
 }

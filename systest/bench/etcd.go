@@ -34,7 +34,7 @@ func serveEtcd(dir string, fsync bool) error {
 	addr, peerAddr := freeAddr(), freeAddr()
 	config := embed.NewConfig()
 	config.UnsafeNoFsync = !fsync
-	config.Dir, config.LogLevel, config.LogOutputs = dir, "error", []string{"stderr"}
+	config.Dir, config.LogLevel, config.LogOutputs = dir, "fatal", []string{"stderr"}
 	config.ListenClientUrls, config.AdvertiseClientUrls = urls(addr), urls(addr)
 	config.ListenPeerUrls, config.AdvertisePeerUrls = urls(peerAddr), urls(peerAddr)
 	config.InitialCluster = config.InitialClusterFromName(config.Name)

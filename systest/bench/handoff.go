@@ -30,33 +30,44 @@ type marks struct{ begin, end func() error }
 // unmarked are those of a shift of which only the turns matter.
 var unmarked = marks{func() error { return nil }, func() error { return nil }}
 
+// A worker has turns of a shift.
+type worker struct {
+	shift
+	client  peer.Client
+	door    *door
+	number  int64
+	counted *atomic.Bool // whether turns are, now
+	turns   int64
+}
+
 // do returns how many turns each worker had while it was counted. The numbers of
 // the workers begin with first. Those that wait at the end give up.
 func (s shift) do(ctx context.Context, client peer.Client, d *door, first int64, m marks) (turns []int64, err error) {
-	turns = make([]int64, s.Workers)
-	errs := make([]error, s.Workers+2)
+	workers, errs := make([]worker, s.Workers), make([]error, s.Workers)
 	waiting, stop := context.WithCancel(ctx)
 	defer stop()
 	var counted atomic.Bool
 	var all sync.WaitGroup
-	for i := range s.Workers {
+	for i := range workers {
+		workers[i] = worker{shift: s, client: client, door: d, number: first + int64(i), counted: &counted}
 		all.Go(func() {
-			for waiting.Err() == nil {
-				if errs[i] = s.turn(ctx, waiting, client, d, first+int64(i), &counted, &turns[i]); errs[i] != nil {
-					stop()
-				}
+			if errs[i] = workers[i].work(ctx, waiting); errs[i] != nil {
+				stop() // there is nothing to measure any more
 			}
 		})
 	}
 	sleep(waiting, s.WarmUp)
-	errs[s.Workers] = m.begin()
+	err = m.begin()
 	counted.Store(true)
 	sleep(waiting, s.Length)
 	counted.Store(false)
-	errs[s.Workers+1] = m.end()
+	err = errors.Join(err, m.end())
 	stop()
 	all.Wait()
-	return turns, errors.Join(errs...)
+	for i := range workers {
+		turns = append(turns, workers[i].turns)
+	}
+	return turns, errors.Join(append(errs, err)...)
 }
 
 // sleep returns after d, or when ctx ends.
@@ -67,27 +78,38 @@ func sleep(ctx context.Context, d time.Duration) {
 	}
 }
 
-// turn waits for the lock, works, and gives it back.
-func (s shift) turn(ctx, waiting context.Context, client peer.Client, d *door, worker int64, counted *atomic.Bool, turns *int64) error {
-	held, err := client.Wait(waiting, s.Name)
-	if waiting.Err() != nil && err != nil {
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("wait: %w", err)
-	}
-	fromOther, overlap := d.enter(worker)
-	if counted.Load() {
-		*turns++
-		if fromOther {
-			d.passed.Add(1)
+// work waits for the lock, works, and gives it back, until waiting ends.
+func (w *worker) work(ctx, waiting context.Context) error {
+	for waiting.Err() == nil {
+		held, err := w.client.Wait(waiting, w.Name)
+		if err != nil && waiting.Err() != nil {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("wait: %w", err)
+		}
+		err = w.turn()
+		if err = errors.Join(err, held.Release(ctx)); err != nil {
+			return err
 		}
 	}
-	if s.Work > 0 {
-		time.Sleep(s.Work)
+	return nil
+}
+
+// turn is what a worker does with the lock held.
+func (w *worker) turn() error {
+	fromOther, err := w.door.enter(w.number)
+	if w.counted.Load() {
+		w.turns++
+		if fromOther {
+			w.door.passed.Add(1)
+		}
 	}
-	d.leave()
-	return errors.Join(overlap, held.Release(ctx))
+	if w.Work > 0 {
+		time.Sleep(w.Work)
+	}
+	w.door.leave()
+	return err
 }
 
 func sum(turns []int64) (n int64) {
@@ -104,7 +126,7 @@ var (
 	allTurns = report.Metric{Name: "turns", Title: "turns a second", Better: report.More}
 )
 
-// shiftWarmUp is how long a shift goes on before it is counted, at least: until all
+// shiftWarmUp is how long a shift goes on before it is counted: until all
 // workers are connected and wait.
 const shiftWarmUp = 100 * time.Millisecond
 
@@ -165,7 +187,7 @@ func handOffCrews(crews, workers int, work time.Duration) workload {
 func (t *trial) handOffs(ctx context.Context, client peer.Client, workers int, work time.Duration,
 	do func(context.Context, shift, *door, marks) ([]int64, time.Duration, error),
 ) (sample, error) {
-	s := shift{Name: t.name, Workers: workers, Work: work, WarmUp: max(t.warmUp(), shiftWarmUp), Length: t.length}
+	s := shift{Name: t.name, Workers: workers, Work: work, WarmUp: shiftWarmUp, Length: t.length}
 	d, err := sharedDoor(t.door(s.Name))
 	if err == nil {
 		err = t.prepare(ctx, client, s.Name)

@@ -16,6 +16,9 @@ import (
 // takers is how many goroutines take the locks of held.
 const takers = 64
 
+// heldAtMost bounds a sample of held. It has twice the renewals of all leases even so.
+const heldAtMost = 20 * time.Second
+
 // held is many leases of one process. A sample takes as long as their TTL, so that
 // each has the renewals of all.
 func held(n int, ttl time.Duration, needs peer.Ability) workload {
@@ -23,7 +26,7 @@ func held(n int, ttl time.Duration, needs peer.Ability) workload {
 		name:  fmt.Sprintf("held-%d", n),
 		title: fmt.Sprintf("%s leases are held, TTL %s", report.Figure(float64(n)), ttl),
 		base:  keeper,
-		needs: peer.Takes | needs, ttl: ttl, slow: true,
+		needs: peer.Takes | needs, ttl: ttl, slow: true, apart: true,
 		metrics: []report.Metric{
 			{Name: "rate", Title: "scripts a second", Better: report.Less},
 			{Name: "server", Title: "server, of a core", Unit: "%", Better: report.Less},
@@ -39,7 +42,7 @@ func held(n int, ttl time.Duration, needs peer.Ability) workload {
 			}
 			sleep(ctx, ttl/2) // until renewals have found their pace
 			return func(ctx context.Context) (sample, error) {
-				s, err := t.renewals(ctx, c, ttl)
+				s, err := t.renewals(ctx, c, min(ttl, heldAtMost))
 				if err == nil {
 					s["memory"], s["goroutines"] = float64(ready.Memory)/1000/float64(n), float64(ready.Goroutines)
 				}
@@ -81,6 +84,10 @@ func (t *trial) renewals(ctx context.Context, c *crew, length time.Duration) (sa
 	return s, nil
 }
 
+// takeTries is how often take tries to take a lock: some peers give up soon if the
+// server is busy.
+const takeTries = 5
+
 // take takes n locks whose names begin with name.
 func take(ctx context.Context, client peer.Client, name string, n int) error {
 	var next atomic.Int64
@@ -89,12 +96,21 @@ func take(ctx context.Context, client peer.Client, name string, n int) error {
 	for i := range takers {
 		all.Go(func() {
 			for j := next.Add(1); j <= int64(n) && errs[i] == nil; j = next.Add(1) {
-				_, errs[i] = client.Try(ctx, oneOf(name, j))
+				errs[i] = takeOne(ctx, client, oneOf(name, j))
 			}
 		})
 	}
 	all.Wait()
 	return errors.Join(errs...)
+}
+
+func takeOne(ctx context.Context, client peer.Client, name string) (err error) {
+	for range takeTries {
+		if _, err = client.Try(ctx, name); err == nil {
+			return nil
+		}
+	}
+	return fmt.Errorf("take %s, %d times: %w", name, takeTries, err)
 }
 
 // oneOf is the name of the lock that take takes as its nth.

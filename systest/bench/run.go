@@ -51,12 +51,33 @@ func (b *bench) measure(ctx context.Context, w workload) (report.Workload, error
 		}
 	}
 	c.failures = make([]int, len(c.able))
-	do := c.inTurns
-	if w.begin != nil {
-		do = c.sideBySide
+	if w.begin == nil {
+		return c.result, c.inTurns(ctx)
 	}
-	err := do(ctx)
-	return c.result, err
+	for _, group := range c.groups() {
+		if err := c.sideBySide(ctx, group); err != nil {
+			return c.result, err
+		}
+	}
+	return c.result, nil
+}
+
+// groups returns who is measured side by side.
+func (c *contest) groups() (groups [][]int) {
+	var best, defaults []int
+	for i, p := range c.able {
+		if c.load.apart && p.Default {
+			defaults = append(defaults, i)
+		} else {
+			best = append(best, i)
+		}
+	}
+	for _, group := range [][]int{best, defaults} {
+		if len(group) > 0 {
+			groups = append(groups, group)
+		}
+	}
+	return groups
 }
 
 // trial returns a new one of a peer.
@@ -107,23 +128,23 @@ func (c *contest) turn(ctx context.Context, p peer.Peer, first bool) (s sample, 
 	return s, err
 }
 
-// sideBySide has one trial of each peer, all at the same time, with rounds that
-// begin together.
-func (c *contest) sideBySide(ctx context.Context) error {
+// sideBySide has one trial of each peer of a group, all at the same time, with rounds
+// that begin together.
+func (c *contest) sideBySide(ctx context.Context, group []int) error {
 	own := new(life)
 	defer own.end()
 	trials := make([]*trial, len(c.able))
-	for i, p := range c.able {
-		store, err := startStore(own, p.Store)
+	for _, i := range group {
+		store, err := startStore(own, c.able[i].Store)
 		if err != nil {
 			return err
 		}
-		trials[i] = c.trial(p, store, true)
+		trials[i] = c.trial(c.able[i], store, true)
 	}
 	limited, cancel := c.limit(ctx, c.rounds+1)
 	defer cancel()
 	rounds := make([]round, len(c.able))
-	for i, err := range c.each(func(i int) (err error) {
+	for i, err := range c.each(group, func(i int) (err error) {
 		rounds[i], err = c.load.begin(limited, trials[i])
 		return err
 	}) {
@@ -134,32 +155,32 @@ func (c *contest) sideBySide(ctx context.Context) error {
 	for n := range c.rounds {
 		begun := time.Now()
 		samples := make([]sample, len(c.able))
-		errs := c.each(func(i int) (err error) {
+		errs := c.each(group, func(i int) (err error) {
 			samples[i], err = rounds[i](limited)
 			return err
 		})
 		if ctx.Err() != nil {
 			break
 		}
-		for i := range c.able {
+		for _, i := range group {
 			if c.failures[i] < maxFailures {
 				c.note(i, n, samples[i], errs[i], time.Since(begun))
 			}
 		}
 	}
 	errs := []error{ctx.Err()}
-	for _, t := range trials {
-		errs = append(errs, t.close())
+	for _, i := range group {
+		errs = append(errs, trials[i].close())
 	}
 	return errors.Join(errs...)
 }
 
-// each calls f for all peers that have not failed too often, at the same time,
-// and returns their errors.
-func (c *contest) each(f func(i int) error) []error {
+// each calls f for all peers of a group that have not failed too often, at the same
+// time, and returns their errors.
+func (c *contest) each(group []int, f func(i int) error) []error {
 	errs := make([]error, len(c.able))
 	var all sync.WaitGroup
-	for i := range c.able {
+	for _, i := range group {
 		if c.failures[i] < maxFailures {
 			all.Go(func() { errs[i] = caught(func() error { return f(i) }) })
 		}

@@ -27,6 +27,10 @@ type workload struct {
 	// begin is for what mostly waits: all peers do it at the same time, each with a
 	// server of its own, in one trial for all rounds. It returns what measures one.
 	begin func(ctx context.Context, t *trial) (round, error)
+
+	// apart keeps the peers that are as they come by default away from the others: they
+	// may take so much that they would disturb them. They have rounds of their own.
+	apart bool
 }
 
 // A round measures one sample.

@@ -1,0 +1,96 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/holdfast-locks/holdfast/systest/bench/peer"
+	"github.com/holdfast-locks/holdfast/systest/bench/report"
+)
+
+// contestants are peers that cannot lock: c lacks an ability, and d is as it comes.
+func contestants() []peer.Peer {
+	return []peer.Peer{{Name: "a", Can: peer.Takes}, {Name: "b", Can: peer.Takes}, {Name: "c", Can: peer.Waits}, {Name: "d", Can: peer.Takes, Default: true}}
+}
+
+// TestRoundsAreInterleaved: A B D A B D. A peer that cannot do it has no turn, and one that has failed
+// twice has no more. Commands are counted in the first round only.
+func TestRoundsAreInterleaved(t *testing.T) {
+	b := &bench{rounds: 3, peers: contestants(), log: io.Discard, stores: &inventory{running: map[peer.Store]store{"": fakeStore{}}}}
+	var order []string
+	broken := errors.New("broken")
+	w := workload{name: "w", needs: peer.Takes, metrics: []report.Metric{{Name: "m"}}}
+	w.run = func(_ context.Context, tr *trial) (sample, error) {
+		turn := tr.peer.Name
+		if tr.counts {
+			turn += "!"
+		}
+		order = append(order, turn)
+		if tr.peer.Name == "b" {
+			return nil, broken
+		}
+		return sample{"m": float64(len(order))}, nil
+	}
+	r, err := b.measure(t.Context(), w)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := strings.Join(order, " "), "a! b! d! a b d a d"; got != want {
+		t.Errorf("the turns are %s, want %s", got, want)
+	}
+	for name, want := range map[string][]float64{"a": {1, 4, 7}, "b": nil, "d": {3, 6, 8}} {
+		if got := r.Peer(name).Samples["m"]; !reflect.DeepEqual(got, want) {
+			t.Errorf("samples of %s: got %v, want %v", name, got, want)
+		}
+	}
+	if reason := r.Peer("b").Reason; !strings.Contains(reason, "failed in 2 rounds: broken") || r.Peer("c") != nil {
+		t.Errorf("b: %q; c: %v", reason, r.Peer("c"))
+	}
+}
+
+// TestGroups: where that is asked for, peers as they come by default do not disturb the
+// others.
+func TestGroups(t *testing.T) {
+	c := &contest{able: contestants()}
+	if got, want := c.groups(), [][]int{{0, 1, 2, 3}}; !reflect.DeepEqual(got, want) {
+		t.Errorf("together: got %v, want %v", got, want)
+	}
+	c.load.apart = true
+	if got, want := c.groups(), [][]int{{0, 1, 2}, {3}}; !reflect.DeepEqual(got, want) {
+		t.Errorf("apart: got %v, want %v", got, want)
+	}
+}
+
+// TestSideBySide: all begin, then all have their rounds, and one that fails has none.
+func TestSideBySide(t *testing.T) {
+	b := &bench{rounds: 2, log: io.Discard}
+	for _, p := range contestants() {
+		p.Store = peer.Redis
+		b.peers = append(b.peers, p)
+	}
+	begun := make(chan string, 3)
+	w := workload{name: "w", needs: peer.Takes, metrics: []report.Metric{{Name: "m"}}}
+	w.begin = func(_ context.Context, tr *trial) (round, error) {
+		begun <- tr.peer.Name
+		if tr.peer.Name == "b" {
+			return nil, errors.New("broken")
+		}
+		return func(context.Context) (sample, error) { return sample{"m": float64(len(begun))}, nil }, nil
+	}
+	r, err := b.measure(t.Context(), w)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string][]float64{"a": {3, 3}, "b": nil, "d": {3, 3}} {
+		if got := r.Peer(name).Samples["m"]; !reflect.DeepEqual(got, want) {
+			t.Errorf("samples of %s: got %v, want %v", name, got, want)
+		}
+	}
+	if r.Peer("b").Reason != "broken" {
+		t.Errorf("b: %q", r.Peer("b").Reason)
+	}
+}
