@@ -130,8 +130,12 @@ var (
 // workers are connected and wait.
 const shiftWarmUp = 100 * time.Millisecond
 
-// countLength is the length of a shift whose commands are counted, at least.
-const countLength = 200 * time.Millisecond
+// A shift whose commands are counted goes on for longer, because they must not be those
+// of its beginning.
+const (
+	countWarmUp = 400 * time.Millisecond
+	countLength = 300 * time.Millisecond
+)
 
 // turnsPerWorker is how often each worker has its turn in a sample, at least, if the
 // turns take no longer than the work.
@@ -217,7 +221,7 @@ func (t *trial) handOffs(ctx context.Context, client peer.Client, workers int, w
 	figures["turns"], figures["rate"] = figures["rate"], float64(d.passed.Load())/u.wall.Seconds()
 	figures["jain"] = report.Jain(turns)
 	return figures, t.count(figures, func(m marks) (int64, error) {
-		s.Name, s.Length = t.name+"-counted", max(t.length, countLength, 20*work)
+		s.Name, s.WarmUp, s.Length = t.name+"-counted", countWarmUp, max(t.length, countLength, 50*work)
 		if err := t.prepare(ctx, client, s.Name); err != nil {
 			return 0, err
 		}

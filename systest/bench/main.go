@@ -74,7 +74,7 @@ func parse(args []string) (*config, error) {
 	c := new(config)
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	flags.IntVar(&c.rounds, "rounds", 7, "how many interleaved rounds")
-	flags.DurationVar(&c.length, "for", 250*time.Millisecond, "length of one sample, where it counts by time")
+	flags.DurationVar(&c.length, "for", 200*time.Millisecond, "length of one sample, where it counts by time")
 	flags.BoolVar(&c.quick, "quick", false, "3 rounds of 100ms, without peers as they come by default and what takes long")
 	only := flags.String("only", "", "a regular expression for names of workloads; all by default")
 	peers := flags.String("peers", "", "the same for peers")

@@ -111,6 +111,8 @@ func (v Verdict) Outcome() string {
 		return "not measured"
 	case v.Met:
 		return "met"
+	case v.Short < 1.1:
+		return fmt.Sprintf("**short by %s %%**", Figure(100*(v.Short-1)))
 	default:
 		return fmt.Sprintf("**short by %s ×**", Figure(v.Short))
 	}

@@ -59,6 +59,7 @@ func TestJudge(t *testing.T) {
 		{server(1.8, "floor"), 1.8, "≤ 1.8 × floor", "met"},
 		{server(1.5, "floor"), 1.8, "≤ 1.5 × floor", "**short by 1.2 ×**"},
 		{server(18), 18, "≤ 18", "met"},
+		{server(17.8218), 18, "≤ 17.8", "**short by 1 %**"},
 		{server(9), 18, "≤ 9", "**short by 2 ×**"},
 		{rate(1, "slow", "other", "floor"), 0.5, "≥ 1 × floor", "**short by 2 ×**"},
 		{server(1, "slow", "other", "floor"), 1.8, "≤ 1 × floor", "**short by 1.8 ×**"},
@@ -132,6 +133,22 @@ func TestJSONThereAndBack(t *testing.T) {
 	}
 	if _, err := ReadJSON(strings.NewReader(`{"unknown": 1}`)); err == nil {
 		t.Error("a file of another kind is read without an error")
+	}
+}
+
+// TestFarOff: a figure that is far off is cut, so that the others can be told apart; where
+// more is better, it is not.
+func TestFarOff(t *testing.T) {
+	peers := func(m string) (all []Peer) {
+		for _, v := range []float64{10, 12, 1000} {
+			all = append(all, Peer{Samples: map[string][]float64{m: {v}}})
+		}
+		return all
+	}
+	for better, want := range map[Better]float64{Less: 60, More: 1000} {
+		if got := newScale(Metric{Name: "m", Better: better}, peers("m")); got.longest != want || got.at(2000) != width-valueWidth {
+			t.Errorf("%s is better: got %v up to %v, want %v", better, got.longest, got.at(2000), want)
+		}
 	}
 }
 

@@ -33,6 +33,7 @@ const style = `
     .floor.bar { stroke-dasharray: 4 3; }
     .range { stroke: #1f2328; stroke-width: 1.5; }
     .own.range { stroke: #e3a008; }
+    .cut { stroke: #ffffff; stroke-width: 5; }
     @media (prefers-color-scheme: dark) {
       text { fill: #e6edf3; }
       .quiet { fill: #9198a1; }
@@ -40,6 +41,7 @@ const style = `
       .own.bar { fill: #1f7a58; stroke: #3fb68b; }
       .range { stroke: #e6edf3; }
       .own.range { stroke: #ffd866; }
+      .cut { stroke: #0d1117; }
     }
 `
 
@@ -54,8 +56,8 @@ func (w *Workload) WriteSVG(to io.Writer, own string) error {
 	fmt.Fprintf(&b, "  <title id=\"title\">%s</title>\n  <desc id=\"desc\">%s</desc>\n", html.EscapeString(w.Title), html.EscapeString(w.describe(peers)))
 	fmt.Fprintf(&b, "  <style>%s  </style>\n", style)
 	fmt.Fprintf(&b, "  <text class=\"title\" x=\"10\" y=\"24\">%s</text>\n", html.EscapeString(w.Title))
-	fmt.Fprintf(&b, "  <text class=\"quiet\" x=\"10\" y=\"44\">%s: %s is better; the line is the range of the rounds; dashed: floors</text>\n", html.EscapeString(heading(metric)), metric.Better)
-	scale := newScale(peers, metric.Name)
+	fmt.Fprintf(&b, "  <text class=\"quiet\" x=\"10\" y=\"44\">%s: %s is better; the line is the range of the rounds; dashed: floors; cut: far off</text>\n", html.EscapeString(heading(metric)), metric.Better)
+	scale := newScale(metric, peers)
 	for i, p := range peers {
 		class := ""
 		switch {
@@ -91,27 +93,45 @@ func (w *Workload) describe(peers []Peer) string {
 }
 
 // A scale turns figures into lengths.
-type scale struct{ perUnit float64 }
+type scale struct{ perUnit, longest float64 }
 
-// newScale lets the greatest of all samples just fit.
-func newScale(peers []Peer, metric string) scale {
-	greatest := 0.0
+// farOff is how many times the middle one a figure is that is not drawn whole, because
+// the others could not be told apart.
+const farOff = 5
+
+// newScale lets the greatest of all samples just fit that is not far off. Where more is
+// better, none is.
+func newScale(m Metric, peers []Peer) scale {
+	var medians []float64
+	longest, limit := 0.0, math.Inf(1)
 	for _, p := range peers {
-		_, most := Range(p.Samples[metric])
-		greatest = math.Max(greatest, most)
+		medians = append(medians, Median(p.Samples[m.Name]))
 	}
-	if greatest == 0 {
+	if m.Better == Less {
+		limit = farOff * Median(medians)
+	}
+	for _, p := range peers {
+		_, most := Range(p.Samples[m.Name])
+		longest = math.Max(longest, math.Min(most, limit))
+	}
+	if longest == 0 {
 		return scale{}
 	}
-	return scale{(width - labelWidth - valueWidth) / greatest}
+	return scale{perUnit: (width - labelWidth - valueWidth) / longest, longest: longest}
 }
+
+// at is where a figure is drawn.
+func (s scale) at(v float64) float64 { return labelWidth + math.Min(v, s.longest)*s.perUnit }
 
 func (s scale) drawRow(b *strings.Builder, class string, top int, p Peer, samples []float64) {
 	least, greatest := Range(samples)
-	middle, at := top+rowHeight/2, func(v float64) float64 { return labelWidth + v*s.perUnit }
-	median := Median(samples)
+	middle, median := top+rowHeight/2, Median(samples)
 	fmt.Fprintf(b, "  <text class=\"%sname\" x=\"%d\" y=\"%d\" text-anchor=\"end\">%s</text>\n", class, labelWidth-8, middle+4, html.EscapeString(p.Name))
-	fmt.Fprintf(b, "  <rect class=\"%sbar\" x=\"%d\" y=\"%d\" width=\"%.1f\" height=\"%d\"/>\n", class, labelWidth, middle-barHeight/2, median*s.perUnit, barHeight)
-	fmt.Fprintf(b, "  <line class=\"%srange\" x1=\"%.1f\" x2=\"%.1f\" y1=\"%d\" y2=\"%[4]d\"/>\n", class, at(least), at(greatest), middle)
-	fmt.Fprintf(b, "  <text class=\"%sfigure\" x=\"%.1f\" y=\"%d\">%s</text>\n", class, at(greatest)+8, middle+4, Figure(median))
+	fmt.Fprintf(b, "  <rect class=\"%sbar\" x=\"%d\" y=\"%d\" width=\"%.1f\" height=\"%d\"/>\n", class, labelWidth, middle-barHeight/2, s.at(median)-labelWidth, barHeight)
+	if greatest <= s.longest {
+		fmt.Fprintf(b, "  <line class=\"%srange\" x1=\"%.1f\" x2=\"%.1f\" y1=\"%d\" y2=\"%[4]d\"/>\n", class, s.at(least), s.at(greatest), middle)
+	} else {
+		fmt.Fprintf(b, "  <path class=\"cut\" d=\"M%.1f %d l6 %d\"/>\n", s.at(greatest)-18, middle+barHeight/2+3, -barHeight-6)
+	}
+	fmt.Fprintf(b, "  <text class=\"%sfigure\" x=\"%.1f\" y=\"%d\">%s</text>\n", class, s.at(greatest)+8, middle+4, Figure(median))
 }
