@@ -43,11 +43,11 @@ func (c *Client) TryAcquire(ctx context.Context, name string, opts *AcquireOptio
 }
 
 func (c *Client) acquire(ctx context.Context, name string, opts *AcquireOptions, wait bool) (*Lease, error) {
-	a, err := c.newAcquisition(ctx, name, opts, wait)
-	if err != nil {
+	var w waiter // mostly on the stack
+	if err := c.prepare(ctx, &w.acquisition, name, opts, wait); err != nil {
 		return nil, opError("acquire", name, err)
 	}
-	lease, err := a.run(ctx, wait)
+	lease, err := w.run(ctx, wait)
 	return lease, opError("acquire", name, err)
 }
 
@@ -74,21 +74,21 @@ type acquisition struct {
 	outage       bool      // the Observer knows that the store does not answer
 }
 
-// newAcquisition checks the arguments, and whether an acquire that waits could wait
-// for ever. It sends nothing.
-func (c *Client) newAcquisition(ctx context.Context, name string, opts *AcquireOptions, wait bool) (*acquisition, error) {
+// prepare begins an acquisition: it checks the arguments, and whether an acquire that
+// waits could wait for ever. It sends nothing.
+func (c *Client) prepare(ctx context.Context, a *acquisition, name string, opts *AcquireOptions, wait bool) error {
 	if err := driver.CheckName(name); err != nil {
-		return nil, err
+		return err
 	}
 	o, err := opts.resolve(&c.opts)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	holder, err := c.holderFor(&o)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	a := &acquisition{client: c, opts: o, values: ctx, outer: heldUnder(ctx), began: time.Now()}
+	*a = acquisition{client: c, opts: o, values: ctx, outer: heldUnder(ctx), began: time.Now()}
 	a.req = driver.AcquireRequest{
 		Name: name, LeaseID: driver.NewLeaseID(), Mode: o.Mode, Limit: o.Limit, Permits: o.Permits,
 		TTL: o.TTL + o.LockDelay, Holder: holder, MinToken: o.MinToken, Replicas: o.Replicas,
@@ -98,32 +98,32 @@ func (c *Client) newAcquisition(ctx context.Context, name string, opts *AcquireO
 	if err == nil && o.LockDelay > 0 {
 		err = driver.CheckTTL(capable, "TTL with LockDelay", a.req.TTL)
 	}
-	return a, cmp.Or(err, driver.CheckSupport(capable, a.req), a.checkNesting(wait))
+	return cmp.Or(err, driver.CheckSupport(capable, a.req), a.checkNesting(wait))
 }
 
 // run makes attempts until one is decisive. Without a lease it leaves nothing
 // behind.
-func (a *acquisition) run(ctx context.Context, wait bool) (*Lease, error) {
-	a.client.started() // Close ends us, and waits for what we clean up
-	defer a.client.finished()
+func (w *waiter) run(ctx context.Context, wait bool) (*Lease, error) {
+	w.client.started() // Close ends us, and waits for what we clean up
+	defer w.client.finished()
 	asked := ctx
-	if wait && a.opts.Wait > 0 {
+	if w.waits = wait; wait && w.opts.Wait > 0 {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeoutCause(ctx, a.opts.Wait, errWaitOver)
+		ctx, cancel = context.WithTimeoutCause(ctx, w.opts.Wait, errWaitOver)
 		defer cancel()
-		a.bound = a.opts.Wait
+		w.bound = w.opts.Wait
 	}
-	lease, err := a.attempts(asked, ctx, wait)
-	if err == nil && a.client.isClosed() {
+	lease, err := w.attempts(asked, ctx)
+	if err == nil && w.client.isClosed() {
 		_ = lease.Release(ctx) // goes on in the background where it fails
 		err = ErrClosed
 	}
 	if err != nil {
-		a.abandon()
-		a.tellRefused(err)
+		w.abandon()
+		w.tellRefused(err)
 		return nil, err
 	}
-	a.tellAcquired(lease)
+	w.tellAcquired(lease)
 	return lease, nil
 }
 
@@ -132,7 +132,9 @@ func (a *acquisition) tellRefused(err error) {
 }
 
 func (a *acquisition) tellAcquired(l *Lease) {
-	a.client.opts.Observer(Event{Kind: Acquired, Name: l.name, LeaseID: l.id, Token: l.token, Took: time.Since(a.began)})
+	if a.client.observed {
+		a.client.opts.Observer(Event{Kind: Acquired, Name: l.name, LeaseID: l.id, Token: l.token, Took: time.Since(a.began)})
+	}
 }
 
 // final reports whether another attempt would end in the same way: because the
@@ -149,31 +151,30 @@ func final(err error) bool {
 // attempts makes the first attempt under asked, so that it has the request
 // timeout however short the wait is, and all others under ctx, which ends with
 // the wait.
-func (a *acquisition) attempts(asked, ctx context.Context, wait bool) (*Lease, error) {
-	w := waiter{acquisition: a, waits: wait}
-	if wait {
+func (w *waiter) attempts(asked, ctx context.Context) (*Lease, error) {
+	if w.waits {
 		w.ask()
 		defer w.stop()
 		if err := w.sleep(ctx, w.courtesy(ctx)); err != nil {
-			return nil, a.ended(ctx)
+			return nil, w.ended(ctx)
 		}
 	}
 	for {
 		lease, err := w.attempt(asked)
 		asked = ctx
-		if wait && errors.Is(err, ErrHeld) {
+		if w.waits && errors.Is(err, ErrHeld) {
 			w.tellWaiting()
 		}
 		switch {
 		case lease != nil:
 			return lease, nil
 		case ctx.Err() != nil && !final(err):
-			return nil, a.ended(ctx)
+			return nil, w.ended(ctx)
 		case errors.Is(err, ErrHeld):
-			if !wait {
+			if !w.waits {
 				return nil, err
 			}
-		case final(err), !a.mayRetry(err, wait):
+		case final(err), !w.mayRetry(err):
 			return nil, err
 		}
 		lease, err = w.pause(ctx)
@@ -181,7 +182,7 @@ func (a *acquisition) attempts(asked, ctx context.Context, wait bool) (*Lease, e
 		case lease != nil:
 			return lease, nil
 		case err != nil:
-			return nil, a.ended(ctx)
+			return nil, w.ended(ctx)
 		}
 	}
 }

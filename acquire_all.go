@@ -69,7 +69,7 @@ func (c *Client) acquireAll(ctx context.Context, names []string, opts *AcquireOp
 type allAcquisition struct {
 	client *Client
 	opts   AcquireOptions // as the caller wants the leases to be
-	all    []*acquisition // in the order of their names
+	all    []*waiter      // in the order of their names
 	leases []*Lease       // those that were acquired, in the same order
 }
 
@@ -80,7 +80,8 @@ func (c *Client) newAllAcquisition(ctx context.Context, names []string, opts *Ac
 	}
 	g := &allAcquisition{client: c}
 	for i, name := range slices.Sorted(slices.Values(names)) {
-		a, err := c.newAcquisition(ctx, name, opts, wait)
+		a := &waiter{}
+		err := c.prepare(ctx, &a.acquisition, name, opts, wait)
 		if i > 0 && name == g.all[i-1].req.Name {
 			err = fmt.Errorf("%w names: it is there twice", ErrInvalid)
 		}
@@ -131,7 +132,7 @@ func (g *allAcquisition) atOnce(ctx context.Context, wait bool) (done bool, err 
 		return false, nil
 	}
 	a := g.all[reply.Refused]
-	a.blocked(&reply.Blocker)
+	a.blocked(reply.Blocker)
 	a.tellRefused(a.heldError(0))
 	return true, opError("acquire", a.req.Name, a.heldError(0))
 }
@@ -144,7 +145,7 @@ func (g *allAcquisition) granted(sent instant, tokens []uint64) bool {
 	for i, a := range g.all {
 		t, ok := a.newTerm().granted(sent, now, g.client.leases.pace())
 		if ok {
-			l, ahead := g.client.newLease(a, tokens[i], 0, t)
+			l, ahead := g.client.newLease(&a.acquisition, tokens[i], 0, t)
 			if ahead == nil {
 				g.add(l)
 				continue

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/internal/ask"
 )
 
 // attempt sends one request.
@@ -13,12 +14,14 @@ func (w *waiter) attempt(ctx context.Context) (*Lease, error) {
 	if w.client.isClosed() {
 		return nil, ErrClosed
 	}
-	ctx, cancel := w.client.requestContext(ctx)
+	sent := w.client.now()
+	ctx, cancel := ask.LimitUntil(ctx, sent.mono.Add(w.client.opts.RequestTimeout))
 	defer cancel()
-	sent, reply, err := w.send(ctx)
+	reply, err := w.send(ctx, sent)
 	if err == nil && reply.Outcome == driver.Spent {
 		w.startOver()
-		sent, reply, err = w.send(ctx)
+		sent = w.client.now()
+		reply, err = w.send(ctx, sent)
 	}
 	if err != nil {
 		err = w.failed(sent.mono, ctx, err)
@@ -30,7 +33,7 @@ func (w *waiter) attempt(ctx context.Context) (*Lease, error) {
 		return w.granted(sent, reply)
 	case driver.Held:
 		w.answered()
-		w.blocked(&reply.Blocker)
+		w.blocked(reply.Blocker)
 		if reply.Place > 0 {
 			w.queued = sent
 		}
@@ -54,13 +57,11 @@ func (w *waiter) attempt(ctx context.Context) (*Lease, error) {
 	return nil, fmt.Errorf("%w: the request was cancelled", ErrLost)
 }
 
-// send sends the request once. INVARIANT I3: the clock starts before the first
-// byte is written.
-func (w *waiter) send(ctx context.Context) (sent instant, reply driver.AcquireReply, err error) {
-	sent = w.client.now()
+// send sends the request once. INVARIANT I3: the clock starts, at sent, before the
+// first byte is written.
+func (w *waiter) send(ctx context.Context, sent instant) (driver.AcquireReply, error) {
 	w.tried = sent.mono
-	reply, err = w.client.engine.Acquire(ctx, w.req)
-	return sent, reply, err
+	return w.client.engine.Acquire(ctx, w.req)
 }
 
 // errRecorded: the request asked for Once, and the name has a record.
@@ -81,7 +82,7 @@ func (w *waiter) granted(sent instant, reply driver.AcquireReply) (*Lease, error
 		return nil, fmt.Errorf("%w: it answered after %s, too late for a TTL of %s", ErrUnavailable, round(took), w.opts.TTL)
 	}
 	w.answered()
-	l, ahead := w.client.newLease(w.acquisition, reply.Token, reply.Acked, t)
+	l, ahead := w.client.newLease(&w.acquisition, reply.Token, reply.Acked, t)
 	if ahead != nil {
 		return nil, w.overtaken(ahead)
 	}
@@ -107,7 +108,7 @@ func (w *waiter) handedOver(token uint64) *Lease {
 		return nil
 	}
 	w.answered()
-	l, ahead := w.client.newLease(w.acquisition, token, 0, t)
+	l, ahead := w.client.newLease(&w.acquisition, token, 0, t)
 	if ahead != nil {
 		_ = w.overtaken(ahead) // the next attempt finds out more
 	}
@@ -131,7 +132,7 @@ func (w *waiter) found(token uint64) *Lease {
 func (w *waiter) overtaken(ahead *Lease) error {
 	w.startOver() // the store may still hold the lock for us
 	w.answered()
-	w.blocked(&driver.Blocker{Holder: ahead.holder, ExpiresIn: ahead.Remaining()})
+	w.blocked(driver.Blocker{Holder: *ahead.holder, ExpiresIn: ahead.Remaining()})
 	return w.heldError(0)
 }
 

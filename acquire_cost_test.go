@@ -22,7 +22,7 @@ func TestAcquireReleaseCost(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		want := map[string]float64{"TryAcquire": 9, "Acquire": 14}[what]
+		want := map[string]float64{"TryAcquire": 6, "Acquire": 7}[what]
 		if n := testing.AllocsPerRun(1000, pair); n > want {
 			t.Errorf("%s and Release allocate %.0f times, want %.0f at most", what, n, want)
 		}

@@ -43,21 +43,21 @@ func (w *waiter) answered() {
 }
 
 // blocked notes what the store says is in the way.
-func (a *acquisition) blocked(by *driver.Blocker) { a.blocker, a.blockedAt = by, time.Now() }
+func (a *acquisition) blocked(by driver.Blocker) { a.blocker, a.blockedAt = &by, time.Now() }
 
 // mayRetry decides whether a failed request is repeated. A caller who waits
 // rides out an outage of the store, whether it began before the wait or later;
 // one who has named no end of the wait, and has not heard from the store yet,
 // gives up after the request timeout; one who does not want to wait repeats only
 // what may have been carried out unseen.
-func (a *acquisition) mayRetry(err error, wait bool) bool {
-	if wait && (a.blocker != nil || a.bound > 0) {
+func (w *waiter) mayRetry(err error) bool {
+	if w.waits && (w.blocker != nil || w.bound > 0) {
 		return true
 	}
-	if !wait && !a.uncertain && errors.Is(err, ErrUnavailable) {
+	if !w.waits && !w.uncertain && errors.Is(err, ErrUnavailable) {
 		return false
 	}
-	return time.Since(a.failingSince) < a.client.opts.RequestTimeout
+	return time.Since(w.failingSince) < w.client.opts.RequestTimeout
 }
 
 // errWaitOver is the cause of the end of AcquireOptions.Wait.

@@ -109,13 +109,14 @@ func (t *turns) pause(name string) time.Duration {
 }
 
 // granted returns the streak that a new lease carries on.
-func (t *turns) granted(name string) streak {
+func (t *turns) granted(name string) *streak {
 	if t == nil {
-		return streak{}
+		return nil
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.ofLocked(name, time.Now()).streak
+	s := t.ofLocked(name, time.Now()).streak
+	return &s
 }
 
 // released notes that the lease was given back, and that the lock is free: with
@@ -130,7 +131,7 @@ func (t *turns) released(l *Lease) {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	p, s := t.ofLocked(l.name, now), l.streak
+	p, s := t.ofLocked(l.name, now), *l.streak
 	if p.wanted && p.since.After(term.began.mono) { // another goroutine was refused meanwhile
 		s.wanted, s.vain = true, 0
 	}

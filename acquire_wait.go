@@ -22,9 +22,9 @@ const (
 	expiryJitter = 20 * time.Millisecond
 )
 
-// A waiter is the sleeping side of an acquisition.
+// A waiter is an acquisition that makes its attempts, and sleeps between them.
 type waiter struct {
-	*acquisition
+	acquisition
 	watch   driver.Watch // nil if the engine has no queue
 	polling ask.Backoff  // without a queue
 	failing ask.Backoff  // while the store does not answer
@@ -160,7 +160,7 @@ func (w *waiter) await(ctx context.Context) (*Lease, error) {
 			case r.reply.Err == nil:
 				w.queued = r.sent
 				w.answered()
-				w.blocked(&r.reply.Blocker)
+				w.blocked(r.reply.Blocker)
 			case driver.Permanent(r.reply.Err):
 				w.startOver() // the next attempt asks for another place, or says why not
 				return nil, nil

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/holdfast-locks/holdfast/driver"
@@ -30,14 +31,13 @@ type Client struct {
 	background context.Context
 	abandon    context.CancelFunc
 
-	mu     sync.Mutex // guards the rest
-	closed bool
-	idle   chan struct{} // closed when closed and pending is 0
-
 	// pending counts the goroutines that spawn has started, and acquisitions and
 	// releases that still run. They may begin while Close waits for the others,
 	// which a sync.WaitGroup does not allow.
-	pending int
+	pending atomic.Int64
+	closed  atomic.Bool
+	idle    chan struct{} // closed when the client is closed and nothing is pending
+	rest    sync.Once     // closes idle
 }
 
 // New returns a client of the store that engine is open on. It sends nothing.
@@ -132,13 +132,10 @@ func (c *Client) awaitIdle(ctx context.Context) error {
 // shut refuses new leases and returns the present ones. It counts as pending
 // until finished is called.
 func (c *Client) shut() []*Lease {
-	c.mu.Lock()
-	if !c.closed {
-		c.closed = true
+	c.started()
+	if c.closed.CompareAndSwap(false, true) {
 		close(c.closing)
 	}
-	c.pending++
-	c.mu.Unlock()
 	return c.leases.all()
 }
 
@@ -153,29 +150,15 @@ func (c *Client) spawn(f func(background context.Context)) {
 }
 
 // started makes Close wait until finished is called.
-func (c *Client) started() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.pending++
-}
+func (c *Client) started() { c.pending.Add(1) }
 
-// finished takes back one call of started.
+// finished takes back one call of started. Close has one pending itself after the
+// client is closed, so that somebody finds both here: closed, and nothing pending.
 func (c *Client) finished() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.pending--
-	if c.closed && c.pending == 0 {
-		select {
-		case <-c.idle: // closed already
-		default:
-			close(c.idle)
-		}
+	if c.pending.Add(-1) == 0 && c.closed.Load() {
+		c.rest.Do(func() { close(c.idle) })
 	}
 }
 
 // isClosed reports whether Close was called.
-func (c *Client) isClosed() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.closed
-}
+func (c *Client) isClosed() bool { return c.closed.Load() }

@@ -32,6 +32,17 @@ func (c *Client) holderFor(o *AcquireOptions) (Holder, error) {
 	return h, checkHolder(h)
 }
 
+// holder returns what the store was told of the acquisition: that of the client, which
+// leases need not keep for themselves, unless there is more to it.
+func (a *acquisition) holder() *Holder {
+	h := &a.req.Holder
+	if h.Reason == "" && h.Labels == nil && h.Fingerprint == a.client.opts.Holder.Fingerprint {
+		return &a.client.opts.Holder
+	}
+	own := *h
+	return &own
+}
+
 // checkHolder returns an error that wraps ErrInvalid if h is too large for a
 // store to keep with every lease, or cannot be shown on a terminal.
 func checkHolder(h Holder) error {

@@ -18,17 +18,18 @@ type Lease struct {
 	id     LeaseID
 	token  uint64
 	acked  int
-	holder Holder
-	asked  Mode   // in which it was acquired
-	limit  int    // of a Semaphore
-	permit int    // of a Semaphore
-	outer  *Lease // lease of the context that acquired this one, or nil
-	cancel bool   // an old acquire request of this ID may still be under way
-	streak streak // without a queue: see turns
+	holder *Holder // never changes; mostly that of the client
+	asked  Mode    // in which it was acquired
+	limit  int     // of a Semaphore
+	permit int     // of a Semaphore
+	outer  *Lease  // lease of the context that acquired this one, or nil
+	streak *streak // without a queue: see turns
 
 	values context.Context // that of the acquire: its values are those of Context
 
 	entry schedule.Entry // in the timetable of the lease keeper, whose mutex guards it
+
+	cancel bool // an old acquire request of this ID may still be under way
 
 	mu       sync.Mutex // guards the rest; taken after leaseKeeper.mu where both are
 	state    state
@@ -43,7 +44,7 @@ type Lease struct {
 }
 
 // A state is a stage in the life of a lease. It only grows.
-type state int
+type state uint8
 
 const (
 	stateHeld state = iota
@@ -57,7 +58,7 @@ const (
 // have the grant.
 func (c *Client) newLease(a *acquisition, token uint64, acked int, t term) (l, ahead *Lease) {
 	l = &Lease{
-		client: c, name: a.req.Name, id: a.req.LeaseID, token: token, acked: acked, holder: a.req.Holder,
+		client: c, name: a.req.Name, id: a.req.LeaseID, token: token, acked: acked, holder: a.holder(),
 		asked: a.req.Mode, limit: a.req.Limit, permit: a.req.Permits,
 		outer: a.outer, cancel: a.uncertain, streak: c.turns.granted(a.req.Name),
 		mode: a.req.Mode, term: t, values: a.values,
@@ -103,7 +104,7 @@ func (l *Lease) Limit() int { return l.limit }
 func (l *Lease) Permits() int { return l.permit }
 
 // Holder returns what the store tells others about this lease.
-func (l *Lease) Holder() Holder { return l.holder }
+func (l *Lease) Holder() Holder { return *l.holder }
 
 // Context ends when the lease does: with a cause that is ErrLost, at Deadline
 // at the latest, or with context.Canceled when Release begins. It carries the

@@ -139,13 +139,20 @@ func (l *Lease) landLocked() {
 // releaseRequest returns the request as it is to be sent now: MinHold counts
 // from the acquisition, however late a repeat is.
 func (l *Lease) releaseRequest() driver.ReleaseRequest {
-	return driver.ReleaseRequest{Name: l.name, LeaseID: l.id, KeepFor: l.present().keepFor(l.client.now()), Cancel: l.cancel}
+	req := driver.ReleaseRequest{Name: l.name, LeaseID: l.id, Cancel: l.cancel}
+	if t := l.present(); t.minHold > 0 {
+		req.KeepFor = t.keepFor(l.client.now())
+	}
+	return req
 }
 
 // repeatUntil returns until when the background repeats the release, as of now.
 func (l *Lease) repeatUntil() time.Time { return l.present().repeatUntil(time.Now(), l.cancel) }
 
 func (l *Lease) observeRelease(err error) {
+	if !l.client.observed {
+		return
+	}
 	e := Event{Kind: Released, Name: l.name, LeaseID: l.id, Token: l.token, Took: time.Since(l.present().began.mono), Err: err}
 	switch {
 	case isLost(err):

@@ -121,8 +121,9 @@ func (c *Client) Once(ctx context.Context, key string, opts *OnceOptions, fn fun
 }
 
 // newOnce returns the acquisition of a key's lease.
-func (c *Client) newOnce(ctx context.Context, key string, o OnceOptions) (*acquisition, error) {
-	a, err := c.newAcquisition(ctx, key, &AcquireOptions{
+func (c *Client) newOnce(ctx context.Context, key string, o OnceOptions) (*waiter, error) {
+	a := &waiter{}
+	err := c.prepare(ctx, &a.acquisition, key, &AcquireOptions{
 		TTL: o.TTL, Wait: o.Wait, WholeTTL: o.WholeTTL, MaxHold: o.MaxHold, Progress: o.Progress, Reason: o.Reason, Labels: o.Labels,
 	}, true)
 	if err != nil {

@@ -32,33 +32,54 @@ type Box[N any] struct {
 // An interest is what belongs to one lease ID that is watched.
 type interest[N any] struct {
 	note    N
-	watches map[*watch[N]]struct{}
+	watches *watch[N] // a list, the latest first
+	first   watch[N]  // the first of them; mostly there is no other
 }
 
-// A watch is that of one caller.
+// A watch is that of one caller. Most callers get what they want at once, and never
+// listen: then there is no channel.
 type watch[N any] struct {
 	box *Box[N]
 	id  driver.LeaseID
-	c   chan driver.Notice // holds one
+
+	// The mutex of the box guards the rest.
+	next   *watch[N]
+	c      chan driver.Notice // holds one; nil until somebody listens
+	told   bool               // before that, and of what
+	unread driver.Notice
 }
 
 // Watch implements driver.Queuer.
 func (b *Box[N]) Watch(id driver.LeaseID) driver.Watch {
-	w := &watch[N]{box: b, id: id, c: make(chan driver.Notice, 1)}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.byID == nil {
 		b.byID = map[driver.LeaseID]*interest[N]{}
 	}
-	if b.byID[id] == nil {
-		b.byID[id] = &interest[N]{watches: map[*watch[N]]struct{}{}}
+	i := b.byID[id]
+	var w *watch[N]
+	if i == nil {
+		i = &interest[N]{}
+		w, b.byID[id] = &i.first, i
+	} else {
+		w = &watch[N]{}
 	}
-	b.byID[id].watches[w] = struct{}{}
+	w.box, w.id, w.next = b, id, i.watches
+	i.watches = w
 	return w
 }
 
 // C implements driver.Watch.
-func (w *watch[N]) C() <-chan driver.Notice { return w.c }
+func (w *watch[N]) C() <-chan driver.Notice {
+	w.box.mu.Lock()
+	defer w.box.mu.Unlock()
+	if w.c == nil {
+		if w.c = make(chan driver.Notice, 1); w.told {
+			w.c <- w.unread
+		}
+	}
+	return w.c
+}
 
 // Stop implements driver.Watch. Other watches of the lease ID go on.
 func (w *watch[N]) Stop() {
@@ -69,8 +90,13 @@ func (w *watch[N]) Stop() {
 	if i == nil {
 		return // stopped before
 	}
-	delete(i.watches, w)
-	if len(i.watches) == 0 {
+	for p := &i.watches; *p != nil; p = &(*p).next {
+		if *p == w {
+			*p = w.next
+			break
+		}
+	}
+	if i.watches == nil {
 		delete(b.byID, w.id)
 	}
 }
@@ -98,7 +124,7 @@ func (b *Box[N]) TellAll() {
 }
 
 func (i *interest[N]) tell(notice driver.Notice) {
-	for w := range i.watches {
+	for w := i.watches; w != nil; w = w.next {
 		w.tell(notice)
 	}
 }
@@ -107,14 +133,27 @@ func (i *interest[N]) tell(notice driver.Notice) {
 // replaced by a grant: otherwise the waiter would not hear of its lease, and would
 // need one more request to find it.
 func (w *watch[N]) tell(notice driver.Notice) {
-	select {
-	case unread := <-w.c:
-		if notice.Token == 0 {
-			notice = unread
-		}
-	default:
+	if unread, told := w.take(); told && notice.Token == 0 {
+		notice = unread
 	}
-	w.c <- notice // there is room: only whoever has box.mu sends
+	if w.c == nil {
+		w.told, w.unread = true, notice
+	} else {
+		w.c <- notice // there is room: only whoever has box.mu sends
+	}
+}
+
+// take takes back what was not received.
+func (w *watch[N]) take() (unread driver.Notice, told bool) {
+	if w.c == nil {
+		return w.unread, w.told
+	}
+	select {
+	case unread = <-w.c:
+		return unread, true
+	default:
+		return unread, false
+	}
 }
 
 // Note calls do with what is noted of id, if anybody watches it, and reports

@@ -58,6 +58,45 @@ func TestNoticeGivesWay(t *testing.T) {
 	}
 }
 
+// TestNoticeBeforeListening: who listens late is told what it would have received,
+// once, if it had listened all the time.
+func TestNoticeBeforeListening(t *testing.T) {
+	for _, c := range []struct {
+		before, after []uint64
+		want          string
+	}{
+		{nil, nil, "[]"}, {[]uint64{0}, nil, "[0]"}, {[]uint64{5}, nil, "[5]"}, {[]uint64{5, 0}, nil, "[5]"}, {[]uint64{0, 5}, nil, "[5]"},
+		{[]uint64{5, 7}, nil, "[7]"}, {[]uint64{5}, []uint64{0}, "[5]"}, {[]uint64{0}, []uint64{5}, "[5]"}, {nil, []uint64{5, 0}, "[5]"},
+	} {
+		var b mailbox.Box[string]
+		for _, w := range []driver.Watch{b.Watch("a"), b.Watch("a")} {
+			for _, token := range c.before {
+				b.Tell("a", driver.Notice{Token: token})
+			}
+			listened := w.C()
+			for _, token := range c.after {
+				b.Tell("a", driver.Notice{Token: token})
+			}
+			if got := fmt.Sprint(unread(w)); got != c.want || w.C() != listened {
+				t.Errorf("told %v, then listened, then told %v: received %s, want %s", c.before, c.after, got, c.want)
+			}
+			if got := unread(w); got != nil {
+				t.Errorf("told %v, %v: received %v again", c.before, c.after, got)
+			}
+			w.Stop()
+		}
+	}
+}
+
+// TestWatchCost: a watch that is told nothing, and that nobody listens to, is one
+// allocation.
+func TestWatchCost(t *testing.T) {
+	var b mailbox.Box[string]
+	if n := testing.AllocsPerRun(100, func() { b.Watch("a").Stop() }); n > 1 {
+		t.Errorf("%.0f allocations, want 1", n)
+	}
+}
+
 // TestTellAll tells everybody to look, and takes no grant away.
 func TestTellAll(t *testing.T) {
 	var b mailbox.Box[string]
@@ -93,6 +132,12 @@ func TestStop(t *testing.T) {
 	b.Tell("a", driver.Notice{Token: 7})
 	if got := fmt.Sprint(unread(late)); got != "[7]" {
 		t.Errorf("a later watch has %s, want [7]", got)
+	}
+	latest := b.Watch("a")
+	latest.Stop()
+	b.Tell("a", driver.Notice{Token: 9})
+	if got := fmt.Sprint(unread(late), unread(latest)); got != "[9] []" {
+		t.Errorf("the watches have %s, want [9] [], because the second was stopped", got)
 	}
 	late.Stop()
 }

@@ -29,6 +29,7 @@ type Timetable[T any] struct {
 	entry func(T) *Entry
 	items []T // a heap
 	timer *time.Timer
+	fires time.Time // when timer does, or did: then tick is on its way; zero if it is not set
 }
 
 // Init makes an empty timetable. entry returns the entry of an item, and tick is
@@ -40,9 +41,11 @@ func (t *Timetable[T]) Init(entry func(T) *Entry, tick func()) {
 	t.timer.Stop()
 }
 
-// Put adds item, or moves it, to the time at.
+// Put adds item, or moves it, to the time at. A timer that fires before that is left
+// alone: its tick sets the next. So it is not set for each of many items that come and
+// go.
 func (t *Timetable[T]) Put(item T, at time.Time) {
-	if t.put(item, at) {
+	if t.put(item, at) && (t.fires.IsZero() || at.Before(t.fires)) {
 		t.arm()
 	}
 }
@@ -89,13 +92,15 @@ func (t *Timetable[T]) Visit(visit func(item T) (next time.Time, wait bool)) {
 
 // arm sets the timer to the time of the first item.
 func (t *Timetable[T]) arm() {
-	if len(t.items) == 0 {
+	if t.fires = (time.Time{}); len(t.items) == 0 {
 		return
 	}
-	pause := time.Until(t.entry(t.items[0]).at)
+	now := time.Now()
+	pause := t.entry(t.items[0]).at.Sub(now)
 	if t.LongestPause > 0 {
 		pause = min(pause, t.LongestPause)
 	}
+	t.fires = now.Add(pause)
 	t.timer.Reset(pause)
 }
 

@@ -1,8 +1,12 @@
 package mutant
 
+import "slices"
+
 // lazyMutants are faults of what is made only when somebody needs it: contexts, and
-// what tells of the end of a release.
-func lazyMutants() []Mutant { return append(lazyLimitMutants(), lazyLeaseMutants()...) }
+// what tells of the end of a release, the channels of watches, and timers.
+func lazyMutants() []Mutant {
+	return slices.Concat(lazyLimitMutants(), lazyLeaseMutants(), lazyWatchMutants(), lazyTimerMutants())
+}
 
 func lazyLimitMutants() []Mutant {
 	limit := []Finder{{"internal/ask", "TestLimitIsAsTheStandardOne"}}
@@ -155,6 +159,58 @@ func lazyLeaseMutants() []Mutant {
 			Old:     `o.Holder.Reason, o.Holder.Labels = "", nil`,
 			New:     `o.Holder.Reason, o.Holder.Labels = o.Holder.Reason, o.Holder.Labels`,
 			FoundBy: []Finder{{".", "TestClientsHolder"}},
+		},
+	}
+}
+
+func lazyWatchMutants() []Mutant {
+	return []Mutant{
+		{
+			Name: "notice-before-listening-is-lost", Invariant: "I7", File: "driver/mailbox/mailbox.go",
+			Breaks:  "Whoever begins to listen to a watch does not hear what it was told before.",
+			Old:     "1); w.told {",
+			New:     "1); w.told && w.unread.Token == 0 {",
+			FoundBy: []Finder{{"driver/mailbox", "TestNoticeBeforeListening"}},
+		},
+		{
+			Name: "call-to-look-replaces-early-grant", Invariant: "I7", File: "driver/mailbox/mailbox.go",
+			Breaks:  "A notice to look takes the place of a grant that came before anybody listened.",
+			Old:     "return w.unread, w.told",
+			New:     "return w.unread, false",
+			FoundBy: []Finder{{"driver/mailbox", "TestNoticeBeforeListening"}},
+		},
+		{
+			Name: "stop-stops-earlier-watches", Invariant: "I7", File: "driver/mailbox/mailbox.go",
+			Breaks:  "Whoever stops a watch stops those of the lease ID that began before it.",
+			Old:     "*p = w.next",
+			New:     "*p = nil",
+			FoundBy: []Finder{{"driver/mailbox", "TestStop"}},
+		},
+		{
+			Name: "each-watch-has-a-channel", File: "driver/mailbox/mailbox.go",
+			Breaks:  "An acquire that does not have to wait makes a channel for notices.",
+			Old:     "w.box, w.id, w.next = b, id, i.watches",
+			New:     "w.box, w.id, w.next, w.c = b, id, i.watches, make(chan driver.Notice, 1)",
+			FoundBy: []Finder{{"driver/mailbox", "TestWatchCost"}},
+		},
+	}
+}
+
+func lazyTimerMutants() []Mutant {
+	return []Mutant{
+		{
+			Name: "timer-is-not-set-for-what-comes-first", Invariant: "I3", File: "internal/schedule/timetable.go",
+			Breaks:  "A timetable whose timer is set already does not set it for what is due before that.",
+			Old:     "(t.fires.IsZero() || at.Before(t.fires))",
+			New:     "t.fires.IsZero()",
+			FoundBy: []Finder{{"internal/schedule", "TestTimetable"}},
+		},
+		{
+			Name: "timer-is-set-once", Invariant: "I3", File: "internal/schedule/timetable.go",
+			Breaks:  "A timetable that was empty when its timer fired never sets it again.",
+			Old:     "if t.fires = (time.Time{}); len(t.items) == 0 {",
+			New:     "if len(t.items) == 0 {",
+			FoundBy: []Finder{{"internal/schedule", "TestTimetableTicks"}},
 		},
 	}
 }

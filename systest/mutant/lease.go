@@ -106,8 +106,8 @@ func leaseMutants() []Mutant {
 		{
 			Name: "release-leaves-no-tombstone", Invariant: "I5", File: "lease_release.go",
 			Breaks:  "The release of a lease whose first request got no answer lets that request in when it arrives at last.",
-			Old:     "keepFor(l.client.now()), Cancel: l.cancel}",
-			New:     "keepFor(l.client.now())}",
+			Old:     "LeaseID: l.id, Cancel: l.cancel}",
+			New:     "LeaseID: l.id}",
 			FoundBy: []Finder{{".", "TestZombieOfReleasedLeaseMeetsTombstone"}},
 		},
 		{

@@ -91,8 +91,8 @@ func lossMutants() []Mutant {
 		{
 			Name: "wait-needs-a-store", Invariant: "", File: "acquire_outage.go",
 			Breaks:  "A wait ends early if the store is not there when it begins.",
-			Old:     "if wait && (a.blocker != nil || a.bound > 0) {",
-			New:     "if wait && a.blocker != nil {",
+			Old:     "if w.waits && (w.blocker != nil || w.bound > 0) {",
+			New:     "if w.waits && w.blocker != nil {",
 			FoundBy: []Finder{{".", "TestWaitForStore"}},
 		},
 		{

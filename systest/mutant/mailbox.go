@@ -6,8 +6,8 @@ func mailboxMutants() []Mutant {
 		{
 			Name: "call-to-look-replaces-grant", Invariant: "I7", File: "driver/mailbox/mailbox.go",
 			Breaks:  "A notice to look takes the place of a grant that was not received.",
-			Old:     "if notice.Token == 0 {",
-			New:     "if notice.Token == driver.MaxToken {",
+			Old:     "told && notice.Token == 0 {",
+			New:     "told && notice.Token == driver.MaxToken {",
 			FoundBy: []Finder{{"driver/mailbox", "TestNoticeGivesWay"}, {"driver/mailbox", "TestGrantIsNeverLost"}, conformance("memlock", "WatchKeepsGrant")},
 			Hang:    true,
 		},
@@ -21,15 +21,15 @@ func mailboxMutants() []Mutant {
 		{
 			Name: "stop-stops-the-others", Invariant: "I7", File: "driver/mailbox/mailbox.go",
 			Breaks:  "Whoever stops a watch stops all of the lease ID.",
-			Old:     "if len(i.watches) == 0 {",
-			New:     "if len(i.watches) >= 0 {",
+			Old:     "if i.watches == nil {",
+			New:     "if i.watches == nil || w != nil {",
 			FoundBy: []Finder{{"driver/mailbox", "TestStop"}, {"driver/mailbox", "TestNote"}},
 		},
 		{
 			Name: "stopped-watch-costs", Invariant: "I11", File: "driver/mailbox/mailbox.go",
 			Breaks:  "A lease ID is remembered after the last watch of it was stopped.",
-			Old:     "if len(i.watches) == 0 {",
-			New:     "if len(i.watches) < 0 {",
+			Old:     "if i.watches == nil {",
+			New:     "if i.watches == nil && w == nil {",
 			FoundBy: []Finder{{"driver/mailbox", "TestStop"}, {"driver/mailbox", "TestGrantIsNeverLost"}, {"sqlitelock", "TestStoppedWatches"}},
 		},
 	}
