@@ -51,7 +51,9 @@ func (h *host) pass(d, step time.Duration) {
 
 func (h *host) open(t testing.TB, path string) *Engine {
 	t.Helper()
-	e, err := newSetting(h.clock()).open(t.Context(), path)
+	s := newSetting(h.clock())
+	s.added = sweepEvery - 1 // the engine sweeps with its first row
+	e, err := s.open(t.Context(), path)
 	if err != nil {
 		t.Fatalf("open: %v", err)
 	}

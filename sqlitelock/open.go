@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math/rand/v2"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -107,10 +108,16 @@ type setting struct {
 	clock      clock
 	fileSystem func(path string) (kind string, err error)
 	patience   time.Duration // with files that are not whole
+
+	// added is how many rows the engine begins with, of those after which it
+	// sweeps. It is left to chance: a sweep takes longer than the one acquire of a
+	// short-lived engine, and all of them together sweep as often as one that
+	// stays.
+	added int
 }
 
 func newSetting(c clock) setting {
-	return setting{clock: c, fileSystem: fileSystem, patience: busyLimit}
+	return setting{clock: c, fileSystem: fileSystem, patience: busyLimit, added: rand.IntN(sweepEvery)}
 }
 
 func (s setting) open(ctx context.Context, path string) (*Engine, error) {
@@ -125,7 +132,7 @@ func (s setting) open(ctx context.Context, path string) (*Engine, error) {
 		return nil, pathError(err)
 	}
 	e := &Engine{
-		path: path, clock: s.clock, bell: bell{path + bellSuffix}, alarm: bell{path + alarmSuffix},
+		path: path, clock: s.clock, added: s.added, bell: bell{path + bellSuffix}, alarm: bell{path + alarmSuffix},
 		readers: make(chan *conn, readers), turn: make(chan struct{}, 1), closing: make(chan struct{}),
 		newWatcher: fsnotify.NewWatcher,
 	}

@@ -208,6 +208,26 @@ func TestSweepGoesRound(t *testing.T) {
 	}
 }
 
+// TestShortEnginesSweep: engines that add one row each sweep as often, all in all,
+// as one that adds them all, and not each time. INVARIANT I11.
+func TestShortEnginesSweep(t *testing.T) {
+	const engines = 32 * sweepEvery
+	due := 0
+	for range engines {
+		added := newSetting(newHost("boot").clock()).added
+		if added < 0 || added >= sweepEvery {
+			t.Fatalf("an engine begins with %d rows", added)
+		}
+		if added == sweepEvery-1 { // which TestSweepGoesRound shows to be enough
+			due++
+		}
+	}
+	// 32 are expected. Chance leaves these bounds once in a thousand million times.
+	if due < 5 || due > 70 {
+		t.Errorf("%d of %d engines sweep with their first row", due, engines)
+	}
+}
+
 // TestStatementsUseIndexes, so that a request takes no longer in a large file.
 func TestStatementsUseIndexes(t *testing.T) {
 	conn := plain(t, openNew(t).path)

@@ -61,5 +61,19 @@ func startMutants() []Mutant {
 			New:     "if false {",
 			FoundBy: []Finder{{command, "TestEarlierChildrenLiveOn"}},
 		},
+		{
+			Name: "sqlite-short-engines-never-sweep", Invariant: "I11", File: "sqlitelock/open.go",
+			Breaks:  "Where each process takes one lock and ends, as holdfast run does, nothing that is over is ever forgotten.",
+			Old:     "added: rand.IntN(sweepEvery)}",
+			New:     "added: rand.IntN(sweepEvery) * 0}",
+			FoundBy: []Finder{{"sqlitelock", "TestShortEnginesSweep"}},
+		},
+		{
+			Name: "sqlite-short-engines-always-sweep", Invariant: "", File: "sqlitelock/open.go",
+			Breaks:  "Each command that takes a lock in a file sweeps the file first, which takes longer than the lock.",
+			Old:     "added: rand.IntN(sweepEvery)}",
+			New:     "added: rand.IntN(sweepEvery)*0 + sweepEvery - 1}",
+			FoundBy: []Finder{{"sqlitelock", "TestShortEnginesSweep"}},
+		},
 	}
 }
