@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"runtime"
@@ -153,7 +154,7 @@ func throughput(goroutines int) workload {
 		needs: peer.Takes,
 		metrics: []report.Metric{
 			{Name: "rate", Title: "pairs a second", Better: report.More},
-			perServer, perScript, perClient, perAllocs, perBytes, perCall,
+			perServer, perScript, perClient, perAllocs, perBytes, perCall, perOuter, perInner,
 		},
 		run: func(ctx context.Context, t *trial) (sample, error) {
 			client, err := t.open(ctx)
@@ -175,7 +176,17 @@ func throughput(goroutines int) workload {
 			if err != nil {
 				return nil, err
 			}
-			return u.perOperation(n)
+			s, err := u.perOperation(n)
+			if err != nil {
+				return nil, err
+			}
+			return s, t.count(s, func(m marks) (int64, error) {
+				if err := m.begin(); err != nil {
+					return 0, err
+				}
+				n, err := pairsOfMany(ctx, t, client, goroutines, t.warmUp())
+				return n, errors.Join(err, m.end())
+			})
 		},
 	}
 }

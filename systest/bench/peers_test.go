@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"os"
 	"testing"
@@ -26,10 +27,11 @@ func TestMain(m *testing.M) {
 // shortest is the length of a trial that is not about figures.
 const shortest = 20 * time.Millisecond
 
-// trialOf returns a short trial of a peer.
+// trialOf returns a trial of a peer, with a name of its own: a waiter that gives up may
+// leave a lock behind.
 func trialOf(t *testing.T, p peer.Peer, s store, length time.Duration) *trial {
 	t.Helper()
-	tr := &trial{peer: p, store: s, name: "a name", length: length, counts: p.Name == own, dir: t.TempDir()}
+	tr := &trial{peer: p, store: s, name: rand.Text(), length: length, counts: p.Name == own, dir: t.TempDir()}
 	t.Cleanup(func() {
 		if err := tr.close(); err != nil {
 			t.Error(err)

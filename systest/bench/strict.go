@@ -18,43 +18,89 @@ func strict() workload {
 		metrics: []report.Metric{
 			{Name: "p50", Title: "hand-off, median", Unit: "ms", Better: report.Less},
 			{Name: "p99", Title: "99 %", Unit: "ms", Better: report.Less},
+			perServer, perClient, perAllocs, perOuter, perInner,
 		},
 		run: func(ctx context.Context, t *trial) (sample, error) {
-			holder, err := t.open(ctx)
+			p, err := beginPassing(ctx, t)
 			if err != nil {
 				return nil, err
 			}
-			waiter, err := t.open(ctx)
-			if err == nil {
-				err = t.prepare(ctx, holder, t.name)
+			if _, err := p.passFor(ctx, t.warmUp()); err != nil {
+				return nil, err
 			}
+			m, err := measure(t.store)
 			if err != nil {
 				return nil, err
 			}
-			held, err := holder.Wait(ctx, t.name)
+			took, err := p.passFor(ctx, t.length)
 			if err != nil {
 				return nil, err
 			}
-			var took []float64
-			begin := time.Now().Add(t.warmUp())
-			for end := begin.Add(t.length); time.Now().Before(end); {
-				var d time.Duration
-				if held, d, err = passOn(ctx, held, waiter, t.name); err != nil {
-					return nil, err
+			u, err := m.taken()
+			if err != nil {
+				return nil, err
+			}
+			s, err := u.perOperation(int64(len(took)))
+			if err != nil {
+				return nil, err
+			}
+			s["p50"], s["p99"] = report.Median(took), report.Percentile(took, 99)
+			err = t.count(s, func(m marks) (int64, error) {
+				if err := m.begin(); err != nil {
+					return 0, err
 				}
-				if time.Now().After(begin) {
-					took = append(took, float64(d)/float64(time.Millisecond))
+				took, err := p.passFor(ctx, t.length)
+				if err != nil {
+					return 0, err
 				}
-				holder, waiter = waiter, holder
+				return int64(len(took)), m.end()
+			})
+			if err != nil {
+				return nil, err
 			}
-			return sample{"p50": report.Median(took), "p99": report.Percentile(took, 99)}, held.Release(ctx)
+			return s, p.held.Release(ctx)
 		},
 	}
 }
 
-// passOn hands a lock on to a client that waits for it, and returns how long
-// that took.
-func passOn(ctx context.Context, held peer.Held, waiter peer.Client, name string) (peer.Held, time.Duration, error) {
+// Passing is a lock that two clients hand to and fro.
+type passing struct {
+	name           string
+	holder, waiter peer.Client
+	held           peer.Held
+}
+
+// beginPassing lets the first of two clients have the lock.
+func beginPassing(ctx context.Context, t *trial) (p *passing, err error) {
+	p = &passing{name: t.name}
+	if p.holder, err = t.open(ctx); err != nil {
+		return nil, err
+	}
+	if p.waiter, err = t.open(ctx); err != nil {
+		return nil, err
+	}
+	if err := t.prepare(ctx, p.holder, p.name); err != nil {
+		return nil, err
+	}
+	p.held, err = p.holder.Wait(ctx, p.name)
+	return p, err
+}
+
+// passFor hands the lock to and fro for some time, and returns how many milliseconds
+// each hand-off took.
+func (p *passing) passFor(ctx context.Context, length time.Duration) (took []float64, err error) {
+	for end := time.Now().Add(length); time.Now().Before(end); {
+		d, err := p.pass(ctx)
+		if err != nil {
+			return nil, err
+		}
+		took = append(took, float64(d)/float64(time.Millisecond))
+	}
+	return took, nil
+}
+
+// pass hands the lock to the client that waits for it, and returns how long that took.
+func (p *passing) pass(ctx context.Context) (time.Duration, error) {
 	type grant struct {
 		held peer.Held
 		at   time.Time
@@ -62,15 +108,16 @@ func passOn(ctx context.Context, held peer.Held, waiter peer.Client, name string
 	}
 	granted := make(chan grant, 1)
 	go func() {
-		h, err := waiter.Wait(ctx, name)
+		h, err := p.waiter.Wait(ctx, p.name)
 		granted <- grant{h, time.Now(), err}
 	}()
 	time.Sleep(2*time.Millisecond + rand.N(2*time.Millisecond))
 	released := time.Now()
-	err := held.Release(ctx)
+	err := p.held.Release(ctx)
 	g := <-granted
 	if err == nil {
 		err = g.err
 	}
-	return g.held, g.at.Sub(released), err
+	p.held, p.holder, p.waiter = g.held, p.waiter, p.holder
+	return g.at.Sub(released), err
 }

@@ -125,7 +125,7 @@ var errIdle = errors.New("nothing was done in time")
 // The metrics that several workloads have.
 var (
 	perServer = report.Metric{Name: "server", Title: "server CPU", Unit: "µs", Better: report.Less}
-	perScript = report.Metric{Name: "script", Title: "of it in scripts", Unit: "µs", Better: report.Less}
+	perScript = report.Metric{Name: "script", Title: "elapsed in scripts", Unit: "µs", Better: report.Less}
 	perClient = report.Metric{Name: "client", Title: "client CPU", Unit: "µs", Better: report.Less}
 	perAllocs = report.Metric{Name: "allocs", Title: "allocations", Better: report.Less}
 	perBytes  = report.Metric{Name: "bytes", Title: "allocated", Unit: "B", Better: report.Less}
