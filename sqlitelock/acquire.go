@@ -168,11 +168,16 @@ func (e *Engine) AcquireAll(ctx context.Context, reqs []driver.AcquireRequest) (
 			return driver.AllReply{}, err
 		}
 	}
-	reply, err := answer(ctx, e.transact, func(t *tx) (driver.AllReply, error) { return t.acquireAll(reqs) })
-	if err == nil {
-		e.losses.Granted(len(reply.Tokens), e.hearAlarm)
+	var reply driver.AllReply
+	err := e.transactAll(ctx, len(reqs), func(t *tx) (err error) {
+		reply, err = t.acquireAll(reqs)
+		return err
+	})
+	if err != nil {
+		return driver.AllReply{}, err
 	}
-	return reply, err
+	e.losses.Granted(len(reply.Tokens), e.hearAlarm)
+	return reply, nil
 }
 
 // acquireAll decides about all requests before it records the first lease.

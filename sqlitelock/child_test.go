@@ -34,7 +34,7 @@ func childMain(args []string) error {
 	defer e.Close()
 	switch role := args[0]; role {
 	case "count":
-		return count(e, args[2], args[3])
+		return increase(e, args[2], args[3])
 	case "cycle":
 		return cycleForever(e)
 	case "hold":
@@ -48,9 +48,9 @@ func childMain(args []string) error {
 	}
 }
 
-// count adds 1 to the number in dir/count, times times, under a lock. It fails
+// increase adds 1 to the number in dir/count, times times, under a lock. It fails
 // if anybody else is at it, or if a token is not above the one before.
-func count(e *Engine, dir, times string) error {
+func increase(e *Engine, dir, times string) error {
 	n, err := strconv.Atoi(times)
 	if err != nil {
 		return err
@@ -95,11 +95,19 @@ func increment(dir string, token uint64) error {
 	return os.Remove(mark)
 }
 
-// cycleForever acquires and releases until it is killed.
+// cycleForever acquires and releases until it is killed, several names together.
 func cycleForever(e *Engine) error {
 	fmt.Println("cycling")
+	failed := make(chan error)
+	for _, name := range []string{"cycled", "a", "b", "c"} {
+		go func() { failed <- cycleName(e, name) }()
+	}
+	return <-failed
+}
+
+func cycleName(e *Engine, name string) error {
 	for {
-		req := drivertest.Request("cycled", 300*time.Millisecond)
+		req := drivertest.Request(name, 300*time.Millisecond)
 		reply, err := e.Acquire(context.Background(), req)
 		if err != nil {
 			return err

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -41,11 +42,22 @@ func transactions(t testing.TB, e *Engine, f func()) (most, n int) {
 	return most, n
 }
 
-// A counter is a connection whose statements are counted when they run.
+// A counter is a connection that counts the statements that it has run.
 type counter struct {
 	sqldriver.Conn
-	n int
+	n atomic.Int64
 }
+
+// count makes e count the statements of the connection that writes.
+func count(e *Engine) *counter {
+	c := &counter{Conn: e.conn.Conn}
+	e.conn.forget()
+	e.conn.Conn = c
+	return c
+}
+
+// passed returns how many statements have run since the last call.
+func (c *counter) passed() int { return int(c.n.Swap(0)) }
 
 func (c *counter) Prepare(query string) (sqldriver.Stmt, error) {
 	stmt, err := c.Conn.Prepare(query)
@@ -58,12 +70,15 @@ type counted struct {
 }
 
 func (s counted) ExecContext(ctx context.Context, args []sqldriver.NamedValue) (sqldriver.Result, error) {
-	s.by.n++
-	return s.Stmt.(sqldriver.StmtExecContext).ExecContext(ctx, args)
+	r, err := s.Stmt.(sqldriver.StmtExecContext).ExecContext(ctx, args)
+	if err == nil { // not what was busy
+		s.by.n.Add(1)
+	}
+	return r, err
 }
 
 func (s counted) QueryContext(ctx context.Context, args []sqldriver.NamedValue) (sqldriver.Rows, error) {
-	s.by.n++
+	s.by.n.Add(1)
 	return s.Stmt.(sqldriver.StmtQueryContext).QueryContext(ctx, args)
 }
 
@@ -83,9 +98,7 @@ func frames(t testing.TB, e *Engine) int64 {
 // give it back.
 func TestPairCost(t *testing.T) {
 	e := openOn(t, newHost("boot"))
-	c := &counter{Conn: e.conn.Conn}
-	e.conn.forget()
-	e.conn.Conn = c
+	c := count(e)
 	drivertest.Cycle(t, e, "t") // its sweep, and the first token of the name
 	req := drivertest.Request("t", time.Minute)
 	for _, step := range []struct {
@@ -96,9 +109,10 @@ func TestPairCost(t *testing.T) {
 		{"acquire", func() { drivertest.Granted(t, e, req) }, 5, 2},
 		{"release", func() { drivertest.Release(t, e, req) }, 3, 1},
 	} {
-		before, logged := c.n, frames(t, e)
+		c.passed()
+		logged := frames(t, e)
 		step.do()
-		if n, pages := c.n-before, int(frames(t, e)-logged); n != step.statements || pages != step.pages {
+		if n, pages := c.passed(), int(frames(t, e)-logged); n != step.statements || pages != step.pages {
 			t.Errorf("%s: %d statements and %d pages, want %d and %d", step.what, n, pages, step.statements, step.pages)
 		}
 	}

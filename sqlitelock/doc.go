@@ -13,7 +13,8 @@
 //	engine.go                   Engine, Close
 //	conn.go                     a connection, and its statements
 //	statements.go               all SQL but the schema
-//	tx.go                       one write transaction, one read; waiting for others
+//	tx.go                       one request that writes, or reads; waiting for others
+//	group.go                    the transactions: requests that wait go together
 //	errors.go                   what SQLite's errors mean
 //	view.go                     what a request sees of a name, for package rules
 //	queue.go                    settle, purge and serve; places
@@ -106,8 +107,11 @@
 // # Concurrency
 //
 // An Engine is safe for concurrent use, and any number of engines in any
-// number of processes may be open on one file. The first request that gets a
-// place in a queue starts the listener to the bell, and the first lease that a
-// client holds for longer than driver.LossStart starts that to the alarm. Close
-// ends both and waits for them.
+// number of processes may be open on one file. Requests of an engine that wait for
+// each other, or for another process, go together in one transaction, in the order
+// in which they came; the failure of one leaves the others as they are.
+//
+// The first request that gets a place in a queue starts the listener to the bell,
+// and the first lease that a client holds for longer than driver.LossStart starts
+// that to the alarm. Close ends both and waits for them.
 package sqlitelock

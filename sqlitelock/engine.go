@@ -21,7 +21,8 @@ type Engine struct {
 	readers chan *conn // those that nobody uses; nil for one that is not open yet
 
 	conn  *conn         // the only one that writes
-	turn  chan struct{} // holds one value while a request uses conn
+	turn  chan struct{} // holds one value while somebody uses conn
+	line  line          // who waits for it
 	added int           // rows until now, for the sweep; used by whoever has the turn
 
 	bell      bell

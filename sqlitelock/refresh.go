@@ -23,7 +23,7 @@ type refreshing struct {
 func (e *Engine) Refresh(ctx context.Context, reqs []driver.RefreshRequest) []driver.RefreshReply {
 	replies := make([]driver.RefreshReply, len(reqs))
 	batch := make([]refreshing, len(reqs))
-	err := e.transact(ctx, func(t *tx) error {
+	err := e.transactAll(ctx, len(reqs), func(t *tx) error {
 		names := map[string][]*refreshing{}
 		for i := range reqs {
 			replies[i], batch[i] = driver.RefreshReply{}, refreshing{&reqs[i], &replies[i], 0}

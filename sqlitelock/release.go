@@ -9,13 +9,13 @@ import (
 // Extend implements driver.Engine. The batch is one transaction.
 func (e *Engine) Extend(ctx context.Context, reqs []driver.ExtendRequest) []error {
 	errs := make([]error, len(reqs))
-	err := e.transact(ctx, func(t *tx) error {
+	err := e.transactAll(ctx, len(reqs), func(t *tx) error {
 		for i, req := range reqs {
 			found, err := t.sql.changed(lengthenSQL, req.Name, t.bootID, req.LeaseID, t.now.boot, t.now.after(req.TTL))
 			if err != nil {
 				return err
 			}
-			if !found {
+			if errs[i] = nil; !found {
 				errs[i] = driver.ErrLost
 			}
 		}

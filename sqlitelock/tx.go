@@ -2,7 +2,6 @@ package sqlitelock
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"time"
@@ -31,15 +30,15 @@ func (e *Engine) reader(c *conn) (reader, error) {
 	return reader{c, e.clock.bootID, now}, err
 }
 
-// A tx is one write transaction. INVARIANT I8: its clock is read under the
-// write lock. A reading from before the wait for it would be old: it would
+// A tx is one request in a write transaction. INVARIANT I8: its clock is read under
+// the write lock. A reading from before the wait for it would be old: it would
 // take a lease for live that is over, and record an expiry that is too early.
 type tx struct {
 	reader
 	added   int       // rows, for the sweep
 	notices []message // to be sent after the commit
 
-	steps int    // made so far, of maxSteps
+	steps int    // that the transaction has made so far, of maxSteps
 	again bool   // the request is not decided yet
 	rest  string // the request is decided, and this name not settled yet
 
@@ -68,41 +67,41 @@ func (t *tx) tell(id driver.LeaseID, notice driver.Notice) {
 // Statements run without ctx: they take microseconds, and an interrupt at
 // the wrong one would leave the outcome unknown for nothing.
 func (e *Engine) transact(ctx context.Context, do func(t *tx) error) error {
-	return e.waitTurn(ctx, func() (*tx, error) { return e.inTurn(ctx, do) })
+	return e.write(&request{ctx: ctx, do: do, names: 1})
+}
+
+// transactAll is transact for a request about several names.
+func (e *Engine) transactAll(ctx context.Context, names int, do func(t *tx) error) error {
+	return e.write(&request{ctx: ctx, do: do, names: names})
 }
 
 // transactDurably is transact for what must outlive a power cut: the commit,
 // and those before it, are flushed to the disk.
 func (e *Engine) transactDurably(ctx context.Context, do func(t *tx) error) error {
-	return e.waitTurn(ctx, func() (*tx, error) {
-		if err := e.conn.execute(`PRAGMA synchronous = FULL`); err != nil {
-			return nil, refused(err)
-		}
-		defer func() { _ = e.conn.execute(settings) }()
-		return e.inTurn(ctx, do)
-	})
+	return e.write(&request{ctx: ctx, do: do, names: 1, durable: true})
 }
 
-// waitTurn runs write when it is this request's turn, until the request is
+// write has a request carried out, in as many transactions as it takes until it is
 // decided. Then it serves those for whom the request has made room. That may
 // fail: the next request about the name goes on with it.
-func (e *Engine) waitTurn(ctx context.Context, write func() (*tx, error)) error {
-	if err := e.enter(ctx); err != nil {
+func (e *Engine) write(r *request) error {
+	if err := e.enter(r.ctx); err != nil {
 		return err
 	}
 	defer e.users.Done()
-	t, err := e.oneTurn(ctx, write)
+	t, err := e.proceed(r)
 	for err == nil && t.again {
-		t, err = e.oneTurn(ctx, write)
+		t, err = e.proceed(r)
 	}
 	if err != nil {
 		return err
 	}
 	for rest := t; rest.rest != "" || rest.again; {
 		name := t.rest
-		rest, err = e.oneTurn(ctx, func() (*tx, error) {
-			return e.inTurn(ctx, func(t *tx) error { _, err := t.settle(name, ""); return err })
-		})
+		rest, err = e.proceed(&request{ctx: r.ctx, names: 1, do: func(t *tx) error {
+			_, err := t.settle(name, "")
+			return err
+		}})
 		if err != nil {
 			break
 		}
@@ -110,61 +109,15 @@ func (e *Engine) waitTurn(ctx context.Context, write func() (*tx, error)) error 
 	return t.refusal
 }
 
-// oneTurn waits for the turn, runs one transaction, and sends its notices.
-func (e *Engine) oneTurn(ctx context.Context, write func() (*tx, error)) (*tx, error) {
-	select {
-	case e.turn <- struct{}{}:
-	case <-ctx.Done():
-		return nil, interrupted(ctx)
-	case <-e.closing:
-		return nil, driver.ErrClosed
-	}
-	t, err := write()
-	<-e.turn
+// proceed is one transaction of a request. It sends its notices.
+func (e *Engine) proceed(r *request) (*tx, error) {
+	t, err := e.oneTurn(r)
 	if err != nil {
 		return nil, err
 	}
 	e.send(t.notices)
 	if t.again || t.rest != "" {
 		time.Sleep(busyFirst) // others need the write lock, and ask for it now and then
-	}
-	return t, nil
-}
-
-// inTurn is transact for whoever has the turn.
-func (e *Engine) inTurn(ctx context.Context, do func(t *tx) error) (*tx, error) {
-	if err := e.patient(ctx, func() error { return e.conn.run(beginSQL) }); err != nil {
-		return nil, refused(err)
-	}
-	t := &tx{}
-	var err error
-	if t.reader, err = e.reader(e.conn); err == nil {
-		err = e.files.same(e.path)
-	}
-	if err == nil {
-		err = do(t)
-	}
-	if t.again = errors.Is(err, errUnfinished); t.again {
-		err = nil
-	}
-	if err == nil {
-		err = e.sweep(t)
-	}
-	if err == nil && ctx.Err() != nil {
-		err = interrupted(ctx)
-	}
-	if err != nil {
-		_ = e.conn.run(rollbackSQL) // fails only if SQLite has rolled back itself
-		return nil, refused(err)
-	}
-	if err := e.conn.run(commitSQL); err != nil {
-		_ = e.conn.run(rollbackSQL)
-		return nil, fmt.Errorf("the commit failed, and may show after a crash: %w", err)
-	}
-	// INVARIANT I1: what others may not have seen is not answered. If the files
-	// are in place now, they were when the commit was written.
-	if err := e.files.same(e.path); err != nil {
-		return nil, fmt.Errorf("the commit may be lost: %w", err)
 	}
 	return t, nil
 }

@@ -60,6 +60,7 @@ func All() []Mutant {
 		sqliteMutants(),
 		sqliteQueueMutants(),
 		sqliteRuleMutants(),
+		sqliteGroupMutants(),
 		sqliteFileMutants(),
 		quorumMutants(),
 		guardMutants(),

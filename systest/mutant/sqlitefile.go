@@ -39,10 +39,10 @@ func sqliteFileMutants() []Mutant {
 			FoundBy: []Finder{{"sqlitelock", "TestOneFileOneLock"}},
 		},
 		{
-			Name: "sqlite-commit-not-checked", Invariant: "I1", File: "sqlitelock/tx.go",
+			Name: "sqlite-commit-not-checked", Invariant: "I1", File: "sqlitelock/group.go",
 			Breaks:  "A lease is granted that was recorded in a file which was replaced meanwhile.",
-			Old:     "if err := e.files.same(e.path); err != nil {\n\t\treturn nil, fmt",
-			New:     "if err := error(nil); err != nil {\n\t\treturn nil, fmt",
+			Old:     "if err := e.files.same(e.path); err != nil {\n\t\treturn fmt",
+			New:     "if err := error(nil); err != nil {\n\t\treturn fmt",
 			FoundBy: []Finder{{"sqlitelock", "TestReplacedBeforeTheCommit"}},
 		},
 		{

@@ -14,13 +14,12 @@ func sqliteMutants() []Mutant {
 			FoundBy: []Finder{{"sqlitelock", "TestWallClockSteps"}},
 		},
 		{
-			Name: "sqlite-clock-before-write-lock", Invariant: "I8", File: "sqlitelock/tx.go",
+			Name: "sqlite-clock-before-write-lock", Invariant: "I8", File: "sqlitelock/group.go",
 			Breaks: "A transaction reads its clock before it waits for the write lock.",
-			Old: "if err := e.patient(ctx, func() error { return e.conn.run(beginSQL) }); err != nil {\n\t\treturn nil, refused(err)\n\t}\n" +
-				"\tt := &tx{}\n\tvar err error\n\tif t.reader, err = e.reader(e.conn); err == nil {",
-			New: "before, err := e.reader(e.conn)\n" +
-				"\tif err := e.patient(ctx, func() error { return e.conn.run(beginSQL) }); err != nil {\n\t\treturn nil, refused(err)\n\t}\n" +
-				"\tt := &tx{reader: before}\n\tif err == nil {",
+			Old: "\tif err := e.patient(ctx, func() error { return e.conn.run(beginSQL) }); err != nil {\n\t\treturn refused(err)\n\t}\n" +
+				"\tnow, err := e.reader(e.conn)\n",
+			New: "\tnow, err := e.reader(e.conn)\n" +
+				"\tif err := e.patient(ctx, func() error { return e.conn.run(beginSQL) }); err != nil {\n\t\treturn refused(err)\n\t}\n",
 			FoundBy: []Finder{{"sqlitelock", "TestClockIsReadUnderTheWriteLock"}},
 		},
 		{
@@ -80,7 +79,7 @@ func sqliteMutants() []Mutant {
 			FoundBy: []Finder{{"sqlitelock", "TestDatabaseIsGone"}},
 		},
 		{
-			Name: "sqlite-redeem-not-flushed", Invariant: "", File: "sqlitelock/tx.go",
+			Name: "sqlite-redeem-not-flushed", Invariant: "", File: "sqlitelock/group.go",
 			Breaks:  "That a one-time token was redeemed is lost in a power cut.",
 			Old:     "`PRAGMA synchronous = FULL`",
 			New:     "`PRAGMA synchronous = NORMAL`",

@@ -19,9 +19,9 @@ func sqliteQueueMutants() []Mutant {
 			FoundBy: []Finder{{"sqlitelock", "TestTransactionsAreBounded"}},
 		},
 		{
-			Name: "sqlite-dead-places-keep-waiting", Invariant: "I7", File: "sqlitelock/tx.go",
+			Name: "sqlite-dead-places-keep-waiting", Invariant: "I7", File: "sqlitelock/group.go",
 			Breaks:  "A request that finds more dead places than one transaction may purge is answered as if the lock were held.",
-			Old:     "if t.again = errors.Is(err, errUnfinished); t.again {",
+			Old:     "if r.t.again = errors.Is(err, errUnfinished); r.t.again {",
 			New:     "if errors.Is(err, errUnfinished) {",
 			FoundBy: []Finder{{"sqlitelock", "TestTransactionsAreBounded"}},
 		},
