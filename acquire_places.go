@@ -4,6 +4,7 @@ import (
 	"context"
 	"math/rand/v2"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/holdfast-locks/holdfast/driver"
@@ -37,7 +38,8 @@ const (
 // A placeKeeper refreshes the places of one client's waiters, in batches. It has
 // one timer, and a goroutine only while requests are under way.
 type placeKeeper struct {
-	client *Client
+	client  *Client
+	waiters atomic.Int64 // those that have asked for a place, or are about to
 
 	mu      sync.Mutex // guards the rest, and of every place what says so
 	table   schedule.Timetable[*place]

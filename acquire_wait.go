@@ -12,9 +12,11 @@ import (
 const (
 	// The waiter TTL is how long a dead waiter may delay the queue, and how
 	// long a lease lasts at first that was handed to a waiter: as long as the
-	// TTL, within these bounds. INVARIANT I7.
+	// TTL, within these bounds; but where a client has more waiters than 1,666,
+	// waiterTTLEach for each of them, if the TTL is as long. INVARIANT I7.
 	waiterTTLShortest = 500 * time.Millisecond
 	waiterTTLLongest  = 5 * time.Second
+	waiterTTLEach     = refreshPart * (time.Second / 1000) // about 1,000 refreshes a second
 
 	// pollLongest is for engines without a queue: how long a release may go
 	// unnoticed. expiryJitter spreads those who wait for the same expiry.
@@ -42,14 +44,17 @@ func (w *waiter) ask() {
 	}
 	w.stop()
 	w.watch = queuer.Watch(w.req.LeaseID)
+	longest := max(waiterTTLLongest, time.Duration(w.client.places.waiters.Add(1))*waiterTTLEach)
 	w.req.Queue = true
-	w.req.WaiterTTL = min(max(w.opts.TTL, waiterTTLShortest), waiterTTLLongest)
+	w.req.WaiterTTL = min(max(w.opts.TTL, waiterTTLShortest), longest)
 }
 
 // stop ends the watch.
 func (w *waiter) stop() {
 	if w.watch != nil {
 		w.watch.Stop()
+		w.watch = nil
+		w.client.places.waiters.Add(-1)
 	}
 }
 

@@ -11,6 +11,20 @@ func costMutants() []Mutant {
 			FoundBy: []Finder{{"systest", "TestServerCost"}},
 		},
 		{
+			Name: "places-as-if-few", Invariant: "", File: "acquire_wait.go",
+			Breaks:  "The places of 100,000 waiters are refreshed as often as those of one, which is more than a store can do.",
+			Old:     "places.waiters.Add(1))*waiterTTLEach",
+			New:     "places.waiters.Add(1))",
+			FoundBy: []Finder{{".", "TestManyPlacesAreRefreshedSlowly"}},
+		},
+		{
+			Name: "waiters-only-grow", Invariant: "I7", File: "acquire_wait.go",
+			Breaks:  "Waiters that are gone still count, so that after some days a dead waiter delays the others for as long as a TTL.",
+			Old:     "w.client.places.waiters.Add(-1)",
+			New:     "w.client.places.waiters.Add(0)",
+			FoundBy: []Finder{{".", "TestManyPlacesAreRefreshedSlowly"}},
+		},
+		{
 			Name: "message-goes-through-all", Invariant: "", File: "lease_keepalive.go",
 			Breaks:  "Each message about a loss makes a client go through all leases that it has, even if all of them are lost.",
 			Old:     "if k.table.Len() == len(k.rivals) {",
