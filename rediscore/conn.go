@@ -56,6 +56,11 @@ type Sender interface {
 	// EvalSHA runs a script that the server knows by this hash.
 	EvalSHA(ctx context.Context, sha string, keys, args []string) (any, error)
 
+	// EvalInts does the same with a script whose reply is a list of integers,
+	// and appends them to a list of the caller's. A reply of another form is an
+	// error. The lists are the caller's again when it returns.
+	EvalInts(ctx context.Context, sha string, keys, args []string, to []int64) ([]int64, error)
+
 	// Do sends any other command, but for those that Session has methods for.
 	Do(ctx context.Context, c Command) (any, error)
 }

@@ -11,6 +11,7 @@ import (
 type crew struct {
 	life   context.Context
 	jobs   chan job // to those who are parked; unbuffered, so that no job waits
+	most   int32    // of them
 	parked atomic.Int32
 }
 
@@ -20,7 +21,9 @@ type job interface{ do() }
 // mostParked bounds how many goroutines stay without a job.
 const mostParked = 8
 
-func newCrew(life context.Context) *crew { return &crew{life: life, jobs: make(chan job)} }
+func newCrew(life context.Context, most int32) *crew {
+	return &crew{life: life, jobs: make(chan job), most: most}
+}
 
 // run has j done. It does not block.
 func (c *crew) run(j job) {
@@ -35,7 +38,7 @@ func (c *crew) run(j job) {
 func (c *crew) work(j job) {
 	for {
 		j.do()
-		if c.parked.Add(1) > mostParked {
+		if c.parked.Add(1) > c.most {
 			c.parked.Add(-1)
 			return
 		}

@@ -28,7 +28,7 @@ func workers() int {
 func TestCrew(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		life, end := context.WithCancel(t.Context())
-		c := newCrew(life)
+		c := newCrew(life, mostParked)
 		const many = 5 * mostParked
 		run := func(n int) (all []*task) {
 			for range n {

@@ -14,6 +14,8 @@
 //	errors.go              what a server's errors mean
 //	store.go               requests: who may send them, scripts, time limits
 //	crew.go                the goroutines on which they wait for their answers
+//	plain.go, convoy.go    requests that are plain, and travel together
+//	hints.go               of which names no plain request is made
 //	engine.go              New, Options, Close
 //	operations.go          Acquire, Extend, Release
 //	queue.go               Refresh, Downgrade, AcquireAll
@@ -149,8 +151,10 @@
 //
 // # Concurrency
 //
-// An Engine is safe for concurrent use. Each call sends its request once; it is
-// sent a second time when the server answers that it does not know the script,
+// An Engine is safe for concurrent use. What comes while two calls are under way
+// for the same slot, or server, travels together in the next one, if it is plain;
+// nobody waits for company. What is not plain is asked for again by a script that
+// knows all there is. Each call sends its request once; it is sent a second time when the server answers that it does not know the script,
 // which it does before it runs anything, and when its connection was given up for
 // a new one, if the answer of a repeat is that of the first. The deadline counts
 // from the first. The first place in a queue starts one goroutine and one

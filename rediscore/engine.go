@@ -15,6 +15,7 @@ type Engine struct {
 	store   *Store
 	foreign bool // other clients may want the locks
 	scripts lua.Engine
+	plain   *plain
 	tracker *tracker // nil unless deletions are told
 	end     context.CancelFunc
 }
@@ -67,7 +68,14 @@ func CheckPrefix(prefix string) error {
 // New returns an engine on a connection, which Close closes. It does not block:
 // an unreachable server shows with the first call, and so does a bad option,
 // which makes every call fail with ErrInvalid.
-func New(conn Conn, opts *Options) *Engine {
+func New(conn Conn, opts *Options) *Engine { return newEngine(conn, opts, mostParked) }
+
+// NewUnclosed returns an engine that nobody closes, because the connection is
+// closed by others: while nobody asks anything, and nobody waits, it has no
+// goroutine.
+func NewUnclosed(conn Conn, opts *Options) *Engine { return newEngine(conn, opts, 0) }
+
+func newEngine(conn Conn, opts *Options, parked int32) *Engine {
 	var o Options
 	if opts != nil {
 		o = *opts
@@ -76,9 +84,10 @@ func New(conn Conn, opts *Options) *Engine {
 	life, end := context.WithCancel(context.Background())
 	store := &Store{
 		conn: conn, cluster: conn.Mode() == InCluster, keys: space, invalid: err,
-		inbox: newInbox(conn, space, life), crew: newCrew(life), life: life,
+		inbox: newInbox(conn, space, life), crew: newCrew(life, parked), life: life,
 	}
 	e := &Engine{store: store, foreign: !o.NoForeignClients, scripts: lua.ForEngine(!o.NoForeignClients), end: end}
+	e.plain = newPlain(store, e.scripts)
 	if o.TellDeletions && !store.cluster { // there it would take a connection to each node
 		e.tracker = newTracker(conn, space, life, &store.inbox.losses)
 	}

@@ -2,10 +2,13 @@ package rediscore
 
 import (
 	"context"
+	"slices"
 	"strconv"
+	"sync"
 
 	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/rediscore/internal/form"
+	"github.com/holdfast-locks/holdfast/rediscore/internal/lua"
 )
 
 // Acquire implements driver.Engine.
@@ -16,6 +19,21 @@ func (e *Engine) Acquire(ctx context.Context, req driver.AcquireRequest) (driver
 	if err := e.store.Enter(ctx, req.Name); err != nil {
 		return driver.AcquireReply{}, err
 	}
+	answer, done, err := e.plain.acquire(ctx, req)
+	if !done {
+		full, failed := e.acquireInFull(ctx, req)
+		if err == nil || failed == nil {
+			answer, err = full, failed // the plain one's outcome stays unknown otherwise
+		}
+	}
+	if err == nil && answer.Outcome == driver.Granted {
+		e.store.Granted(1)
+	}
+	return answer, err
+}
+
+// acquireInFull asks the script that knows all there is to an acquire.
+func (e *Engine) acquireInFull(ctx context.Context, req driver.AcquireRequest) (driver.AcquireReply, error) {
 	wait := "0"
 	if req.Queue {
 		wait = form.MS(req.WaiterTTL)
@@ -37,8 +55,11 @@ func (e *Engine) Acquire(ctx context.Context, req driver.AcquireRequest) (driver
 	}
 	answer, err := parseAcquire(reply, req.MinToken)
 	answer.Acked, answer.Foreign = acked, answer.Foreign && e.foreign
-	if err == nil && answer.Outcome == driver.Granted {
-		e.store.Granted(1)
+	if err == nil && answer.Outcome == driver.Held {
+		e.plain.contended.note(req.Name)
+	}
+	if err == nil && answer.Outcome == driver.Granted && req.Mode != driver.Exclusive {
+		e.plain.several.note(req.Name)
 	}
 	if req.Queue && err == nil && answer.Outcome == driver.Held {
 		e.store.inbox.waits(req.LeaseID, subscription)
@@ -61,26 +82,79 @@ func appendRequest(args []string, req driver.AcquireRequest) []string {
 		form.MS(req.TTL), form.Token(req.MinToken), form.Holder(req.Holder))
 }
 
+// extendAll renews leases: the plain ones together, and the others in full.
 func (e *Engine) extendAll(ctx context.Context, reqs []driver.ExtendRequest) []error {
 	errs := make([]error, len(reqs))
-	e.store.EvalEach(ctx, len(reqs), Batch{
-		Op: "extend", Script: e.scripts.Extend,
-		Name: func(i int) (string, driver.LeaseID) { return reqs[i].Name, reqs[i].LeaseID },
-		Add: func(args []string, i int) []string {
-			return append(args, string(reqs[i].LeaseID), form.MS(reqs[i].TTL))
-		},
-		Answer: func(i int, item any, err error) {
-			switch {
-			case isMoving(err):
-				errs[i] = e.extendAlone(ctx, reqs[i], err)
-			case err != nil:
-				errs[i] = err
-			default:
-				errs[i] = parseExtend(item)
-			}
-		},
-	})
+	rest := e.extendPlain(ctx, reqs, errs)
+	for some := range slices.Chunk(rest, mostInFull) {
+		e.extendInFull(ctx, reqs, some, errs)
+	}
 	return errs
+}
+
+// mostInFull bounds how many leases a call renews that may have to look at more
+// than their keys.
+const mostInFull = 128
+
+func extendBatch(op string, script *lua.Script, reqs []driver.ExtendRequest, which []int) Batch {
+	return Batch{
+		Op: op, Script: script,
+		Name: func(i int) (string, driver.LeaseID) { r := &reqs[which[i]]; return r.Name, r.LeaseID },
+		Add: func(args []string, i int) []string {
+			r := &reqs[which[i]]
+			return append(args, string(r.LeaseID), form.MS(r.TTL))
+		},
+	}
+}
+
+// extendPlain renews those leases that are plain, and returns the others.
+func (e *Engine) extendPlain(ctx context.Context, reqs []driver.ExtendRequest, errs []error) (rest []int) {
+	var plain []int
+	for i := range reqs {
+		if e.plain.several.has(reqs[i].Name) {
+			rest = append(rest, i)
+		} else {
+			plain = append(plain, i)
+		}
+	}
+	var mu sync.Mutex // guards rest: routes are asked at the same time
+	b := extendBatch("extend", e.scripts.PlainRenew, reqs, plain)
+	b.Answer = func(n int, item any, err error) {
+		i := plain[n]
+		switch {
+		case err == nil && item == int64(1):
+		case err == nil && (item == int64(0) || item == int64(-1)), isRefused(err):
+			if item == int64(-1) {
+				e.plain.several.note(reqs[i].Name)
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			rest = append(rest, i)
+		case err == nil:
+			errs[i] = form.Malformed("extend", item)
+		default:
+			errs[i] = err
+		}
+	}
+	e.store.EvalEach(ctx, len(plain), b)
+	return rest
+}
+
+// extendInFull asks the script that knows all leases.
+func (e *Engine) extendInFull(ctx context.Context, reqs []driver.ExtendRequest, which []int, errs []error) {
+	b := extendBatch("extend", e.scripts.Extend, reqs, which)
+	b.Answer = func(n int, item any, err error) {
+		i := which[n]
+		switch {
+		case isMoving(err):
+			errs[i] = e.extendAlone(ctx, reqs[i], err)
+		case err != nil:
+			errs[i] = err
+		default:
+			errs[i] = parseExtend(item)
+		}
+	}
+	e.store.EvalEach(ctx, len(which), b)
 }
 
 // Route implements driver.Router: one for each slot of a Redis Cluster.
@@ -88,6 +162,12 @@ func (e *Engine) Route(name string) uint32 { return e.store.Route(name) }
 
 func (e *Engine) release(ctx context.Context, req driver.ReleaseRequest) error {
 	if err := e.store.Enter(ctx, req.Name); err != nil {
+		return err
+	}
+	if done, err := e.plain.release(ctx, req); done {
+		if err == nil {
+			e.store.Ended()
+		}
 		return err
 	}
 	remember := "0"

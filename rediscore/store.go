@@ -165,11 +165,40 @@ func (s *Store) Do(ctx context.Context, on Sender, c Command) (any, error) {
 func eval(ctx context.Context, on Sender, script *lua.Script, keys, args []string) (any, error) {
 	text, sha := script.Source()
 	reply, err := on.EvalSHA(ctx, sha, keys, args)
-	if err != nil && strings.HasPrefix(ServerSays(err), "NOSCRIPT") {
-		words := []string{"EVAL", text, strconv.Itoa(len(keys))}
-		return on.Do(ctx, Command{Words: words, Keys: keys, Args: args})
+	if isUnknown(err) {
+		return evalText(ctx, on, text, keys, args)
 	}
 	return reply, err
+}
+
+// evalInts is eval for a script whose reply is a list of integers, which it
+// appends to a list.
+func evalInts(ctx context.Context, on Sender, script *lua.Script, keys, args []string, to []int64) ([]int64, error) {
+	text, sha := script.Source()
+	all, err := on.EvalInts(ctx, sha, keys, args, to)
+	if !isUnknown(err) {
+		return all, err
+	}
+	reply, err := evalText(ctx, on, text, keys, args)
+	items, _ := reply.([]any)
+	for _, item := range items {
+		n, ok := item.(int64)
+		if !ok {
+			return to, form.Malformed("a script", reply)
+		}
+		to = append(to, n)
+	}
+	return to, err
+}
+
+// isUnknown reports whether the server does not know a script.
+func isUnknown(err error) bool {
+	return err != nil && strings.HasPrefix(ServerSays(err), "NOSCRIPT")
+}
+
+func evalText(ctx context.Context, on Sender, text string, keys, args []string) (any, error) {
+	words := []string{"EVAL", text, strconv.Itoa(len(keys))}
+	return on.Do(ctx, Command{Words: words, Keys: keys, Args: args})
 }
 
 // errClosing: Close came before the answer.

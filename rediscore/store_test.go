@@ -2,6 +2,7 @@ package rediscore
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"testing"
 
@@ -17,6 +18,9 @@ type parrot struct {
 
 func (p parrot) EvalSHA(context.Context, string, []string, []string) (any, error) {
 	return p.reply, nil
+}
+func (p parrot) EvalInts(context.Context, string, []string, []string, []int64) ([]int64, error) {
+	return nil, errors.New("no integers")
 }
 func (p parrot) Mode() Mode { return OneServer }
 func (p parrot) Close()     {}
@@ -60,14 +64,15 @@ func (c *teller) EvalSHA(_ context.Context, _ string, keys, _ []string) (any, er
 // TestBatchGoesOn: what a call had no room for is asked for again, alone.
 func TestBatchGoesOn(t *testing.T) {
 	t.Parallel()
-	conn := &teller{replies: []any{[]any{more, int64(0)}, []any{more}, []any{"OOM full"}}}
+	conn := &teller{replies: []any{[]any{int64(0), int64(0)}, []any{more, int64(0)}, []any{more}, []any{"OOM full"}}}
 	e := New(conn, nil)
 	defer e.Close()
 	id := driver.NewLeaseID()
 	errs := e.Extend(t.Context(), []driver.ExtendRequest{{Name: "a", LeaseID: id}, {Name: "b", LeaseID: id}})
 	drivertest.WantIs(t, "the first", errs[0], driver.ErrUnavailable)
 	drivertest.WantIs(t, "the second", errs[1], driver.ErrLost)
-	if each := len(e.scripts.Extend.EachKeys); fmt.Sprint(conn.keys) != fmt.Sprint([]int{2 * each, each, each}) {
-		t.Errorf("calls with %d keys, want %d of each", conn.keys, each)
+	plain, each := len(e.scripts.PlainRenew.EachKeys), len(e.scripts.Extend.EachKeys)
+	if fmt.Sprint(conn.keys) != fmt.Sprint([]int{2 * plain, 2 * each, each, each}) {
+		t.Errorf("calls with %d keys, want %d of each, after one with %d", conn.keys, each, plain)
 	}
 }

@@ -376,6 +376,10 @@ func (w *wrong) EvalSHA(context.Context, string, []string, []string) (any, error
 	return nil, rediscore.ReplyError("NOSCRIPT")
 }
 
+func (w *wrong) EvalInts(context.Context, string, []string, []string, []int64) ([]int64, error) {
+	return nil, rediscore.ReplyError("NOSCRIPT")
+}
+
 func (w *wrong) Do(ctx context.Context, c rediscore.Command) (any, error) {
 	if c.Words[0] == "EVAL" && strings.Contains(c.Words[1], "\n-- "+w.file+".lua: ") {
 		c.Words[1] = w.text

@@ -80,7 +80,9 @@ func (e *Engine) Guard(opts *GuardOptions) *Guard { return redisfence.New(e.Engi
 
 // NewGuard returns a guard on an existing client, which the caller closes. It
 // does not block; a bad option makes every call fail with ErrInvalid.
-func NewGuard(client rueidis.Client, opts *GuardOptions) *Guard { return New(client, nil).Guard(opts) }
+func NewGuard(client rueidis.Client, opts *GuardOptions) *Guard {
+	return redisfence.New(rediscore.NewUnclosed(newConn(client, nil), nil), opts)
+}
 
 // NewScript prepares the body of a script for Guard.Run; see
 // redisfence.NewScript.

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
+	"strings"
 	"testing"
 	"time"
 
@@ -329,4 +331,18 @@ func TestGuardRights(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestGuardLeavesNoGoroutine: one that is never closed has none between its calls.
+func TestGuardLeavesNoGoroutine(t *testing.T) {
+	g := NewGuard(plain(t, testsvc.Redis(t)), nil)
+	for i := range 10 {
+		if err := g.Set(t.Context(), "r", newClaim(uint64(i)+1), "v", 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	drivertest.Eventually(t, "no goroutine is left", func() bool {
+		stacks := make([]byte, 1<<20)
+		return !strings.Contains(string(stacks[:runtime.Stack(stacks, true)]), "rediscore.(*crew).work(")
+	})
 }

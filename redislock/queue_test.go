@@ -175,7 +175,8 @@ func TestHandOverCost(t *testing.T) {
 	server := testsvc.Redis(t)
 	e, admin := open(t, server.URL), plain(t, server)
 	drivertest.Cycle(t, e, "t")
-	refresh(t, e, drivertest.Request("t", time.Minute)) // from here on the server knows the scripts
+	refresh(t, e, drivertest.Request("t", time.Minute))
+	_ = e.Release(t.Context(), driver.ReleaseRequest{Name: "t", LeaseID: driver.NewLeaseID(), Cancel: true}) // from here on the server knows the scripts
 	holder := drivertest.Request("t", time.Minute)
 	drivertest.Granted(t, e, holder)
 	for i := range 3 {

@@ -58,25 +58,47 @@ func (c *conn) Close() {
 type sender struct{ client rueidis.CoreClient }
 
 func (s sender) EvalSHA(ctx context.Context, sha string, keys, args []string) (any, error) {
-	return s.send(ctx, func() rueidis.Completed {
-		return s.client.B().Evalsha().Sha1(sha).Numkeys(int64(len(keys))).Key(keys...).Arg(args...).Build()
-	})
+	return decode(s.send(ctx, request{sha: sha, Command: rediscore.Command{Keys: keys, Args: args}}))
+}
+
+func (s sender) EvalInts(ctx context.Context, sha string, keys, args []string, to []int64) ([]int64, error) {
+	items, err := s.send(ctx, request{sha: sha, Command: rediscore.Command{Keys: keys, Args: args}}).ToArray()
+	for i := range items {
+		var n int64
+		if n, err = items[i].ToInt64(); err != nil {
+			break
+		}
+		to = append(to, n)
+	}
+	return to, clientError(err)
 }
 
 func (s sender) Do(ctx context.Context, c rediscore.Command) (any, error) {
-	return s.send(ctx, func() rueidis.Completed {
-		return s.client.B().Arbitrary(c.Words...).Keys(c.Keys...).Args(c.Args...).Build()
-	})
+	return decode(s.send(ctx, request{Command: c}))
 }
 
-// send sends a command, and once more if nothing was sent because the time of
-// another call was over. It is built for each time, because rueidis takes it back.
-func (s sender) send(ctx context.Context, command func() rueidis.Completed) (any, error) {
-	r := s.client.Do(ctx, command())
-	if endedWithAnother(ctx, r.NonRedisError()) {
-		r = s.client.Do(ctx, command())
+// A request is a command, or a script.
+type request struct {
+	sha string // "" for a command
+	rediscore.Command
+}
+
+// build makes of it what the client takes, which copies the lists.
+func (r request) build(client rueidis.CoreClient) rueidis.Completed {
+	if r.sha == "" {
+		return client.B().Arbitrary(r.Words...).Keys(r.Keys...).Args(r.Args...).Build()
 	}
-	return decode(r)
+	return client.B().Evalsha().Sha1(r.sha).Numkeys(int64(len(r.Keys))).Key(r.Keys...).Arg(r.Args...).Build()
+}
+
+// send sends a request, and once more if nothing was sent because the time of
+// another call was over. It is built for each time, because rueidis takes it back.
+func (s sender) send(ctx context.Context, r request) rueidis.RedisResult {
+	result := s.client.Do(ctx, r.build(s.client))
+	if endedWithAnother(ctx, result.NonRedisError()) {
+		result = s.client.Do(ctx, r.build(s.client))
+	}
+	return result
 }
 
 // endedWithAnother reports whether err is the end of a context that is not ctx.

@@ -535,7 +535,8 @@ func TestHalfDoneCallIsFinished(t *testing.T) {
 		c := fresh()
 		release = driver.ReleaseRequest{Name: c.name, LeaseID: c.head.LeaseID}
 		e, w := s.watch(t)
-		w.limit = 1
+		drivertest.Held(t, e, drivertest.Request(c.name, time.Minute)) // from here on it knows that the name is wanted
+		w.limit = len(w.calls) + 1
 		err := e.Release(t.Context(), release)
 		if err == nil || err == driver.ErrLost {
 			t.Errorf("half of a release: %v, want an unknown outcome", err)

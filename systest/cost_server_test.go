@@ -40,7 +40,7 @@ func TestServerCost(t *testing.T) {
 	fence := &budget{replay: s.fencePairs(t), inner: 4, bytes: 300}
 	pair := &budget{replay: l.pairs(t), inner: 11, bytes: 1150, least: fence, ratio: 6.2}
 	handOver := &budget{replay: l.handOvers(t), inner: 51, bytes: 1100, least: fence, ratio: 19}
-	renewal := &budget{replay: l.renewals(t), inner: 3, bytes: 220, ratio: 3.7}
+	renewal := &budget{replay: l.renewals(t), inner: 2, bytes: 75, ratio: 1.6}
 	renewal.least = &budget{replay: s.leastRenewals(t, renewal.replay), inner: 2, bytes: 60}
 	all := []*budget{fence, pair, handOver, renewal.least, renewal}
 	for _, b := range all {
@@ -159,7 +159,7 @@ func (l *link) pairs(t *testing.T) replay {
 			drivertest.Cycle(t, l.engine, fmt.Sprint("pair/", i))
 		}
 	}
-	return replay{name: "a pair", each: pairs, measure: l.record(t, run, 1)}
+	return replay{name: "a pair", each: pairs, measure: l.record(t, run, token, 1)}
 }
 
 // handOvers hands one lock over again and again: its holder gives it back and
@@ -185,7 +185,7 @@ func (l *link) handOvers(t *testing.T) replay {
 		}
 	}
 	r := replay{name: "a hand-over", each: circles * len(all)}
-	r.prepare = append(l.record(t, take, 1), l.record(t, wait, 0)...)
+	r.prepare = append(l.record(t, take, token), l.record(t, wait, 0)...)
 	turns() // from here on the engine knows that the name is wanted
 	turn := l.record(t, turns, 1, 0)
 	for range circles {
@@ -201,7 +201,7 @@ func (l *link) renewals(t *testing.T) replay {
 	r := replay{name: "a renewal", each: renewals}
 	for i := range renewals {
 		req := request(fmt.Sprint("renewal/", i))
-		r.prepare = append(r.prepare, l.record(t, func() { drivertest.Granted(t, l.engine, req) }, 1)...)
+		r.prepare = append(r.prepare, l.record(t, func() { drivertest.Granted(t, l.engine, req) }, token)...)
 		batch = append(batch, driver.ExtendRequest{Name: req.Name, LeaseID: req.LeaseID, TTL: req.TTL})
 	}
 	run := func() {

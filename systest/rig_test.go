@@ -57,18 +57,19 @@ func newStore(t *testing.T, options ...string) *store {
 	return s
 }
 
-// learnOps finds out which script each operation of the engine runs, and
-// makes the server know them all, by watching it do each once.
+// learnOps finds out which scripts each operation of the engine runs, and makes
+// the server know them all, by watching it do each once: where it is plain, and
+// where it is not.
 func (s *store) learnOps(t *testing.T) {
 	t.Helper()
 	p := faultproxy.New(t, s.server.Addr)
 	var mu sync.Mutex
-	var hash string
+	var hashes []string
 	p.OnRequest(func(r faultproxy.Request) faultproxy.Action {
 		mu.Lock()
 		defer mu.Unlock()
 		if r.Command() == "EVALSHA" {
-			hash = r.Words[1]
+			hashes = append(hashes, r.Words[1])
 		}
 		return faultproxy.Action{}
 	})
@@ -81,22 +82,35 @@ func (s *store) learnOps(t *testing.T) {
 		}
 		mu.Lock()
 		defer mu.Unlock()
-		s.ops[hash] = o
+		for _, hash := range hashes {
+			s.ops[hash] = o
+		}
+		hashes = nil
 	}
+	cycle := func(minToken uint64, extends time.Duration, end func(driver.AcquireRequest) error) {
+		t.Helper()
+		req := request("learn")
+		req.MinToken = minToken
+		_, err := e.Acquire(t.Context(), req)
+		learn(acquire, err)
+		learn(extend, e.Extend(t.Context(), []driver.ExtendRequest{{Name: req.Name, LeaseID: req.LeaseID, TTL: req.TTL + extends}})[0])
+		learn(release, end(req))
+	}
+	cycle(0, 0, func(req driver.AcquireRequest) error {
+		return e.Release(t.Context(), driver.ReleaseRequest{Name: req.Name, LeaseID: req.LeaseID})
+	})
+	cycle(1, time.Minute, func(req driver.AcquireRequest) error {
+		return e.Release(t.Context(), driver.ReleaseRequest{Name: req.Name, LeaseID: req.LeaseID, Cancel: true})
+	})
 	req := request("learn")
 	_, err := e.Acquire(t.Context(), req)
-	learn(acquire, err)
-	learn(extend, e.Extend(t.Context(), []driver.ExtendRequest{{Name: req.Name, LeaseID: req.LeaseID, TTL: req.TTL}})[0])
-	learn(release, e.Release(t.Context(), driver.ReleaseRequest{Name: req.Name, LeaseID: req.LeaseID}))
-	req.LeaseID = driver.NewLeaseID()
-	_, err = e.Acquire(t.Context(), req)
 	learn(acquire, err)
 	learn(complete, e.Complete(t.Context(), driver.CompleteRequest{Name: req.Name, LeaseID: req.LeaseID, Retention: time.Minute}))
 	if _, err := e.Forget(t.Context(), req.Name); err != nil {
 		t.Fatal(err)
 	}
-	if len(s.ops) != 4 {
-		t.Fatalf("the four operations run %d scripts: %v", len(s.ops), s.ops)
+	if len(s.ops) != 7 {
+		t.Fatalf("acquire, extend and release, plain and in full, and complete run %d scripts: %v", len(s.ops), s.ops)
 	}
 }
 

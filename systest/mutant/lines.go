@@ -117,7 +117,7 @@ func deletionMutants() []Mutant {
 		{
 			Name: "redis-connecting-ends-with-another", File: "redislock/rueidis.go",
 			Breaks:  "Whoever waits for the connection that another call makes fails when the time of that call is over.",
-			Old:     "if endedWithAnother(ctx, r.NonRedisError()) {",
+			Old:     "if endedWithAnother(ctx, result.NonRedisError()) {",
 			New:     "if false {",
 			FoundBy: []Finder{{"redislock", "TestConnectingForAnother"}},
 		},

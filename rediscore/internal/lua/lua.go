@@ -12,6 +12,7 @@
 //	             pieces of the operations on locks, in this order
 //	member, vault
 //	             pieces of those of a quorum's member, and on one-time tokens
+//	plain_*      the common cases, for many requests in a call; see there
 //	other .lua   the operations, each at the end of its script
 package lua
 

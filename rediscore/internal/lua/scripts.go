@@ -15,6 +15,7 @@ type Engine struct {
 	Break, Breaks                                            *Script
 	Inspect, InspectRest                                     *Script
 	ExtendAlone, ReleaseAlone                                *Script
+	PlainAcquire, PlainRelease, PlainRenew                   *Script
 	Deposit, Redeem, Peek, Revoke                            *Script // one-time tokens
 }
 
@@ -46,6 +47,11 @@ func ForEngine(foreign bool) Engine {
 
 		ExtendAlone:  build("value extend_alone", "lock", "id ttl"),
 		ReleaseAlone: build("value release_alone", "lock", "id keep_for"),
+
+		// A repeat of a plain acquire is answered by the full script.
+		PlainAcquire: build("plain_acquire", "| lock fence detail cancelled", "token_memory | id ttl holder"),
+		PlainRelease: build("plain_release", "| lock detail", "| id"),
+		PlainRenew:   build("plain_renew", "| lock", "| id ttl").again(),
 
 		Deposit: build("vault vault_deposit", keys.Vault, "id data ttl memory"),
 		Redeem:  build("vault vault_redeem", keys.Vault, "id grace"),

@@ -1,0 +1,50 @@
+package rediscore
+
+import (
+	"hash/maphash"
+	"sync/atomic"
+	"time"
+)
+
+const (
+	// contendedFor is how long a name that others wanted is asked about in full at
+	// once: a plain request before it would be in vain.
+	contendedFor = 10 * time.Second
+	// severalFor is the same for a name with shared leases or permits. They are
+	// renewed every few seconds, which reminds of it.
+	severalFor = time.Minute
+)
+
+// Hints say of which names a plain request is in vain, by what was seen a short
+// while ago. Their memory is bounded: of names that share a place the last one has
+// it. What they say or forget costs time, and nothing else.
+type hints struct {
+	last  uint32 // in ticks
+	since time.Time
+	seed  maphash.Seed
+	noted [1024]atomic.Uint64 // a part of the name's hash, and the tick
+}
+
+const tick = 10 * time.Millisecond
+
+func newHints(last time.Duration) *hints {
+	return &hints{last: uint32(last / tick), since: time.Now(), seed: maphash.MakeSeed()}
+}
+
+// of returns the place of a name, and what is noted there if it is now.
+func (h *hints) of(name string) (place *atomic.Uint64, now uint64) {
+	hash := maphash.String(h.seed, name)
+	ticks := uint32(time.Since(h.since)/tick) + h.last + 1 // so that nothing has been noted
+	return &h.noted[hash%uint64(len(h.noted))], hash>>32<<32 | uint64(ticks)
+}
+
+func (h *hints) note(name string) {
+	place, now := h.of(name)
+	place.Store(now)
+}
+
+func (h *hints) has(name string) bool {
+	place, now := h.of(name)
+	then := place.Load()
+	return then>>32 == now>>32 && uint32(now)-uint32(then) < h.last
+}
