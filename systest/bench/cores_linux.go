@@ -9,10 +9,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// pin lets all threads of a process run on one core only, until undo.
-func pin(pid, core int) (undo func(), err error) {
+// pin lets all threads of a process run on one core only, until undo: on the nth of
+// those that it may use.
+func pin(pid, n int) (undo func(), err error) {
 	var before, set unix.CPUSet
 	if err := unix.SchedGetaffinity(pid, &before); err != nil {
+		return nil, err
+	}
+	core, err := nth(&before, n)
+	if err != nil {
 		return nil, err
 	}
 	set.Set(core)
@@ -22,6 +27,21 @@ func pin(pid, core int) (undo func(), err error) {
 		return nil, err
 	}
 	return undo, nil
+}
+
+// nth returns the nth core of a set; the first is 0.
+func nth(set *unix.CPUSet, n int) (core int, err error) {
+	if n >= set.Count() {
+		return 0, fmt.Errorf("there are %d cores, and %d are needed", set.Count(), n+1)
+	}
+	for seen := 0; ; core++ {
+		if set.IsSet(core) {
+			if seen == n {
+				return core, nil
+			}
+			seen++
+		}
+	}
 }
 
 // setCores does it thread by thread; new threads inherit it from old ones.

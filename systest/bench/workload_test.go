@@ -1,6 +1,8 @@
 package main
 
 import (
+	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -109,5 +111,37 @@ func TestBadArguments(t *testing.T) {
 		if c, err := parse(args); err == nil {
 			t.Errorf("%q: got %+v", args, c)
 		}
+	}
+}
+
+// TestReport: an earlier run is drawn again, with what somebody wrote about it.
+func TestReport(t *testing.T) {
+	dir := t.TempDir()
+	short := report.Workload{Name: "latency-split", Title: "One", Metrics: []report.Metric{{Name: "allocs"}}, Peers: []report.Peer{
+		{Name: own, Samples: map[string][]float64{"allocs": {51}}},
+	}}
+	c := &config{out: dir}
+	if err := c.write(&report.Run{Workloads: []report.Workload{short}}); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{dataFile, pageFile, "latency-split.svg"} {
+		if _, err := os.Stat(filepath.Join(dir, name)); err != nil {
+			t.Error(err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(dir, whyFile), []byte("It is proud."), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.redraw(); err != nil {
+		t.Fatal(err)
+	}
+	page, err := os.ReadFile(filepath.Join(dir, pageFile))
+	if err != nil || !strings.Contains(string(page), "It is proud.") || !strings.Contains(string(page), "**short by 2 ×**") {
+		t.Errorf("got %v\n%s", err, page)
+	}
+	var b strings.Builder
+	askWhy(&b, (&report.Run{Workloads: []report.Workload{short}}).Judge(goals()), dir)
+	if want := "- **allocations of a pair**: 51, goal ≤ 25.5: ...\n"; !strings.Contains(b.String(), want) {
+		t.Errorf("there is no %q in\n%s", want, b.String())
 	}
 }

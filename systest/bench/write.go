@@ -55,7 +55,25 @@ func (c *config) write(r *report.Run) error {
 		w := &r.Workloads[i]
 		err = errors.Join(err, writeFile(filepath.Join(c.out, w.Name+".svg"), func(to io.Writer) error { return w.WriteSVG(to, own) }))
 	}
+	if len(why) == 0 {
+		askWhy(os.Stderr, r.Verdicts, c.out)
+	}
 	return err
+}
+
+// askWhy lists the goals that are not met, as why.md may begin.
+func askWhy(to io.Writer, verdicts []report.Verdict, dir string) {
+	said := false
+	for _, v := range verdicts {
+		if v.Met {
+			continue
+		}
+		if !said {
+			fmt.Fprintf(to, "\nSay in %s why these fall short, and repeat this with -draw:\n\n", filepath.Join(dir, whyFile))
+			said = true
+		}
+		fmt.Fprintf(to, "- **%s**: %s, goal %s: ...\n", v.Title, report.Figure(v.Figure), v.Bound())
+	}
 }
 
 func writeFile(path string, write func(io.Writer) error) error {
