@@ -82,12 +82,14 @@ func takeOver(ctx context.Context, t *trial, client peer.Client, name string) (s
 	return s, nil
 }
 
-// expiry returns when the key of a lock expires, if that can be known.
+// expiry returns when the key of a lock expires, if that can be known. It is too early by
+// the time in which the question travels, rather than too late.
 func (t *trial) expiry(name string) (at time.Time, known bool, err error) {
 	server, ok := t.store.(*redisStore)
 	if !ok || t.peer.Key == nil {
 		return at, false, nil
 	}
+	asked := time.Now()
 	text, err := server.server.Do("PTTL", t.peer.Key(name))
 	if err != nil {
 		return at, false, err
@@ -96,7 +98,7 @@ func (t *trial) expiry(name string) (at time.Time, known bool, err error) {
 	if err == nil && ms < 0 {
 		err = fmt.Errorf("PTTL %s is %d: is that the lock's key?", t.peer.Key(name), ms)
 	}
-	return time.Now().Add(time.Duration(ms) * time.Millisecond), true, err
+	return asked.Add(time.Duration(ms) * time.Millisecond), true, err
 }
 
 // fillText makes keys that expire in an hour.

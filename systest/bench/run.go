@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"strings"
 	"sync"
 	"time"
 
@@ -149,7 +150,7 @@ func (c *contest) sideBySide(ctx context.Context, group []int) error {
 		return err
 	}) {
 		if err != nil {
-			c.failures[i], c.result.Peers[i].Reason = maxFailures, err.Error()
+			c.failures[i], c.result.Peers[i].Reason = maxFailures, reason(err)
 		}
 	}
 	for n := range c.rounds {
@@ -189,12 +190,18 @@ func (c *contest) each(group []int, f func(i int) error) []error {
 	return errs
 }
 
+// reason is the first line of an error, which has one for each goroutine.
+func reason(err error) string {
+	line, _, _ := strings.Cut(err.Error(), "\n")
+	return line
+}
+
 // note keeps what a peer measured in a round, and says how it goes.
 func (c *contest) note(i, n int, s sample, err error, took time.Duration) {
 	row := &c.result.Peers[i]
 	if err != nil {
 		c.failures[i]++
-		row.Reason = fmt.Sprintf("failed in %d rounds: %v", c.failures[i], err)
+		row.Reason = fmt.Sprintf("failed in %d rounds: %s", c.failures[i], reason(err))
 	}
 	for metric, v := range s {
 		if !math.IsNaN(v) { // there was nothing to measure
@@ -206,7 +213,7 @@ func (c *contest) note(i, n int, s sample, err error, took time.Duration) {
 		figure = report.Figure(v) + " " + c.load.metrics[0].Unit
 	}
 	if err != nil {
-		figure = err.Error()
+		figure = reason(err)
 	}
 	fmt.Fprintf(c.log, "%s %d/%d  %-22s %s  (%s)\n", c.load.name, n+1, c.rounds, row.Name, figure, took.Round(10*time.Millisecond))
 }
