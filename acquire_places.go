@@ -136,7 +136,7 @@ func (k *placeKeeper) tick() {
 // due returns the places to refresh now, in batches. One that gets no answer is due again
 // after the usual time.
 func (k *placeKeeper) due(now time.Time) [][]*place {
-	batches := schedule.NewBatches(k.client.features.Router, (*place).name)
+	batches := schedule.NewBatches(k.client.features.Router, driver.MaxBatch, (*place).name)
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	urgent := false // nobody joins who would hold up the answer

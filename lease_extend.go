@@ -136,7 +136,7 @@ func (r renewal) done(sent instant, err error) (report, error) {
 func extendAll(ctx context.Context, leases []*Lease, ttl time.Duration) error {
 	client := leases[0].client
 	now := client.now()
-	batches := schedule.NewBatches(client.features.Router, renewal.name)
+	batches := schedule.NewBatches(client.features.Router, client.features.ExtendBatch(), renewal.name)
 	for _, l := range leases {
 		if r, ok := l.beginExtend(ttl, now); ok {
 			batches.Add(r)

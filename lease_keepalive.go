@@ -117,7 +117,7 @@ const crowd = 8
 // at once, most of those that can wait do so, each for a time of its own, so that
 // the next renewals of all are spread.
 func (k *leaseKeeper) due(now instant) (expired []*Lease, renewals [][]renewal) {
-	batches := schedule.NewBatches(k.client.features.Router, renewal.name)
+	batches := schedule.NewBatches(k.client.features.Router, k.client.features.ExtendBatch(), renewal.name)
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.wakeLocked()

@@ -54,7 +54,8 @@ type Engine interface {
 	//
 	// It must return one error per request, in the order of the requests:
 	// nil, ErrLost, or a failure. One failing request must not spoil the
-	// others. The length of reqs is guaranteed to be 1 to MaxBatch.
+	// others. The length of reqs is guaranteed to be 1 to
+	// Capabilities.ExtendBatch.
 	Extend(ctx context.Context, reqs []ExtendRequest) []error
 
 	// Release ends the lease at once, or after req.KeepFor. It must return
@@ -78,7 +79,8 @@ type Engine interface {
 	Close() error
 }
 
-// MaxBatch is the largest number of requests in one call, such as one of Extend.
+// MaxBatch is the largest number of requests in one call, such as one of Refresh;
+// see also Capabilities.MaxExtend.
 const MaxBatch = 128
 
 // An AcquireRequest asks for one lock.
@@ -223,4 +225,11 @@ type Capabilities struct {
 	// MaxTTL is the longest TTL of a lease. Acquire and Extend must refuse a
 	// longer one with ErrInvalid, without asking the store. Zero: 30 days.
 	MaxTTL time.Duration
+
+	// MaxExtend is the largest number of requests in one Extend, for an engine
+	// that takes more than MaxBatch in one call to its store. Zero: MaxBatch.
+	MaxExtend int
 }
+
+// ExtendBatch returns the largest number of requests in one Extend.
+func (c Capabilities) ExtendBatch() int { return max(c.MaxExtend, MaxBatch) }

@@ -90,5 +90,6 @@ func (c Capabilities) without(off Capabilities) Capabilities {
 		Routes:     c.Routes && !off.Routes,
 		Diagnose:   c.Diagnose && !off.Diagnose,
 		MaxTTL:     c.MaxTTL,
+		MaxExtend:  c.MaxExtend,
 	}
 }

@@ -27,7 +27,7 @@ import (
 type Forward struct {
 	Engine
 
-	// Without are capabilities to switch off. Its MaxTTL has no meaning.
+	// Without are capabilities to switch off. Its MaxTTL and MaxExtend have no meaning.
 	Without Capabilities
 }
 

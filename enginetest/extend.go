@@ -44,7 +44,7 @@ func extendRequirements() []Requirement {
 		Run:         extendAnswersEach,
 	}, {
 		Name:        "ExtendTakesMaxBatch",
-		Explanation: "Extend must take MaxBatch requests in one call",
+		Explanation: "Extend must take MaxBatch requests in one call, or Capabilities.MaxExtend if that is more",
 		Run:         extendTakesMaxBatch,
 	}}
 }
@@ -148,7 +148,7 @@ func extendAnswersEach(t *T) {
 func extendTakesMaxBatch(t *T) {
 	var leases []lease
 	var reqs []driver.ExtendRequest
-	for i := range driver.MaxBatch {
+	for i := range t.Features.ExtendBatch() {
 		l := t.take(fmt.Sprintf("batch/%d", i), t.units(40))
 		leases = append(leases, l)
 		reqs = append(reqs, driver.ExtendRequest{Name: l.Name, LeaseID: l.LeaseID, TTL: t.units(400)})

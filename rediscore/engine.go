@@ -103,6 +103,7 @@ func (e *Engine) Capabilities() driver.Capabilities {
 	return driver.Capabilities{
 		Shared: true, Semaphore: true, Queue: true, Replicas: true, Break: true, Losses: true,
 		AcquireAll: true, Records: true, OneTime: true, List: true, Routes: true,
+		MaxExtend: mostPlain,
 	}
 }
 

@@ -19,6 +19,7 @@ import (
 type plain struct {
 	acquires, releases *fleet
 	contended, several *hints
+	holders            form.Holders
 }
 
 func newPlain(s *Store, scripts lua.Engine) *plain {
@@ -38,7 +39,7 @@ func (p *plain) acquire(ctx context.Context, req driver.AcquireRequest) (reply d
 		return driver.AcquireReply{}, false, nil
 	}
 	r := p.acquires.rider(req.Name, req.LeaseID)
-	r.ttl, r.holder = form.MS(req.TTL), form.Holder(req.Holder)
+	r.ttl, r.holder = form.MS(req.TTL), p.holders.Text(req.Holder)
 	token, err := p.acquires.ask(ctx, r)
 	switch {
 	case errors.Is(err, ErrGivenUp) && ctx.Err() == nil:

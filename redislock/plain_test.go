@@ -111,6 +111,24 @@ func plainAcquires(t *testing.T, admin rueidis.Client, e *Engine, g *gate) bool 
 	return together
 }
 
+// TestTokensInFull: where the full script draws a token it is above the last one,
+// and not below the clock, as the plain one's are. INVARIANT I2.
+func TestTokensInFull(t *testing.T) {
+	server := testsvc.Redis(t)
+	e, admin := open(t, server.URL), plain(t, server)
+	for i := range 3 {
+		before := uint64(time.Now().UnixMicro())
+		req := shared("t", time.Minute)
+		if token := drivertest.Granted(t, e, req); token < before {
+			t.Errorf("token %d, and the clock showed %d", token, before)
+		}
+		drivertest.Release(t, e, req)
+		if i == 1 {
+			do(t, admin, "FLUSHALL")
+		}
+	}
+}
+
 // TestPlainReleases: the same for what ends leases. INVARIANT I4, I7.
 func TestPlainReleases(t *testing.T) { untilTogether(t, plainReleases) }
 

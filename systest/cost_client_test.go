@@ -12,7 +12,7 @@ import (
 // given back, and to renew a lease in a full batch. Under the race detector pools
 // forget what they were given, which makes it up to a tenth more.
 const (
-	pairAllocates    = 62
+	pairAllocates    = 25
 	renewalAllocates = 3
 )
 

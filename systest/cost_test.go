@@ -101,6 +101,38 @@ func TestUncontendedCycleIsTwoRequests(t *testing.T) {
 	}
 }
 
+// TestRequestsTravelTogether: of clients that ask at the same time, many go in one
+// request, and each gets a lock of its own.
+func TestRequestsTravelTogether(t *testing.T) {
+	const clients, pairs = 64, 20
+	s := newStore(t)
+	l := s.link(t)
+	client := l.client(t, nil)
+	l.Latency(2 * time.Millisecond)
+	m := newMeter(l)
+	var all sync.WaitGroup
+	for c := range clients {
+		all.Go(func() {
+			for range pairs {
+				lease, err := client.Acquire(t.Context(), fmt.Sprint("together/", c), nil)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				if err := lease.Release(t.Context()); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	all.Wait()
+	each := float64(m.acquires.Load()+m.releases.Load()) / (clients * pairs)
+	t.Logf("%d pairs: %s: %.2f requests for each", clients*pairs, m, each)
+	if each > 0.5 {
+		t.Errorf("%.2f requests for each pair, want 0.5 at most", each)
+	}
+}
+
 // acquireMany acquires n locks, some at the same time.
 func acquireMany(t *testing.T, client *holdfast.Client, n int, ttl time.Duration) []*holdfast.Lease {
 	t.Helper()

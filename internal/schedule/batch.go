@@ -3,10 +3,11 @@ package schedule
 import "github.com/holdfast-locks/holdfast/driver"
 
 // Batches divides items into those that may go to the engine in one request:
-// of one route, and at most MaxBatch. INVARIANT I9: what hangs delays no other.
+// of one route, and at most so many. INVARIANT I9: what hangs delays no other.
 // Without a router there is one route.
 type Batches[T any] struct {
 	router driver.Router
+	most   int
 	name   func(T) string
 
 	all  [][]T
@@ -14,9 +15,10 @@ type Batches[T any] struct {
 	full int
 }
 
-// NewBatches returns none yet. name returns the name of an item.
-func NewBatches[T any](router driver.Router, name func(T) string) *Batches[T] {
-	return &Batches[T]{router: router, name: name, open: map[uint32]int{}}
+// NewBatches returns none yet; each will have most items at most. name returns the
+// name of an item.
+func NewBatches[T any](router driver.Router, most int, name func(T) string) *Batches[T] {
+	return &Batches[T]{router: router, most: most, name: name, open: map[uint32]int{}}
 }
 
 // Add puts an item into a batch.
@@ -31,7 +33,7 @@ func (b *Batches[T]) Add(item T) {
 		b.all, b.open[route] = append(b.all, nil), i
 	}
 	b.all[i] = append(b.all[i], item)
-	if len(b.all[i]) == driver.MaxBatch {
+	if len(b.all[i]) == b.most {
 		delete(b.open, route)
 		b.full++
 	}

@@ -176,7 +176,7 @@ func TestBatches(t *testing.T) {
 	} {
 		var got []int
 		seen := map[string]bool{}
-		batches := schedule.NewBatches(c.router, self)
+		batches := schedule.NewBatches(c.router, driver.MaxBatch, self)
 		full := 0
 		for _, name := range c.names {
 			batches.Add(name)

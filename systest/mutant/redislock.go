@@ -53,7 +53,7 @@ func redisLeaseMutants() []Mutant {
 			Breaks:  "The token is a counter that knows no clock, and begins again when the data is lost.",
 			Old:     "math.max(tonumber(last) + 1, micros(), tonumber(min) + 1)",
 			New:     "math.max(tonumber(last) + 1, tonumber(min) + 1)",
-			FoundBy: []Finder{redis("TokenFollowsClock"), {"redislock", "TestTokensGrow"}},
+			FoundBy: []Finder{{"redislock", "TestTokensInFull"}},
 		},
 		{
 			Name: "redis-token-forgotten", Invariant: "I2", File: "rediscore/internal/lua/serve.lua",

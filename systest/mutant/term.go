@@ -301,8 +301,8 @@ func termMutants() []Mutant {
 		{
 			Name: "request-is-one-too-long", File: "internal/schedule/batch.go",
 			Breaks:  "A request carries one item more than an engine has to take.",
-			Old:     "len(b.all[i]) == driver.MaxBatch",
-			New:     "len(b.all[i]) > driver.MaxBatch",
+			Old:     "len(b.all[i]) == b.most",
+			New:     "len(b.all[i]) > b.most",
 			FoundBy: []Finder{{"internal/schedule", "TestBatches"}},
 		},
 		{

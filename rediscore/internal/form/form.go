@@ -5,7 +5,9 @@ package form
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	"github.com/holdfast-locks/holdfast/driver"
@@ -45,6 +47,32 @@ func ReadToken(s string) (uint64, error) {
 func Holder(h driver.Holder) string {
 	text, _ := json.Marshal(h) // strings and numbers: cannot fail
 	return string(text)
+}
+
+// A Holders writes holders, and remembers the last one: most clients are always the
+// same. The zero Holders is ready, and safe for concurrent use.
+type Holders struct{ last atomic.Pointer[written] }
+
+type written struct {
+	holder driver.Holder
+	text   string
+}
+
+// Text writes a holder.
+func (w *Holders) Text(h driver.Holder) string {
+	if last := w.last.Load(); last != nil && same(last.holder, h) {
+		return last.text
+	}
+	last := &written{h, Holder(h)}
+	last.holder.Labels = maps.Clone(h.Labels) // the caller's may change
+	w.last.Store(last)
+	return last.text
+}
+
+// same reports whether two holders are written alike.
+func same(a, b driver.Holder) bool {
+	return a.Host == b.Host && a.PID == b.PID && a.Label == b.Label && a.Reason == b.Reason && a.Fingerprint == b.Fingerprint &&
+		maps.Equal(a.Labels, b.Labels)
 }
 
 // ReadHolder reads a holder. It is only for people, so one that cannot be read

@@ -1,0 +1,38 @@
+package form
+
+import (
+	"reflect"
+	"testing"
+
+	"github.com/holdfast-locks/holdfast/driver"
+)
+
+// TestHolders: what is remembered of the last holder is taken for no other,
+// whichever field makes the difference.
+func TestHolders(t *testing.T) {
+	labels := map[string]string{"a": "b"}
+	full := driver.Holder{Host: "h", PID: 1, Label: "l", Reason: "r", Labels: labels, Fingerprint: "f"}
+	all := []driver.Holder{full}
+	for i := range reflect.TypeFor[driver.Holder]().NumField() {
+		h := full
+		reflect.ValueOf(&h).Elem().Field(i).SetZero()
+		all = append(all, h)
+	}
+	var w Holders
+	for _, first := range all {
+		for _, second := range all {
+			w.Text(first)
+			if got, want := w.Text(second), Holder(second); got != want {
+				t.Errorf("%q after %q, want %q", got, Holder(first), want)
+			}
+		}
+	}
+	w.Text(full)
+	labels["a"] = "c"
+	if got, want := w.Text(full), Holder(full); got != want {
+		t.Errorf("%q when its labels have changed, want %q", got, want)
+	}
+	if n := testing.AllocsPerRun(100, func() { w.Text(full) }); n != 0 {
+		t.Errorf("the same holder again costs %v allocations", n)
+	}
+}
