@@ -45,6 +45,14 @@ const (
 func newStore(t *testing.T, options ...string) *store {
 	t.Helper()
 	server := testsvc.Redis(t, options...)
+	s := &store{server: server, plain: openPlain(t, server), engine: openEngine(t, server.URL)}
+	s.learnOps(t)
+	return s
+}
+
+// openPlain returns a plain client of one server.
+func openPlain(t *testing.T, server *testsvc.Server) rueidis.Client {
+	t.Helper()
 	plain, err := rueidis.NewClient(rueidis.ClientOption{
 		InitAddress: []string{server.Addr}, ForceSingleClient: true, DisableCache: true, ClientSetInfo: rueidis.DisableClientSetInfo,
 	})
@@ -52,9 +60,7 @@ func newStore(t *testing.T, options ...string) *store {
 		t.Fatal(err)
 	}
 	t.Cleanup(plain.Close)
-	s := &store{server: server, plain: plain, engine: openEngine(t, server.URL)}
-	s.learnOps(t)
-	return s
+	return plain
 }
 
 // learnOps finds out which scripts each operation of the engine runs, and makes

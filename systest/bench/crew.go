@@ -87,7 +87,7 @@ func beCrew(text string, peers []peer.Peer) error {
 // hold takes locks, and says what they take while they are held.
 func (j crewJob) hold(ctx context.Context, client peer.Client) (do func() (crewStatus, error), ready crewStatus, err error) {
 	before, goroutines := heap(), runtime.NumGoroutine()
-	if err := take(ctx, client, j.Shift.Name, j.Hold); err != nil {
+	if _, err := take(ctx, client, j.Shift.Name, j.Hold); err != nil {
 		return nil, ready, err
 	}
 	do = func() (s crewStatus, err error) {

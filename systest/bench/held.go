@@ -89,28 +89,28 @@ func (t *trial) renewals(ctx context.Context, c *crew, length time.Duration) (sa
 const takeTries = 5
 
 // take takes n locks whose names begin with name.
-func take(ctx context.Context, client peer.Client, name string, n int) error {
+func take(ctx context.Context, client peer.Client, name string, n int) ([]peer.Held, error) {
 	var next atomic.Int64
-	errs := make([]error, takers)
+	held, errs := make([]peer.Held, n), make([]error, takers)
 	var all sync.WaitGroup
 	for i := range takers {
 		all.Go(func() {
 			for j := next.Add(1); j <= int64(n) && errs[i] == nil; j = next.Add(1) {
-				errs[i] = takeOne(ctx, client, oneOf(name, j))
+				held[j-1], errs[i] = takeOne(ctx, client, oneOf(name, j))
 			}
 		})
 	}
 	all.Wait()
-	return errors.Join(errs...)
+	return held, errors.Join(errs...)
 }
 
-func takeOne(ctx context.Context, client peer.Client, name string) (err error) {
+func takeOne(ctx context.Context, client peer.Client, name string) (held peer.Held, err error) {
 	for range takeTries {
-		if _, err = client.Try(ctx, name); err == nil {
-			return nil
+		if held, err = client.Try(ctx, name); err == nil {
+			return held, nil
 		}
 	}
-	return fmt.Errorf("take %s, %d times: %w", name, takeTries, err)
+	return nil, fmt.Errorf("take %s, %d times: %w", name, takeTries, err)
 }
 
 // oneOf is the name of the lock that take takes as its nth.

@@ -56,6 +56,7 @@ type config struct {
 	rounds      int
 	length      time.Duration
 	quick       bool
+	scale       bool
 	only, peers *regexp.Regexp
 	out         string
 	commit      string
@@ -76,6 +77,7 @@ func parse(args []string) (*config, error) {
 	flags.IntVar(&c.rounds, "rounds", 7, "how many interleaved rounds")
 	flags.DurationVar(&c.length, "for", 200*time.Millisecond, "length of one sample, where it counts by time")
 	flags.BoolVar(&c.quick, "quick", false, "3 rounds of 100ms, without peers as they come by default and what takes long")
+	flags.BoolVar(&c.scale, "scale", false, "workloads of very great sizes, and nothing else")
 	only := flags.String("only", "", "a regular expression for names of workloads; all by default")
 	peers := flags.String("peers", "", "the same for peers")
 	flags.StringVar(&c.out, "out", "", "directory for bench.json, README.md and the pictures; without it the tables are printed")
@@ -136,7 +138,7 @@ func command(flags *flag.FlagSet) string {
 
 // list writes what there is to choose from.
 func list(to io.Writer, peers []peer.Peer) {
-	for _, w := range workloads() {
+	for _, w := range slices.Concat(workloads(), scales()) {
 		fmt.Fprintf(to, "%-18s %s\n", w.name, w.title)
 	}
 	fmt.Fprintln(to)
@@ -146,7 +148,9 @@ func list(to io.Writer, peers []peer.Peer) {
 }
 
 // takes says whether a workload, or a peer, was chosen.
-func (c *config) takes(w workload) bool { return c.only.MatchString(w.name) && (!c.quick || !w.slow) }
+func (c *config) takes(w workload) bool {
+	return c.only.MatchString(w.name) && (!c.quick || !w.slow) && c.scale == w.scale
+}
 func (c *config) takesPeer(p peer.Peer) bool {
 	return c.peers.MatchString(p.Name) && (!c.quick || !p.Default)
 }
@@ -169,7 +173,7 @@ func (c *config) benchmark(ctx context.Context, l *life, peers []peer.Peer) erro
 		Machine: machine(), Cores: runtime.NumCPU(), Versions: versions(), Rounds: c.rounds, Seconds: c.length.Seconds(),
 	}
 	var failed error
-	for _, w := range workloads() {
+	for _, w := range slices.Concat(workloads(), scales()) {
 		if failed != nil || !c.takes(w) {
 			continue
 		}

@@ -19,6 +19,7 @@ type workload struct {
 	ttl               time.Duration // zero: the peers' own
 	least             time.Duration // of a sample, whatever -for says
 	slow              bool          // it is not in the quick form
+	scale             bool          // it is done with -scale, and only then
 
 	// run is one trial. In each round the peers have theirs one after the other, on
 	// the same server.

@@ -1,0 +1,59 @@
+package systest
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/holdfast-locks/holdfast/internal/drivertest"
+	"github.com/holdfast-locks/holdfast/internal/testsvc"
+	"github.com/holdfast-locks/holdfast/systest/report"
+)
+
+// TestMastersCarryMore: three masters of a Redis Cluster carry more than 2.5 times
+// what one server does; all have a replica. They run on the same machine here, so the
+// processor time that each takes for a pair tells how much it would.
+func TestMastersCarryMore(t *testing.T) {
+	one := newStore(t)
+	testsvc.Redis(t, "--replicaof", fmt.Sprintf("127.0.0.1 %d", one.server.Port()), "--repl-diskless-sync-delay", "0")
+	eventually(t, "the replica follows", func() bool {
+		info, err := one.do(t, "INFO", "replication").ToString()
+		return err == nil && strings.Contains(info, "state=online")
+	})
+	cluster := testsvc.RedisCluster(t)
+	engine := openEngine(t, cluster.URL)
+	names := make([][]string, len(cluster.Masters))
+	for i, missing := 0, pairs*len(names); missing > 0; i++ {
+		const slots = 16384
+		name := fmt.Sprint("carried/", i)
+		if m := int(engine.Route(name)) * len(names) / slots; len(names[m]) < pairs {
+			names[m] = append(names[m], name)
+			missing--
+		}
+	}
+	l := one.link(t)
+	stores, replays := []*store{one}, []replay{l.pairs(t, names[0])}
+	for i, master := range cluster.Masters {
+		drivertest.Cycle(t, engine, names[i][0]) // from here on the server knows the scripts
+		stores = append(stores, &store{server: master, plain: openPlain(t, master)})
+		replays = append(replays, l.pairs(t, names[i])) // as they are sent to one server
+	}
+	took := make([][]float64, len(stores))
+	for range leastRounds {
+		for i, s := range stores {
+			b := budget{replay: replays[i]}
+			b.time(t, s)
+			took[i] = append(took[i], b.took...)
+		}
+	}
+	carried := 0.0
+	for i := range cluster.Masters {
+		carried += median(took[0]) / median(took[1+i])
+	}
+	report.Row(t, "locks on three masters of a Redis Cluster, by the server's time for a pair", "they carry 2.5 times as much as one server",
+		"%.2f times: %.1f µs on the server, %.1f, %.1f and %.1f on the masters", carried,
+		median(took[0]), median(took[1]), median(took[2]), median(took[3]))
+	if carried < 2.5 {
+		t.Errorf("three masters carry %.2f times what one server does, want 2.5 at least", carried)
+	}
+}
