@@ -26,11 +26,13 @@ deps:
 	scripts/deps.sh
 
 # Most tests wait for leases to end, and several packages can wait at the same
-# time. The fault tests measure time, and must not compete for the processor. The
-# benchmark has a workspace of its own, with its peers.
+# time. The fault tests measure time, and must not compete for the processor. What
+# an operation costs is measured without the race detector, too. The benchmark has a
+# workspace of its own, with its peers.
 test: deps
 	$(GO) test -race -p 2 -timeout 15m $$($(GO) list work | grep -v '/systest$$')
 	$(GO) test -race -timeout 15m ./systest
+	$(GO) test -run 'Cost$$' ./systest
 	cd systest/bench && $(GO) test ./...
 
 soak: deps

@@ -5,11 +5,13 @@ import (
 	"os"
 	"slices"
 	"strconv"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/internal/drivertest"
+	"github.com/holdfast-locks/holdfast/internal/faultproxy"
 )
 
 // A budget is what an operation may cost on the server: commands that its script
@@ -38,11 +40,12 @@ func TestServerCost(t *testing.T) {
 	s := newStore(t)
 	l := s.link(t)
 	fence := &budget{replay: s.fencePairs(t), inner: 4, bytes: 300}
-	pair := &budget{replay: l.pairs(t, some("pair/")), inner: 11, bytes: 1150, least: fence, ratio: 6.2}
+	pair := &budget{replay: l.pairs(t, some("pair/")), inner: 8, bytes: 525, least: fence, ratio: 2.5}
+	together := &budget{replay: l.groups(t), inner: 7, bytes: 380, least: fence, ratio: 1.5}
 	handOver := &budget{replay: l.handOvers(t), inner: 51, bytes: 1100, least: fence, ratio: 19}
 	renewal := &budget{replay: l.renewals(t), inner: 2, bytes: 75, ratio: 1.6}
 	renewal.least = &budget{replay: s.leastRenewals(t, renewal.replay), inner: 2, bytes: 60}
-	all := []*budget{fence, pair, handOver, renewal.least, renewal}
+	all := []*budget{fence, pair, together, handOver, renewal.least, renewal}
 	for _, b := range all {
 		b.count(t, s)
 	}
@@ -167,6 +170,82 @@ func (l *link) pairs(t *testing.T, names []string) replay {
 		}
 	}
 	return replay{name: "a pair", each: len(names), measure: l.record(t, run, token, 1)}
+}
+
+// A group is how many requests travel in one, behind others that are under way.
+const (
+	group    = 16
+	underWay = 2
+)
+
+// groups takes locks and gives them back, many in a request.
+func (l *link) groups(t *testing.T) replay {
+	t.Helper()
+	r := replay{name: fmt.Sprintf("a pair in a group of %d", group)}
+	for try := 0; r.each < pairs; try++ {
+		if try > pairs {
+			t.Fatal("requests do not travel together")
+		}
+		reqs := make([]driver.AcquireRequest, underWay+group)
+		for i := range reqs {
+			reqs[i] = request(fmt.Sprintf("group/%d/%d", try, i))
+		}
+		take := l.recordGroup(t, token, func(i int) { drivertest.Granted(t, l.engine, reqs[i]) })
+		release := l.recordGroup(t, 1, func(i int) { drivertest.Release(t, l.engine, reqs[i]) })
+		if carries(take, reqs[underWay:]) && carries(release, reqs[underWay:]) { // else they came too late
+			r.measure = append(r.measure, take, release)
+			r.each += group
+		}
+	}
+	return r
+}
+
+// carries reports whether a command is about all of those.
+func carries(c command, all []driver.AcquireRequest) bool {
+	for _, req := range all {
+		if !slices.Contains(c.words, req.Name) {
+			return false
+		}
+	}
+	return true
+}
+
+// recordGroup returns the one request in which a group travels, each of which run
+// makes: the first are under way until all others wait for them.
+func (l *link) recordGroup(t *testing.T, want int64, run func(i int)) command {
+	t.Helper()
+	var mu sync.Mutex
+	var sent [][]string
+	arrived := make(chan struct{})
+	l.OnRequest(func(r faultproxy.Request) faultproxy.Action {
+		if r.Command() != "EVALSHA" {
+			return faultproxy.Action{}
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		sent = append(sent, r.Words)
+		if len(sent) <= underWay {
+			return faultproxy.Action{Hold: arrived}
+		}
+		return faultproxy.Action{}
+	})
+	defer l.OnRequest(nil)
+	requests := func() int {
+		mu.Lock()
+		defer mu.Unlock()
+		return len(sent)
+	}
+	var all sync.WaitGroup
+	for i := range underWay + group {
+		all.Go(func() { run(i) })
+		if i < underWay {
+			eventually(t, "the request is under way", func() bool { return requests() > i })
+		}
+	}
+	time.Sleep(10 * time.Millisecond) // until the others have come
+	close(arrived)
+	all.Wait()
+	return l.store.command(want, slices.MaxFunc(sent, func(a, b []string) int { return len(a) - len(b) })...)
 }
 
 // handOvers hands one lock over again and again: its holder gives it back and

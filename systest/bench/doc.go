@@ -21,6 +21,7 @@
 //	door.go        sees that two hold a lock at once, in different processes too
 //	strict.go      two clients that hand a name to and fro
 //	held.go        many held leases
+//	scale.go       sizes that few have
 //	recovery.go    the holder dies
 //	loss.go        the lock is deleted
 //	beside.go      one goroutine, beside many other locks
