@@ -10,8 +10,9 @@
 //	go run . -list                    what there is to choose from
 //	go run . -draw -out DIR           the report of an earlier run again
 //
-// What is compared is in peer/, what is reported in report/. Here is what is
-// measured:
+// What is compared is in peer/, what is reported in report/. A new workload is a function
+// that returns one, and a line in workloads; what it shall reach is a line in goals. Here
+// is what is measured:
 //
 //	main.go        flags, and what this process is: the benchmark, a crew, or etcd
 //	run.go         the interleaved rounds: in turns, or side by side
