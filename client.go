@@ -20,7 +20,7 @@ type Client struct {
 	opts      Options
 	holderErr error // what is wrong with opts.Holder, which is told by each acquire
 	observed  bool  // there is an Observer
-	bootClock func() time.Duration
+	boot      bootReader
 	leases    leaseKeeper
 	places    placeKeeper
 	turns     *turns        // nil if the engine has a queue
@@ -57,10 +57,11 @@ func New(engine driver.Engine, opts *Options) (*Client, error) {
 	o.Holder.Reason, o.Holder.Labels = "", nil // each acquisition has its own
 	background, abandon := context.WithCancel(context.Background())
 	c := &Client{
-		engine: engine, features: features, opts: o, holderErr: checkHolder(o.Holder), observed: opts != nil && opts.Observer != nil, bootClock: systemBootClock(),
+		engine: engine, features: features, opts: o, holderErr: checkHolder(o.Holder), observed: opts != nil && opts.Observer != nil,
 		background: background, abandon: abandon,
 		closing: make(chan struct{}), idle: make(chan struct{}),
 	}
+	c.boot.init(systemBootClock(), bootFresh)
 	c.leases.init(c)
 	c.places.init(c)
 	if features.Queuer == nil {

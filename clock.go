@@ -11,7 +11,10 @@ type instant struct {
 }
 
 // now reads both clocks.
-func (c *Client) now() instant { return instant{time.Now(), c.bootClock()} }
+func (c *Client) now() instant {
+	mono := time.Now()
+	return instant{mono, c.boot.at(mono)}
+}
 
 func (i instant) add(d time.Duration) instant {
 	return instant{i.mono.Add(d), i.boot + d}

@@ -4,7 +4,7 @@ import "time"
 
 // SetBootClock replaces the boot-time clock of a client without leases.
 func SetBootClock(c *Client, clock func() time.Duration) {
-	c.bootClock = clock
+	c.boot.init(clock, 0)
 	c.leases.watchSuspensions()
 }
 

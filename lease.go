@@ -143,7 +143,12 @@ func (l *Lease) Remaining() time.Duration {
 // virtual machine that was stopped as a whole notices nothing at all; see
 // Verify and Token.
 func (l *Lease) Valid() bool {
-	if l.heldAt(l.client.now()) {
+	return l.validAt(l.client.now())
+}
+
+// validAt is Valid, as of now.
+func (l *Lease) validAt(now instant) bool {
+	if l.heldAt(now) {
 		return true
 	}
 	l.lose(l.present().cause()) // unless it has ended already

@@ -25,13 +25,14 @@ import (
 func (l *Lease) Release(ctx context.Context) error {
 	l.client.started() // Close waits
 	defer l.client.finished()
-	if !l.beginRelease() {
+	now := l.client.now()
+	if !l.beginRelease(now) {
 		return l.awaitRelease(ctx)
 	}
 	if ctx.Err() != nil || l.isAround(ctx) {
 		ctx = context.WithoutCancel(ctx)
 	}
-	err := opError("release", l.name, l.release(ctx))
+	err := opError("release", l.name, l.release(ctx, now.mono))
 	if err == nil {
 		l.client.turns.released(l)
 	}
@@ -41,8 +42,8 @@ func (l *Lease) Release(ctx context.Context) error {
 
 // beginRelease ends the lease for its holder. It reports whether this is the
 // first call.
-func (l *Lease) beginRelease() bool {
-	l.Valid() // if the deadline has passed unnoticed, the lease is lost, not released
+func (l *Lease) beginRelease(now instant) bool {
+	l.validAt(now) // if the deadline has passed unnoticed, the lease is lost, not released
 	l.mu.Lock()
 	if l.state >= stateReleasing {
 		l.mu.Unlock()
@@ -90,7 +91,7 @@ func (l *Lease) awaitRelease(ctx context.Context) error {
 // by no more than the request timeout, which covers both.)
 //
 // Nobody waits for the release of a lease that was lost, or beyond its expiry.
-func (l *Lease) release(ctx context.Context) error {
+func (l *Lease) release(ctx context.Context, now time.Time) error {
 	if lost := l.lostBefore(); lost != nil {
 		l.client.spawn(func(background context.Context) {
 			ctx, cancel := l.client.requestContext(background)
@@ -100,7 +101,7 @@ func (l *Lease) release(ctx context.Context) error {
 		})
 		return lost
 	}
-	ctx, cancel := ask.LimitUntil(ctx, l.present().awaitUntil(time.Now(), l.client.opts.RequestTimeout))
+	ctx, cancel := ask.LimitUntil(ctx, l.present().awaitUntil(now, l.client.opts.RequestTimeout))
 	defer cancel()
 	l.awaitRenewals(ctx)
 	err := ask.Effective(ctx, l.client.engine.Release(ctx, l.releaseRequest()))

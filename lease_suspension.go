@@ -13,7 +13,7 @@ const (
 
 // watchSuspensions begins to watch, if the system has a clock for it.
 func (k *leaseKeeper) watchSuspensions() {
-	boot := k.client.bootClock()
+	boot := k.client.boot.clock()
 	k.suspends, k.asleep, k.started = boot != 0, boot, time.Now()
 	k.table.LongestPause = 0
 	if k.suspends {
@@ -29,7 +29,7 @@ func (k *leaseKeeper) wakeLocked() {
 	}
 	// The boot-time clock first: a pause between the two readings must not look
 	// like a suspension.
-	boot := k.client.bootClock()
+	boot := k.client.boot.clock()
 	now := instant{time.Now(), boot}
 	asleep := boot - now.mono.Sub(k.started)
 	if asleep-k.asleep < suspensionShortest {

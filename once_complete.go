@@ -11,7 +11,7 @@ import (
 // of do-once work. The request is repeated for Options.RequestTimeout, even
 // after ctx has ended, because the work is done.
 func (l *Lease) complete(ctx context.Context, recorder driver.Recorder, req driver.CompleteRequest) error {
-	if !l.beginRelease() {
+	if !l.beginRelease(l.client.now()) {
 		return l.lostError() // the work itself has released it
 	}
 	ctx, cancel := l.client.requestContext(context.WithoutCancel(ctx))

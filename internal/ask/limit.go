@@ -60,7 +60,7 @@ func (l *limited) Value(key any) any { return l.make().Value(key) }
 func (l *limited) Err() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.made == nil && !l.canceled && l.caller.Err() == nil && time.Now().Before(l.end) {
+	if l.made == nil && !l.canceled && l.caller.Err() == nil && time.Until(l.end) > 0 {
 		return nil
 	}
 	return l.makeLocked().Err()

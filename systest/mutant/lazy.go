@@ -3,9 +3,10 @@ package mutant
 import "slices"
 
 // lazyMutants are faults of what is made only when somebody needs it: contexts, and
-// what tells of the end of a release, the channels of watches, and timers.
+// what tells of the end of a release, the channels of watches, timers, and readings of a
+// clock.
 func lazyMutants() []Mutant {
-	return slices.Concat(lazyLimitMutants(), lazyLeaseMutants(), lazyWatchMutants(), lazyTimerMutants())
+	return slices.Concat(lazyLimitMutants(), lazyLeaseMutants(), lazyWatchMutants(), lazyTimerMutants(), lazyClockMutants())
 }
 
 func lazyLimitMutants() []Mutant {
@@ -14,7 +15,7 @@ func lazyLimitMutants() []Mutant {
 		{
 			Name: "unwatched-request-has-no-limit", File: "internal/ask/limit.go",
 			Breaks:  "A request whose context is only looked at now and then never reaches its limit.",
-			Old:     "l.caller.Err() == nil && time.Now().Before(l.end) {",
+			Old:     "l.caller.Err() == nil && time.Until(l.end) > 0 {",
 			New:     "l.caller.Err() == nil {",
 			FoundBy: limit,
 		},
@@ -211,6 +212,32 @@ func lazyTimerMutants() []Mutant {
 			Old:     "if t.fires = (time.Time{}); len(t.items) == 0 {",
 			New:     "if len(t.items) == 0 {",
 			FoundBy: []Finder{{"internal/schedule", "TestTimetableTicks"}},
+		},
+	}
+}
+
+func lazyClockMutants() []Mutant {
+	return []Mutant{
+		{
+			Name: "boot-time-is-read-once", Invariant: "I3", File: "clock_boot.go",
+			Breaks:  "A suspension is not noticed after the first reading of the boot-time clock.",
+			Old:     ">= b.fresh && !b.look()",
+			New:     ">= time.Hour && !b.look()",
+			FoundBy: []Finder{{".", "TestBootReader"}, {".", "TestBootReaderForMany"}, {".", "TestValidAfterSuspension"}},
+		},
+		{
+			Name: "pause-passes-for-a-suspension", Invariant: "I3", File: "clock_boot.go",
+			Breaks:  "A pause of the process while it reads the boot-time clock is taken for time in which the machine was suspended.",
+			Old:     "ahead := int64(boot - now); ; {",
+			New:     "ahead := int64(boot - before); ; {",
+			FoundBy: []Finder{{".", "TestBootReader"}},
+		},
+		{
+			Name: "boot-time-goes-back", Invariant: "I3", File: "clock_boot.go",
+			Breaks:  "A reading of the boot-time clock that took its time undoes one that noticed a suspension.",
+			Old:     "if ahead <= old || b.ahead",
+			New:     "if b.ahead",
+			FoundBy: []Finder{{".", "TestBootReader"}},
 		},
 	}
 }
