@@ -86,6 +86,7 @@ func newEngine(conn Conn, opts *Options, parked int32) *Engine {
 		conn: conn, cluster: conn.Mode() == InCluster, keys: space, invalid: err,
 		inbox: newInbox(conn, space, life), crew: newCrew(life, parked), life: life,
 	}
+	store.listen = store.inbox.listen
 	e := &Engine{store: store, foreign: !o.NoForeignClients, scripts: lua.ForEngine(!o.NoForeignClients), end: end}
 	e.plain = newPlain(store, e.scripts)
 	if o.TellDeletions && !store.cluster { // there it would take a connection to each node

@@ -31,20 +31,22 @@ func newHints(last time.Duration) *hints {
 	return &hints{last: uint32(last / tick), since: time.Now(), seed: maphash.MakeSeed()}
 }
 
-// of returns the place of a name, and what is noted there if it is now.
-func (h *hints) of(name string) (place *atomic.Uint64, now uint64) {
+// of returns the place of a name, and the part of its hash that is noted there.
+func (h *hints) of(name string) (place *atomic.Uint64, part uint64) {
 	hash := maphash.String(h.seed, name)
-	ticks := uint32(time.Since(h.since)/tick) + h.last + 1 // so that nothing has been noted
-	return &h.noted[hash%uint64(len(h.noted))], hash>>32<<32 | uint64(ticks)
+	return &h.noted[hash%uint64(len(h.noted))], hash >> 32
 }
 
+// now counts ticks, from so many on that at first nothing has been noted.
+func (h *hints) now() uint32 { return uint32(time.Since(h.since)/tick) + h.last + 1 }
+
 func (h *hints) note(name string) {
-	place, now := h.of(name)
-	place.Store(now)
+	place, part := h.of(name)
+	place.Store(part<<32 | uint64(h.now()))
 }
 
 func (h *hints) has(name string) bool {
-	place, now := h.of(name)
+	place, part := h.of(name)
 	then := place.Load()
-	return then>>32 == now>>32 && uint32(now)-uint32(then) < h.last
+	return then>>32 == part && h.now()-uint32(then) < h.last
 }

@@ -23,6 +23,7 @@ type Store struct {
 	invalid error // of the options; what every request answers
 	inbox   *inbox
 	crew    *crew
+	listen  func() // inbox.listen, as a value made once
 
 	// life ends with Close. It is in a field because it is not a caller's
 	// context: it bounds what runs on the engine's own behalf.
@@ -136,7 +137,7 @@ func (s *Store) evalGroup(ctx context.Context, group []int, b Batch) (again []in
 
 // Granted is told that so many leases were granted, and Ended that one was given
 // back: while there are some the store listens for breaks.
-func (s *Store) Granted(n int) { s.inbox.losses.Granted(n, s.inbox.listen) }
+func (s *Store) Granted(n int) { s.inbox.losses.Granted(n, s.listen) }
 func (s *Store) Ended()        { s.inbox.losses.Ended() }
 
 // Eval runs a script and returns its reply.

@@ -190,14 +190,14 @@ func groupMutants() []Mutant {
 		{
 			Name: "plain-contention-is-forgotten", Invariant: "", File: "rediscore/hints.go",
 			Breaks:  "What others want is asked for by a plain request first, in vain.",
-			Old:     "return then>>32 == now>>32 &&",
-			New:     "return then == now+1 &&",
+			Old:     "return then>>32 == part &&",
+			New:     "return then>>32 == part+1 &&",
 			FoundBy: []Finder{{"rediscore", "TestHints"}, {"redislock", "TestContendedNamesAreAskedInFull"}},
 		},
 		{
 			Name: "plain-contention-for-ever", Invariant: "", File: "rediscore/hints.go",
 			Breaks:  "A name that others wanted once never gets a plain request again.",
-			Old:     " && uint32(now)-uint32(then) < h.last",
+			Old:     " && h.now()-uint32(then) < h.last",
 			New:     "",
 			FoundBy: []Finder{{"rediscore", "TestHints"}},
 		},

@@ -72,14 +72,15 @@ func (k Space) Of(kinds []Kind, name string, id driver.LeaseID) []string {
 
 // Append adds to all the keys of a name; id is that of the lease ID's keys.
 func (k Space) Append(all []string, kinds []Kind, name string, id driver.LeaseID) []string {
-	base := k.companions(name)
+	lock := k.Lock(name)
+	tag := slotTag(lock)
 	var text strings.Builder // one allocation for all keys
-	text.Grow(len(kinds)*(len(base)+len(Waiters+":")+len(name)) + len(id))
+	text.Grow(len(kinds) * (len(k.Prefix) + len(reserved) + len(tag) + len("}:") + len(Waiters+":") + max(len(name), len(id))))
 	for _, kind := range kinds {
 		rest := name
 		switch kind {
 		case Lock:
-			all = append(all, k.Lock(name))
+			all = append(all, lock)
 			continue
 		case Marker:
 			all = append(all, k.Prefix+reserved+"member}:"+Marker)
@@ -88,10 +89,9 @@ func (k Space) Append(all []string, kinds []Kind, name string, id driver.LeaseID
 			rest = string(id)
 		}
 		from := text.Len()
-		text.WriteString(base)
-		text.WriteString(kind)
-		text.WriteString(":")
-		text.WriteString(rest)
+		for _, part := range [...]string{k.Prefix, reserved, tag, "}:", kind, ":", rest} {
+			text.WriteString(part)
+		}
 		all = append(all, text.String()[from:])
 	}
 	return all
@@ -113,12 +113,6 @@ func (k Space) Token(kinds []Kind, digest driver.Digest) []string {
 // Lock returns the key of a lock. It is exactly prefix and name, so that
 // clients that know nothing of holdfast can exclude it and be excluded.
 func (k Space) Lock(name string) string { return k.Prefix + name }
-
-// companions returns what all other keys of a name begin with. They are in the
-// slot of the lock.
-func (k Space) companions(name string) string {
-	return k.Prefix + reserved + slotTag(k.Lock(name)) + "}:"
-}
 
 // slotTag returns the hash tag for the companions of a key: a text without a
 // closing brace whose slot is the key's.
