@@ -27,6 +27,7 @@
 //	watch.go                    who is told, in this process
 //	bell.go, listen.go          who is told in other processes, and hears it
 //	alarm.go                    the same for leases that were broken
+//	stint.go, pause_*.go        processes that give way to each other
 //	sweep.go                    what is over goes away
 //	diagnose.go, diagnose_*.go  whether the file is fit for locks
 //

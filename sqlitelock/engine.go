@@ -3,6 +3,7 @@ package sqlitelock
 import (
 	"context"
 	"sync"
+	"time"
 
 	"github.com/fsnotify/fsnotify"
 
@@ -23,6 +24,7 @@ type Engine struct {
 	conn  *conn         // the only one that writes
 	turn  chan struct{} // holds one value while somebody uses conn
 	line  line          // who waits for it
+	stint stint         // used by whoever has the turn
 	added int           // rows until now, for the sweep; used by whoever has the turn
 
 	bell      bell
@@ -35,6 +37,8 @@ type Engine struct {
 
 	// newWatcher asks the system for messages about files, which it may refuse.
 	newWatcher func() (*fsnotify.Watcher, error)
+
+	brief func(time.Duration) // sleeps for less than a millisecond
 
 	closing chan struct{} // closed by Close: waits end
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/holdfast-locks/holdfast/driver"
 )
@@ -151,6 +152,8 @@ func (e *Engine) nextGroup(ctx context.Context) error {
 		}
 		defer func() { _ = e.conn.execute(settings) }()
 	}
+	e.giveWay()
+	defer func() { e.stint.ended = time.Now() }()
 	if err := e.patient(ctx, func() error { return e.conn.run(beginSQL) }); err != nil {
 		return refused(err)
 	}

@@ -134,7 +134,7 @@ func (s setting) open(ctx context.Context, path string) (*Engine, error) {
 	e := &Engine{
 		path: path, clock: s.clock, added: s.added, bell: bell{path + bellSuffix}, alarm: bell{path + alarmSuffix},
 		readers: make(chan *conn, readers), turn: make(chan struct{}, 1), closing: make(chan struct{}),
-		newWatcher: fsnotify.NewWatcher,
+		newWatcher: fsnotify.NewWatcher, brief: brief,
 	}
 	for range readers {
 		e.readers <- nil

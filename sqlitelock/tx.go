@@ -173,15 +173,20 @@ func answer[On, T any](ctx context.Context, request func(context.Context, func(O
 // patient repeats do while it fails because the database is busy. SQLite's
 // own waiting (busy_timeout) does not end with ctx, and grows to 100 ms.
 func (e *Engine) patient(ctx context.Context, do func() error) error {
-	var limit <-chan time.Time
-	for pause := busyFirst; ; pause = min(2*pause, busyInterval) {
-		err := do()
-		if !isBusy(err) {
-			return err
+	err := do()
+	if !isBusy(err) {
+		return err
+	}
+	e.witness.waits(e.path, true)
+	defer e.witness.waits(e.path, false)
+	limit := time.After(busyLimit)
+	for began := time.Now(); time.Since(began) < eagerTime; {
+		e.brief(eagerPause/2 + rand.N(eagerPause))
+		if err = do(); !isBusy(err) || ctx.Err() != nil {
+			break
 		}
-		if limit == nil {
-			limit = time.After(busyLimit)
-		}
+	}
+	for pause := busyFirst; isBusy(err); pause = min(2*pause, busyInterval) {
 		select {
 		case <-time.After(pause/2 + rand.N(pause)):
 		case <-ctx.Done():
@@ -191,5 +196,7 @@ func (e *Engine) patient(ctx context.Context, do func() error) error {
 		case <-limit:
 			return fmt.Errorf("%w: another process has kept the database busy for %s: see whether one is stopped: %w", driver.ErrUnavailable, busyLimit, err)
 		}
+		err = do()
 	}
+	return err
 }

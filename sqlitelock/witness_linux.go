@@ -98,3 +98,26 @@ func locked(d *os.File, from, to int64) bool {
 	lock := unix.Flock_t{Type: unix.F_WRLCK, Start: from, Len: to - from}
 	return unix.FcntlFlock(d.Fd(), unix.F_OFD_GETLK, &lock) == nil && lock.Type != unix.F_UNLCK
 }
+
+// waitByte returns the byte of its directory that those lock who wait for the write
+// lock of the database at path.
+func waitByte(path string) int64 { return bytesOf(filepath.Base(path) + "/waits") }
+
+// waits tells the other processes that this one waits for the write lock, or that it
+// no longer does.
+func (w witness) waits(path string, yes bool) {
+	if len(w) == 0 {
+		return
+	}
+	lock := unix.Flock_t{Type: unix.F_UNLCK, Start: waitByte(path), Len: 1}
+	if yes {
+		lock.Type = unix.F_RDLCK
+	}
+	_ = unix.FcntlFlock(w[0].Fd(), unix.F_OFD_SETLK, &lock)
+}
+
+// othersWait reports whether another engine of any process says so.
+func (w witness) othersWait(path string) bool {
+	at := waitByte(path)
+	return len(w) > 0 && locked(w[0], at, at+1)
+}

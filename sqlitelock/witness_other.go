@@ -12,3 +12,7 @@ func testify(string, uint64) witness { return witness{} }
 func (witness) close() {}
 
 func witnesses(string, uint64) (same, other bool) { return false, false }
+
+func (witness) waits(string, bool) {}
+
+func (witness) othersWait(string) bool { return false }

@@ -83,5 +83,33 @@ func sqliteGroupMutants() []Mutant {
 			New:     "\tfor _, r := range group {\n\t\tr.finish(r.t, err)\n\t\terr = nil\n\t}",
 			FoundBy: by("TestFailedCommitOfAGroup"),
 		},
+		{
+			Name: "sqlite-gives-way-to-nobody", Invariant: "I7", File: "sqlitelock/stint.go",
+			Breaks:  "A process that writes without a pause leaves the others to find the few microseconds between its transactions.",
+			Old:     "if now.Sub(e.stint.began) < stintLength {",
+			New:     "if now.Sub(e.stint.began) < 1000*time.Hour {",
+			FoundBy: by("TestGivesWay"),
+		},
+		{
+			Name: "sqlite-gives-way-when-alone", File: "sqlitelock/stint.go",
+			Breaks:  "A process that is alone pauses after each stint for others that are not there.",
+			Old:     "time.Now().Before(end) && e.witness.othersWait(e.path);",
+			New:     "time.Now().Before(end);",
+			FoundBy: by("TestGivesWay"),
+		},
+		{
+			Name: "sqlite-waits-unheard", Invariant: "I7", File: "sqlitelock/tx.go",
+			Breaks:  "A process that waits for the write lock does not say so.",
+			Old:     "\te.witness.waits(e.path, true)\n",
+			New:     "",
+			FoundBy: by("TestWaiterSaysSo"),
+		},
+		{
+			Name: "sqlite-still-waits-when-served", Invariant: "I7", File: "sqlitelock/tx.go",
+			Breaks:  "A process that waited once makes the others pause for ever.",
+			Old:     "\tdefer e.witness.waits(e.path, false)\n",
+			New:     "",
+			FoundBy: by("TestWaiterSaysSo"),
+		},
 	}
 }

@@ -1,0 +1,8 @@
+//go:build !linux
+
+package sqlitelock
+
+import "time"
+
+// brief sleeps for less than a millisecond, as far as the system can.
+func brief(d time.Duration) { time.Sleep(d) }

@@ -1,0 +1,81 @@
+package sqlitelock
+
+import (
+	"testing"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/internal/drivertest"
+)
+
+// TestWaiterSaysSo: an engine that waits for another process to write says so, as
+// long as it waits, to others and not to itself.
+func TestWaiterSaysSo(t *testing.T) {
+	if !canWitness {
+		t.Skip("this system has no locks of open files")
+	}
+	e := openNew(t)
+	other, elsewhere := open(t, e.path), open(t, e.path+"2")
+	j := newJam(t, e)
+	j.acquires(1)
+	drivertest.Eventually(t, "it says that it waits", func() bool { return other.witness.othersWait(other.path) })
+	if e.witness.othersWait(e.path) {
+		t.Error("an engine takes itself for another")
+	}
+	if elsewhere.witness.othersWait(elsewhere.path) {
+		t.Error("those hear it who use another file of the directory")
+	}
+	j.end()
+	if other.witness.othersWait(other.path) {
+		t.Error("it still says so when it has been served")
+	}
+}
+
+// TestGivesWay: an engine that has used the write lock for a stint gives way to one
+// that waits, once, and for a bounded time; alone, or before that, it does not.
+func TestGivesWay(t *testing.T) {
+	if !canWitness {
+		t.Skip("this system has no locks of open files")
+	}
+	e := openNew(t)
+	other := open(t, e.path)
+	var paused time.Duration
+	e.brief = func(d time.Duration) { paused += d; time.Sleep(d) }
+	const long, now = -time.Hour, time.Hour // ahead, however slow this machine is
+	transaction := func(began, ended time.Duration, what string, gives bool) {
+		t.Helper()
+		e.stint, paused = stint{time.Now().Add(began), time.Now().Add(ended)}, 0
+		drivertest.Cycle(t, e, "t")
+		if paused > 0 != gives || paused > 2*givesWayFor {
+			t.Errorf("%s: it gave way for %s: want it to: %t", what, paused, gives)
+		}
+	}
+	transaction(long, now, "alone", false)
+	other.witness.waits(e.path, true)
+	transaction(long, now, "after a long stint", true)
+	transaction(now, now, "after a short stint", false)
+	transaction(long, long, "after a pause", false)
+	other.witness.waits(e.path, false)
+	transaction(long, now, "when nobody waits any more", false)
+}
+
+// TestGivesWayToOne: it goes on at once when the other has been served.
+func TestGivesWayToOne(t *testing.T) {
+	if !canWitness {
+		t.Skip("this system has no locks of open files")
+	}
+	e := openNew(t)
+	other := open(t, e.path)
+	other.witness.waits(e.path, true)
+	pauses := 0
+	e.brief = func(time.Duration) {
+		pauses++
+		drivertest.Granted(t, other, drivertest.Request(string(driver.NewLeaseID()), time.Minute))
+		other.witness.waits(e.path, false)
+	}
+	e.stint = stint{time.Now().Add(-time.Hour), time.Now().Add(time.Hour)} // however slow this machine is
+	drivertest.Granted(t, e, drivertest.Request("t", time.Minute))
+	if pauses != 1 {
+		t.Errorf("it paused %d times, want once", pauses)
+	}
+}
