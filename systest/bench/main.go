@@ -119,7 +119,6 @@ func given(flags *flag.FlagSet) (names []string) {
 // command returns the command that repeats a run. Where its results went and what was
 // checked out is not a part of it.
 func command(flags *flag.FlagSet) string {
-	words := []string{"make bench"}
 	var args []string
 	flags.Visit(func(f *flag.Flag) {
 		switch value := f.Value.String(); {
@@ -127,13 +126,21 @@ func command(flags *flag.FlagSet) string {
 		case value == "true":
 			args = append(args, "-"+f.Name)
 		default:
-			args = append(args, fmt.Sprintf("-%s '%s'", f.Name, value))
+			args = append(args, fmt.Sprintf("-%s %s", f.Name, quote(value)))
 		}
 	})
-	if len(args) > 0 {
-		words = append(words, `BENCH="`+strings.Join(args, " ")+`"`)
+	if len(args) == 0 {
+		return "make bench"
 	}
-	return strings.Join(words, " ")
+	return fmt.Sprintf("make bench BENCH='%s'", strings.Join(args, " "))
+}
+
+// quote writes a value for make, and for the shell that make calls.
+func quote(value string) string {
+	if strings.ContainsAny(value, `|$()*?[]^ `) {
+		value = `"` + value + `"`
+	}
+	return strings.ReplaceAll(value, "$", "$$")
 }
 
 // list writes what there is to choose from.

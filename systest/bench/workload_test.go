@@ -81,8 +81,9 @@ func TestCommand(t *testing.T) {
 		want string
 	}{
 		{[]string{"-out", "/home/somebody/results", "-commit", "abc"}, "make bench"},
-		{[]string{"-quick", "-only", "handoff|strict"}, `make bench BENCH="-only 'handoff|strict' -quick"`},
-		{[]string{"-for", "1s", "-rounds", "9"}, `make bench BENCH="-for '1s' -rounds '9'"`},
+		{[]string{"-quick", "-only", "handoff|strict"}, `make bench BENCH='-only "handoff|strict" -quick'`},
+		{[]string{"-for", "1s", "-rounds", "9"}, `make bench BENCH='-for 1s -rounds 9'`},
+		{[]string{"-peers", "holdfast$"}, `make bench BENCH='-peers "holdfast$$"'`},
 	} {
 		if got, err := parse(c.args); err != nil || got.command != c.want {
 			t.Errorf("%q: got %+v, %v, want %s", c.args, got, err, c.want)

@@ -1,15 +1,28 @@
 package report
 
 import (
+	"bytes"
 	"encoding/json"
 	"io"
+	"strconv"
 )
 
-// WriteJSON writes the run with all its samples.
+// WriteJSON writes the run with all its samples, in lines that begin with what has a name.
+// Figures have five digits that count.
 func (r *Run) WriteJSON(w io.Writer) error {
-	e := json.NewEncoder(w)
-	e.SetIndent("", "  ")
-	return e.Encode(r)
+	for i := range r.Workloads {
+		for _, p := range r.Workloads[i].Peers {
+			p.round()
+		}
+	}
+	text, err := json.Marshal(r)
+	if err != nil {
+		return err
+	}
+	// Within a string the quotes would be escaped.
+	text = bytes.ReplaceAll(text, []byte(`{"name":`), []byte("\n"+`{"name":`))
+	_, err = w.Write(append(text, '\n'))
+	return err
 }
 
 // ReadJSON reads what WriteJSON wrote, so that a run can be drawn again.
@@ -18,4 +31,25 @@ func ReadJSON(from io.Reader) (*Run, error) {
 	d := json.NewDecoder(from)
 	d.DisallowUnknownFields()
 	return r, d.Decode(r)
+}
+
+// round rounds all samples and summaries.
+func (p *Peer) round() {
+	for _, samples := range p.Samples {
+		for i, v := range samples {
+			samples[i] = rounded(v)
+		}
+	}
+	for metric, s := range p.Summary {
+		p.Summary[metric] = Summary{rounded(s.Median), rounded(s.Least), rounded(s.Greatest), rounded(s.Ratio)}
+	}
+}
+
+// rounded returns a figure with five digits that count.
+func rounded(v float64) float64 {
+	short, err := strconv.ParseFloat(strconv.FormatFloat(v, 'g', 5, 64), 64)
+	if err != nil {
+		return v
+	}
+	return short
 }

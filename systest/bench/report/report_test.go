@@ -109,8 +109,8 @@ func TestMarkdown(t *testing.T) {
 		"| [speed](#pairs) | ≥ 0.75 × floor | 0.5 | **short by 1.5 ×** |\n",
 		"| [cost](#pairs) | ≤ 20 | 18 | met |\n",
 		"| [others](#pairs) | ≤ 20 | – | not measured |\n",
-		"\n## Where it falls short, and why\n\nIt is slow.\n\n<a id=\"pairs\"></a>\n",
-		"## Pairs <of> one\n", "(pairs.svg)",
+		"\n## Where it falls short, and why\n\nIt is slow.\n\n## pairs\n",
+		"\n## pairs\n\nPairs <of> one.\n", "(pairs.svg)",
 		"| peer | pairs a second | server, µs | × floor |\n|---|---:|---:|---:|\n",
 		"| floor (floor) | 110 [100, 120] | 10 [10, 10] | 1 |\n",
 		"| holdfast: as it comes | 55 [44, 66] | 18 [15, 30] | 0.5 |\n",
@@ -130,6 +130,13 @@ func TestJSONThereAndBack(t *testing.T) {
 	got, err := ReadJSON(&b)
 	if err != nil || !reflect.DeepEqual(got, example()) {
 		t.Errorf("got %+v, %v", got, err)
+	}
+	r := example()
+	r.Workloads[0].Peers[0].Samples["rate"][0] = 1.0 / 3e6
+	r.Workloads[0].Peers[1].Samples["rate"][0] = 123456.7
+	b.Reset()
+	if err := r.WriteJSON(&b); err != nil || !strings.Contains(b.String(), "[3.3333e-7,") || !strings.Contains(b.String(), "[123460,") {
+		t.Errorf("got %v\n%s", err, b.String())
 	}
 	if _, err := ReadJSON(strings.NewReader(`{"unknown": 1}`)); err == nil {
 		t.Error("a file of another kind is read without an error")

@@ -23,10 +23,11 @@ func (r *Run) WriteMarkdown(w io.Writer, pictures bool, why string) error {
 	}
 	for i := range r.Workloads {
 		load := &r.Workloads[i]
-		fmt.Fprintf(&b, "\n<a id=\"%s\"></a>\n\n## %s\n\n", load.Name, load.Title)
+		fmt.Fprintf(&b, "\n## %s\n\n%s.", load.Name, load.Title)
 		if load.Note != "" {
-			fmt.Fprintf(&b, "%s\n\n", load.Note)
+			fmt.Fprintf(&b, " %s", load.Note)
 		}
+		b.WriteString("\n\n")
 		if pictures {
 			fmt.Fprintf(&b, "![%s](%s.svg)\n\n", load.Title, load.Name)
 		}
