@@ -276,10 +276,16 @@ func TestWaiterIsPaused(t *testing.T) {
 // might keep the embedded store's file locked.
 func pause(t *testing.T, store string, p *process) {
 	t.Helper()
+	pid := p.cmd.Process.Pid
+	writes := regexp.MustCompile(fmt.Sprintf(`POSIX +ADVISORY +WRITE +%d `, pid))
 	eventually(t, "the store can be written to while a process is stopped", func() bool {
 		p.signal(syscall.SIGSTOP)
-		if status, _, _ := run(t, store, "run", "-n", "another", "--", "true"); status == 0 {
-			return true
+		eventually(t, "it is stopped", func() bool { return strings.HasPrefix(inState(t, pid), "T") })
+		locks, _ := os.ReadFile("/proc/locks") // of Linux; a request would have to wait to find it out
+		if !writes.Match(locks) {
+			if status, _, _ := run(t, store, "run", "-n", "another", "--", "true"); status == 0 {
+				return true
+			}
 		}
 		p.signal(syscall.SIGCONT)
 		return false

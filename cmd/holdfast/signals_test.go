@@ -184,7 +184,7 @@ func TestPaused(t *testing.T) {
 		file, rivals := filepath.Join(dir, "marks"), filepath.Join(dir, "rival")
 		p := start(t, store, "run", "--ttl", ttl.String(), "job", "--", "workload", "-deaf", "-depth", "1", file)
 		pids := awaitMarks(t, file, 2)
-		p.signal(syscall.SIGSTOP)
+		pause(t, store, p)
 		stopped := time.Now()
 
 		rival := start(t, store, "run", "-w", "20", "job", "--", "workload", "-for", "50ms", rivals)

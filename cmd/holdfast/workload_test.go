@@ -123,9 +123,19 @@ func last(t *testing.T, file string) mark {
 // reaped yet does not.
 func alive(t *testing.T, pid int) bool {
 	t.Helper()
+	state := inState(t, pid)
+	return state != "" && !strings.HasPrefix(state, "Z")
+}
+
+// inState returns what ps(1) says that a process does, or nothing if there is no
+// such process.
+func inState(t *testing.T, pid int) string {
+	t.Helper()
 	out, err := exec.Command("ps", "-o", "stat=", "-p", strconv.Itoa(pid)).Output()
-	state := strings.TrimSpace(string(out))
-	return err == nil && state != "" && !strings.HasPrefix(state, "Z")
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(out))
 }
 
 // wantGone fails the test if a process of pids still runs.
