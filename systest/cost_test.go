@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"regexp"
-	"runtime"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -138,13 +137,14 @@ func acquireMany(t *testing.T, client *holdfast.Client, n int, ttl time.Duration
 	t.Helper()
 	leases := make([]*holdfast.Lease, n)
 	var all sync.WaitGroup
-	const workers = 16
+	const workers = 64
 	for w := range workers {
 		all.Go(func() {
 			for i := w; i < n; i += workers {
 				var err error
 				if leases[i], err = client.Acquire(context.Background(), fmt.Sprintf("many/%d", i), &holdfast.AcquireOptions{TTL: ttl}); err != nil {
 					t.Error(err)
+					return
 				}
 			}
 		})
@@ -181,28 +181,5 @@ func TestHundredLeasesAreRenewedTogether(t *testing.T) {
 	}
 	if extends < intervals-2 || extends > 2*intervals {
 		t.Errorf("%d renewal requests in %d intervals, want about one each", extends, intervals)
-	}
-}
-
-func TestThousandLeasesAreKept(t *testing.T) {
-	s := newStore(t)
-	l := s.link(t)
-	client := l.client(t, nil)
-	const leases, ttl, soak = 1000, 2 * time.Second, 6 * time.Second
-	acquireMany(t, client, 1, ttl)[0].Release(t.Context()) // opens a connection
-	before := runtime.NumGoroutine()
-	m := newMeter(l)
-	held := acquireMany(t, client, leases, ttl)
-	const slack = 20 // connections that were opened meanwhile, a batch under way
-	if !within(time.Second, func() bool { return runtime.NumGoroutine() < before+slack }) {
-		t.Errorf("%d goroutines before, %d with %d leases", before, runtime.NumGoroutine(), leases)
-	}
-	t.Logf("%d goroutines before, %d with %d leases", before, runtime.NumGoroutine(), leases)
-	for end := time.Now().Add(soak); time.Now().Before(end) && lostOf(held) == 0; {
-		time.Sleep(100 * time.Millisecond)
-	}
-	t.Logf("%d leases of %s for %s: %s", leases, ttl, soak, m)
-	if lost := lostOf(held); lost > 0 {
-		t.Errorf("%d of %d leases are lost", lost, leases)
 	}
 }

@@ -1,0 +1,216 @@
+package systest
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"runtime"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/systest/report"
+	"github.com/holdfast-locks/holdfast/systest/soak"
+)
+
+// A load is what a server and this process have used since begin.
+type load struct {
+	store      *store
+	begun      time.Time
+	cpu        float64
+	scripts    int
+	memory     int // of the server
+	heap       uint64
+	goroutines int
+}
+
+// begin forgets what the server has counted, and begins to count anew.
+func begin(t *testing.T, s *store) load {
+	t.Helper()
+	s.do(t, "CONFIG", "RESETSTAT")
+	return load{s, time.Now(), cpuTime(t, s.server), 0, s.info(t, "memory", "used_memory"), inUse(), runtime.NumGoroutine()}
+}
+
+// info returns a whole number of what INFO says.
+func (s *store) info(t *testing.T, section, field string) int {
+	t.Helper()
+	text, err := s.do(t, "INFO", section).ToString()
+	if err != nil {
+		t.Fatal(err)
+	}
+	match := regexp.MustCompile(field + `:(\d+)`).FindStringSubmatch(text)
+	if match == nil {
+		t.Fatalf("INFO %s has no %s", section, field)
+	}
+	n, err := strconv.Atoi(match[1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// inUse returns how many bytes this process uses, when what is not is collected.
+func inUse() uint64 {
+	var mem runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&mem)
+	return mem.HeapAlloc + mem.StackInuse
+}
+
+// rate returns how many scripts a second there were, and how much of a core they
+// took.
+func (l load) rate(t *testing.T) (scripts, core float64) {
+	t.Helper()
+	seconds := time.Since(l.begun).Seconds()
+	return float64(l.store.calls(t, "evalsha")) / seconds, (cpuTime(t, l.store.server) - l.cpu) / seconds
+}
+
+// each returns how many bytes the client and the server have for each of n.
+func (l load) each(t *testing.T, n int) (client, server int) {
+	t.Helper()
+	return int(inUse()-l.heap) / n, (l.store.info(t, "memory", "used_memory") - l.memory) / n
+}
+
+// script returns how long scripts took, the median, or the mean on a server older
+// than 7.0.
+func (l load) script(t *testing.T) time.Duration {
+	t.Helper()
+	for section, figure := range map[string]string{"latencystats": `latency_percentiles_usec_evalsha:p50=([\d.]+)`, "commandstats": `cmdstat_evalsha:.*?usec_per_call=([\d.]+)`} {
+		text, err := l.store.do(t, "INFO", section).ToString()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if match := regexp.MustCompile(figure).FindStringSubmatch(text); match != nil {
+			us, err := strconv.ParseFloat(match[1], 64)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return time.Duration(us * float64(time.Microsecond))
+		}
+	}
+	t.Fatal("no scripts were run")
+	return 0
+}
+
+// tooLong reports whether scripts take longer than they may, in the median: nobody
+// else is served meanwhile. It is a time on this machine, so only a soak says so.
+func tooLong(script, most time.Duration) bool { return soak.Long() && script > most }
+
+// TestManyLeasesAreKept: any number of leases of one client costs a goroutine none,
+// and the store a request for each full batch.
+func TestManyLeasesAreKept(t *testing.T) {
+	n, ttl := soak.Count(5000, 1_000_000), soak.For(3*time.Second, time.Minute)
+	s := newStore(t)
+	client := newClient(t, openEngine(t, s.server.URL), nil)
+	acquireMany(t, client, 1, ttl)[0].Release(t.Context()) // opens a connection
+	before := begin(t, s)
+	held := acquireMany(t, client, n, ttl)
+	took := time.Since(before.begun)
+	memory, stored := before.each(t, n)
+	waitUntil(took, ttl/2) // renewals have found their pace
+	l := begin(t, s)
+	time.Sleep(ttl) // real leases in a real store
+	scripts, core := l.rate(t)
+	batch := s.engine.Capabilities().ExtendBatch()
+	most := 1.2*float64(n)/float64(batch)/(ttl.Seconds()*0.29) + 5
+	report.Row(t, fmt.Sprintf("one client with %d leases, TTL %s", n, ttl), "none is lost; renewals in full batches, no script above 1 ms in the median",
+		"%d lost; taken in %s; %.1f scripts a second, %.1f %% of a core, %s each; %d bytes of the client and %d of the server for each lease, %d goroutines more",
+		lostOf(held), took.Round(100*time.Millisecond), scripts, 100*core, l.script(t), memory, stored, l.goroutines-before.goroutines)
+	if lost := lostOf(held); lost > 0 {
+		t.Errorf("%d of %d leases are lost", lost, n)
+	}
+	if scripts > most {
+		t.Errorf("%.1f scripts a second, want %.1f at most", scripts, most)
+	}
+	if tooLong(l.script(t), time.Millisecond) {
+		t.Errorf("scripts take %s, want 1ms at most", l.script(t))
+	}
+	if l.goroutines > before.goroutines+20 { // connections that were opened meanwhile, batches under way
+		t.Errorf("%d goroutines before, %d with %d leases", before.goroutines, l.goroutines, n)
+	}
+	if memory > 1000 && !underRace {
+		t.Errorf("a lease takes %d bytes of the client, want 1,000 at most", memory)
+	}
+}
+
+// waitUntil sleeps for what is left of d when a part of it has passed.
+func waitUntil(took, d time.Duration) { time.Sleep(max(0, d-took)) }
+
+// TestMultitudesWait: however many wait, for one name or each for another, none loses
+// its place, and none waits longer than the others need.
+func TestMultitudesWait(t *testing.T) {
+	for what, c := range map[string]struct{ names, each int }{
+		"one name":   {1, soak.Count(500, 10_000)},
+		"many names": {soak.Count(500, 100_000), 1},
+	} {
+		t.Run(what, func(t *testing.T) {
+			n := c.names * c.each
+			ttl := soak.For(4*time.Second, 30*time.Second)
+			s := newStore(t)
+			holder := newClient(t, openEngine(t, s.server.URL), nil)
+			var waiting atomic.Int64
+			client := newClient(t, openEngine(t, s.server.URL), &holdfast.Options{TTL: ttl, Observer: func(e holdfast.Event) {
+				if e.Kind == holdfast.Waiting {
+					waiting.Add(1)
+				}
+			}})
+			joined := func(n int) {
+				t.Helper()
+				eventually(t, fmt.Sprint(n, " waiters have a place"), func() bool { return waiting.Load() >= int64(n) })
+			}
+			held := acquireMany(t, holder, c.names, ttl)
+			before := begin(t, s)
+			var all sync.WaitGroup
+			var served atomic.Int64
+			for i := range n {
+				if i%1000 == 0 { // more at the same time would only wait for the client
+					joined(i)
+				}
+				name := held[i%c.names].Name()
+				all.Go(func() {
+					lease, err := client.Acquire(context.Background(), name, nil)
+					if err == nil {
+						served.Add(1)
+						err = lease.Release(context.Background())
+					}
+					if err != nil {
+						t.Errorf("%s: %v", name, err)
+					}
+				})
+			}
+			joined(n)
+			join := time.Since(before.begun)
+			memory, stored := before.each(t, n)
+			l := begin(t, s)
+			time.Sleep(ttl / 2)
+			scripts, core := l.rate(t)
+			script := l.script(t)
+			pass := begin(t, s)
+			for _, lease := range held {
+				all.Go(func() {
+					if err := lease.Release(context.Background()); err != nil {
+						t.Error(err)
+					}
+				})
+			}
+			all.Wait()
+			took := time.Since(pass.begun)
+			commands := float64(s.calls(t, "evalsha")) / float64(n)
+			report.Row(t, fmt.Sprintf("%d names with %d waiters each, of one client", c.names, c.each), "all are served with one request to ask and one to release; no script above 2 ms in the median",
+				"%d served; %s to join, %s to pass, %.2f requests each; while all wait %.1f scripts a second, %.1f %% of a core, %s each; %d bytes of the client and %d of the server each",
+				served.Load(), join.Round(10*time.Millisecond), took.Round(10*time.Millisecond), commands, scripts, 100*core, script, memory, stored)
+			if served.Load() != int64(n) {
+				t.Errorf("%d of %d were served", served.Load(), n)
+			}
+			if commands > 2.2 {
+				t.Errorf("%.2f requests for each turn, want one to ask and one to release", commands)
+			}
+			if tooLong(script, 2*time.Millisecond) {
+				t.Errorf("scripts take %s, want 2ms at most", script)
+			}
+		})
+	}
+}
