@@ -78,16 +78,20 @@ func (m *Member) Propose(ctx context.Context, req driver.ProposeRequest) (driver
 	m.engine.sweepLocked(now)
 	l := m.engine.settleLocked(req.Name, now)
 	var v rules.View
-	l.look(&v, now)
+	first := l.look(&v, now)
 	if err := v.CheckKind(quorumNeed()); err != nil { // INVARIANT I12
 		return driver.ProposeReply{}, err
 	}
-	reply := m.voteLocked(l, req, now)
+	reply := m.voteLocked(l, &v, req, now)
+	if reply.Vote == driver.VoteHeld {
+		reply.Blocker = v.Blocker(first.holder(), 0)
+	}
 	reply.Counter, reply.Clock = l.lastToken, uint64(now.UnixMicro())
 	return reply, nil
 }
 
-func (m *Member) voteLocked(l *lock, req driver.ProposeRequest, now time.Time) driver.ProposeReply {
+// voteLocked answers a proposal for a lock that is settled, and of which v was seen.
+func (m *Member) voteLocked(l *lock, v *rules.View, req driver.ProposeRequest, now time.Time) driver.ProposeReply {
 	// INVARIANT I5: a request overtaken by its own cancel grants nothing.
 	if m.engine.cancelledLocked(req.LeaseID, now) {
 		return driver.ProposeReply{Vote: driver.VoteCancelled}
@@ -101,8 +105,8 @@ func (m *Member) voteLocked(l *lock, req driver.ProposeRequest, now time.Time) d
 		}
 		return driver.ProposeReply{Vote: vote, Token: own.token}
 	}
-	if own == nil && !l.free(now) { // INVARIANT I1
-		reply := driver.ProposeReply{Vote: driver.VoteHeld, Blocker: l.blocker(0, now)}
+	if own == nil && !v.Free(quorumNeed()) { // INVARIANT I1
+		reply := driver.ProposeReply{Vote: driver.VoteHeld}
 		if len(l.leases) > 0 {
 			reply.Rival = l.leases[0].req.LeaseID
 		}

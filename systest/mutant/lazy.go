@@ -148,6 +148,13 @@ func lazyLeaseMutants() []Mutant {
 			FoundBy: []Finder{{".", "TestReleaseWaitsForRenewals"}},
 		},
 		{
+			Name: "each-lease-keeps-its-holder", File: "holder.go",
+			Breaks:  "Each lease keeps what the store was told of its holder, though all of a client's say the same.",
+			Old:     "if h.Reason == \"\" && h.Labels == nil &&",
+			New:     "if h.Reason != \"\" && h.Labels == nil &&",
+			FoundBy: []Finder{{".", "TestLeaseMemory"}},
+		},
+		{
 			Name: "clients-holder-is-not-checked", File: "holder.go",
 			Breaks:  "A holder that cannot be shown on a terminal is stored, unless the acquire gives a reason.",
 			Old:     "return h, c.holderErr",

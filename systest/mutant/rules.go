@@ -126,6 +126,13 @@ func rulesMutants() []Mutant {
 		{
 			Name: "mem-member-grants-held-name", Invariant: "I1", File: "memlock/member.go",
 			Breaks:  "A quorum is granted a member's lock that somebody else has.",
+			Old:     "own == nil && !v.Free(quorumNeed())",
+			New:     "own == nil && !v.Free(quorumNeed()) && !v.Held",
+			FoundBy: []Finder{{"memlock", "TestMember"}},
+		},
+		{
+			Name: "mem-member-repairs-held-name", Invariant: "I1", File: "memlock/member.go",
+			Breaks:  "A lease of a quorum is recorded anew on a member on which somebody else has the lock.",
 			Old:     "return v.Free(quorumNeed())",
 			New:     "return v.Free(quorumNeed()) || v.Held",
 			FoundBy: []Finder{{"memlock", "TestMember"}},
