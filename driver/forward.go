@@ -134,7 +134,7 @@ func (f Forward) List(ctx context.Context, prefix string) iter.Seq2[Lock, error]
 	if l := f.features().Lister; l != nil {
 		return l.List(ctx, prefix)
 	}
-	return func(yield func(Lock, error) bool) { yield(Lock{}, unsupported[Lister]()) }
+	return Listed(func() ([]Lock, error) { return nil, unsupported[Lister]() })
 }
 
 // Route implements Router. Without routes all names have the same one.

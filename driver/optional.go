@@ -50,6 +50,24 @@ type Lister interface {
 	List(ctx context.Context, prefix string) iter.Seq2[Lock, error]
 }
 
+// Listed is List for an engine that reads all of its locks at once: it yields those
+// that read returns, or its error. Nothing is read before the first is asked for, and
+// the caller's loop may use the engine.
+func Listed(read func() ([]Lock, error)) iter.Seq2[Lock, error] {
+	return func(yield func(Lock, error) bool) {
+		locks, err := read()
+		if err != nil {
+			yield(Lock{}, err)
+			return
+		}
+		for _, l := range locks {
+			if !yield(l, nil) {
+				return
+			}
+		}
+	}
+}
+
 // A Router is an engine with Capabilities.Routes: its store is made of parts that
 // can fail one by one, such as the nodes of a Redis Cluster.
 type Router interface {

@@ -50,20 +50,9 @@ func (l *lock) describe(name string, now time.Time) driver.Lock {
 	return d
 }
 
-// List implements driver.Lister. An error is yielded once, and ends the sequence.
+// List implements driver.Lister.
 func (e *Engine) List(ctx context.Context, prefix string) iter.Seq2[driver.Lock, error] {
-	return func(yield func(driver.Lock, error) bool) {
-		locks, err := e.used(ctx, prefix)
-		if err != nil {
-			yield(driver.Lock{}, err)
-			return
-		}
-		for _, l := range locks {
-			if !yield(l, nil) {
-				return
-			}
-		}
-	}
+	return driver.Listed(func() ([]driver.Lock, error) { return e.used(ctx, prefix) })
 }
 
 // used returns the locks that List yields. It takes a snapshot, so that the

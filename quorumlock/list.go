@@ -12,18 +12,7 @@ import (
 // after it has heard all members that answer. It fails with
 // driver.ErrUnsupported if a member cannot list.
 func (e *Engine) List(ctx context.Context, prefix string) iter.Seq2[driver.Lock, error] {
-	return func(yield func(driver.Lock, error) bool) {
-		locks, err := e.list(ctx, prefix)
-		if err != nil {
-			yield(driver.Lock{}, err)
-			return
-		}
-		for _, lock := range locks {
-			if !yield(lock, nil) {
-				return
-			}
-		}
-	}
+	return driver.Listed(func() ([]driver.Lock, error) { return e.list(ctx, prefix) })
 }
 
 func (e *Engine) list(ctx context.Context, prefix string) ([]driver.Lock, error) {

@@ -199,5 +199,5 @@ func (m *Member) List(ctx context.Context, prefix string) iter.Seq2[driver.Lock,
 	if err == nil {
 		return e.List(ctx, prefix)
 	}
-	return func(yield func(driver.Lock, error) bool) { yield(driver.Lock{}, err) }
+	return driver.Listed(func() ([]driver.Lock, error) { return nil, err })
 }
