@@ -283,24 +283,27 @@ func TestNoRecordIsLeft(t *testing.T) {
 			}
 			_ = e.Release(t.Context(), driver.ReleaseRequest{Name: "t", LeaseID: req.LeaseID})
 		}
-		// The layout, what the hash says of the group, and one lease.
-		if n := number(t, admin, "HLEN", companionKeys("t")[kindDetail]); n != 5 {
-			t.Errorf("%s: %d fields are left, want 5", kind, n)
+		// The layout, what the hash says of the group, and one lease; and what it
+		// says of the queue.
+		want := map[string]int64{kindHolders: 5, kindQueue: 7}[kind]
+		if n := number(t, admin, "HLEN", companionKeys("t")[kindDetail]); n != want {
+			t.Errorf("%s: %d fields are left, want %d", kind, n, want)
 		}
 	}
 	// Nor of those that somebody deleted.
 	queued(t, e, drivertest.Request("t", time.Minute), time.Minute, 1)
 	do(t, admin, "DEL", companionKeys("t")[kindQueue])
 	drivertest.Granted(t, e, shared("t", time.Minute))
-	if n := number(t, admin, "HLEN", companionKeys("t")[kindDetail]); n != 6 {
-		t.Errorf("without the queue: %d fields are left, want 6", n)
+	if n := number(t, admin, "HLEN", companionKeys("t")[kindDetail]); n != 8 {
+		t.Errorf("without the queue: %d fields are left, want 8", n)
 	}
 	waiter := queued(t, e, drivertest.Request("t", time.Minute), time.Minute, 1)
 	do(t, admin, "SET t mine")
 	stillWaits(t, e, waiter, 1)
-	// The layout, the place, the clock, and what is noted of the other client.
-	if n := number(t, admin, "HLEN", companionKeys("t")[kindDetail]); n != 6 {
-		t.Errorf("without the group: %d fields are left, want 6", n)
+	// The layout, the place, the clock, what is noted of the queue and of the other
+	// client.
+	if n := number(t, admin, "HLEN", companionKeys("t")[kindDetail]); n != 8 {
+		t.Errorf("without the group: %d fields are left, want 8", n)
 	}
 }
 

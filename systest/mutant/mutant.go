@@ -54,6 +54,8 @@ func All() []Mutant {
 		redisQueueMutants(),
 		redisBoundMutants(),
 		layoutMutants(),
+		joinMutants(),
+		handOverMutants(),
 		unheardMutants(),
 		featureMutants(),
 		movingMutants(),

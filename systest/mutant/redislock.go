@@ -142,9 +142,9 @@ func redisQueueMutants() []Mutant {
 		{
 			Name: "redis-last-comes-first", Invariant: "I7", File: "rediscore/internal/lua/queue.lua",
 			Breaks:  "A new place is put at the head of the queue.",
-			Old:     "redis.call('ZADD', s.queue, num(tonumber(last or 0) + 1), p.id)",
-			New:     "redis.call('ZADD', s.queue, num(tonumber(last or 0) - 1), p.id)",
-			FoundBy: []Finder{redis("QueueServesInOrder")},
+			Old:     "redis.call('ZADD', s.queue, s.number, p.id)",
+			New:     "redis.call('ZADD', s.queue, num(9007199254740991 - micros()), p.id)",
+			FoundBy: []Finder{redis("SemaphoreServesInOrder")},
 		},
 		{
 			Name: "redis-dead-waiters-stay", Invariant: "I7", File: "rediscore/internal/lua/queue.lua",

@@ -20,7 +20,7 @@ if redis.call('EXISTS', KEYS[CANCELLED]) == 1 then
   return { -1 }
 end
 
-local s = open(0)
+local s = open(0, value)
 if s.err then
   return redis.error_reply(s.err)
 end

@@ -8,7 +8,8 @@
 //
 //	lua.go       how a script is put together
 //	scripts.go   all scripts: their pieces, KEYS and ARGV
-//	value, clock, state, queue, foreign, no_foreign, yield, serve, end, request
+//	join, foreign, no_foreign, handover, value, clock, state, queue, yield, serve,
+//	end, request
 //	             pieces of the operations on locks, in this order
 //	member, vault
 //	             pieces of those of a quorum's member, and on one-time tokens

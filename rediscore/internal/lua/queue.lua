@@ -9,21 +9,24 @@
 -- Two more companions than in state.lua are a name's own:
 --     queue    sorted set: lease ID -> number of the place, ascending
 --     waiters  sorted set: lease ID -> end of the place in ms
--- and in detail 'w<lease ID>' -> <WaiterTTL in ms> <mode> <limit> <permits>
+-- and in detail 'last' the greatest number of a place, 'lasts' the end in ms of the
+-- last place for which these keys last long enough, 'once' if there ever was a
+-- place for work that is done once, and 'w<lease ID>' -> <WaiterTTL in ms> <mode> <limit> <permits>
 -- <MinToken> <once> <clock of the first request in ms> <inbox> <holder as JSON>.
 -- A place counts only while it is in all three.
 --
 -- A message to an inbox is <lease ID> <token>: the lease was handed the lock;
 -- with token 0 it is time to look, with 0 <ms> that it is time when these are over.
 
--- open returns the state of the name whose keys are behind KEYS[at].
-local function open(at)
+-- open returns the state of the name whose keys are behind KEYS[at], and whose lock
+-- holds value, if that is known.
+local function open(at, value)
   local s = {
     key = KEYS[at + LOCK], fence = KEYS[at + FENCE], holders = KEYS[at + HOLDERS], queue = KEYS[at + QUEUE],
     waiters = KEYS[at + WAITERS], detail = KEYS[at + DETAIL], record = KEYS[at + RECORD],
-    mine = false, used = 0, places = 0,
+    mine = false, used = 0, places = 0, number = 0, lasts = 0,
   }
-  s.lock = read(s.key)
+  s.lock = read(s.key, value)
   -- Most names have no companions: one look is all that they cost.
   s.busy = redis.call('EXISTS', s.holders, s.queue, s.waiters, s.detail) > 0
   s.unknown = s.lock and s.lock.unknown or s.busy and readDetail(s) or nil
@@ -65,31 +68,44 @@ local function places(s, ids)
   return all
 end
 
+-- They are lengthened by this many ms more than need be, so that it is seldom.
+local SPARE = 1000
+
 -- keepPlaces makes the companions of places last as long as one that ends at
 -- ends.
 local function keepPlaces(s, ends)
-  if ends > (s.saved or 0) then
-    outlast(ends, s.queue, s.waiters, s.detail)
-    redis.call('HSET', s.detail, 'seen', num(millis()))
-    s.saved = ends
+  if ends > s.lasts then
+    s.lasts = ends + SPARE
+    outlast(s.lasts, s.queue, s.waiters, s.detail)
+  elseif s.saved then
+    return
+  else
+    redis.call('HDEL', s.detail, '') -- needs no memory; see outlast
   end
+  redis.call('HSET', s.detail, 'seen', num(millis()), 'lasts', num(s.lasts))
+  s.saved = true
 end
 
--- writePlace writes the record of a place.
-local function writePlace(s, p)
+-- writePlace writes the record of a place, and more fields.
+local function writePlace(s, p, ...)
   redis.call('HSET', s.detail, 'w' .. p.id, table.concat({
-    num(p.ttl), p.mode, num(p.limit), num(p.permits), p.min, p.once, p.since, p.inbox, p.holder }, ' '))
+    num(p.ttl), p.mode, num(p.limit), num(p.permits), p.min, p.once, p.since, p.inbox, p.holder }, ' '), ...)
 end
 
 -- givePlace gives a place at the end of the queue. INVARIANT I7: numbers only
 -- grow.
 local function givePlace(s, p)
-  local last = redis.call('ZRANGE', s.queue, -1, -1, 'WITHSCORES')[2]
-  redis.call('HSET', s.detail, 'layout', 'THIS_LAYOUT')
-  redis.call('ZADD', s.queue, num(tonumber(last or 0) + 1), p.id)
+  if s.places == 0 then
+    s.lasts = 0 -- the keys are made now
+  end
+  s.number = num(math.max(micros(), s.number + 1))
+  writePlace(s, p, 'layout', 'THIS_LAYOUT', 'last', s.number)
+  if p.once == '1' then
+    redis.call('HSET', s.detail, 'once', '1')
+  end
+  redis.call('ZADD', s.queue, s.number, p.id)
   s.places = s.places + 1
   redis.call('ZADD', s.waiters, num(p.ends), p.id)
-  writePlace(s, p)
   keepPlaces(s, p.ends) -- now that they are there
 end
 

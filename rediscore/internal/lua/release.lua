@@ -15,7 +15,7 @@ if ARGV[CANCEL_MEMORY] ~= '0' then
   remember = redis.pcall('SET', KEYS[CANCELLED], '', 'PX', ARGV[CANCEL_MEMORY]).err or ''
 end
 
-local s = open(0)
+local s = open(0, value)
 if s.unknown then
   return redis.error_reply(s.unknown)
 end

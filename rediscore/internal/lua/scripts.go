@@ -23,17 +23,18 @@ type Engine struct {
 // are not holdfast may want the same locks.
 func ForEngine(foreign bool) Engine {
 	// Each piece stands behind those that it needs.
-	const leases = "value clock state "
-	queues := leases + "queue foreign yield serve "
+	const leases, serve = "value clock state ", "queue yield serve "
+	others := "foreign "
 	if !foreign {
-		queues = leases + "queue no_foreign yield serve "
+		others = "no_foreign "
 	}
+	queues := others + leases + serve
 	const state, cancellable = keys.State, keys.State + " cancelled"
 	return Engine{
-		Acquire:    build(queues+"request acquire", cancellable, serving+"lead waiter_ttl once inbox | "+request).again(),
+		Acquire:    build("join "+queues+"request acquire", cancellable, serving+"lead waiter_ttl once inbox | "+request).again(),
 		AcquireAll: build(queues+"request acquire_all", "| "+cancellable, serving+"lead | "+request).again(),
 		Refresh:    build(queues+"refresh", "| "+state, serving+"| id waiter_ttl").again(),
-		Release:    build(queues+"end release", cancellable, serving+"id keep_for cancel_memory"),
+		Release:    build(others+"handover "+leases+serve+"end release", cancellable, serving+"id keep_for cancel_memory"),
 		Downgrade:  build(queues+"downgrade", state, serving+"id"),
 		Complete:   build(queues+"end complete", state, serving+"id data retention from"),
 		Break: build(queues+"end break", state+" broken",

@@ -119,6 +119,10 @@ end
 -- sent this request: an inbox that hears nothing is taken for dead. If no token
 -- can be drawn, s.failed says why.
 local function serve(s)
+  -- One who has the lock alone keeps all waiting, but those whose work is done.
+  if s.lock and not s.lock.group and not s.once then
+    return
+  end
   if s.places == 0 or vacant(s) > 0 then
     return
   end

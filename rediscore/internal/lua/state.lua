@@ -167,7 +167,7 @@ end
 -- leases in holders are live. It returns the error's text if the layout is not
 -- this one.
 local function readDetail(s)
-  local known = redis.call('HMGET', s.detail, 'layout', 'group', 'used', 'seen', 'mend', 'ours', 'alien', 'gap')
+  local known = redis.call('HMGET', s.detail, 'layout', 'group', 'used', 'seen', 'mend', 'ours', 'alien', 'gap', 'last', 'lasts', 'once')
   local err = unknownDetail(s.detail, known[1])
   if err then
     return err
@@ -175,6 +175,7 @@ local function readDetail(s)
   local any = redis.call('EXISTS', s.holders) == 1
   s.whole, s.used, s.seen, s.mend = known[1], tonumber(known[3] or 0), tonumber(known[4] or 0), known[5]
   s.ours, s.alien, s.gap = tonumber(known[6]), tonumber(known[7]), tonumber(known[8])
+  s.number, s.lasts, s.once = tonumber(known[9] or 0), tonumber(known[10] or 0), known[11]
   s.mine = any and s.lock ~= nil and s.lock.group ~= nil and s.lock.group == known[2]
   s.over = not s.mine and (any or known[2])
   return nil

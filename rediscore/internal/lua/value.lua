@@ -33,12 +33,15 @@ local function unknownDetail(detail, layout)
   return nil
 end
 
--- read returns nil if the key is free, {err = text} if it is not a string,
--- {err = text, unknown = text} if it is in another layout, and else {left = ms
--- until the expiry, -1 without one}. If holdfast wrote the value there is limit
--- too, and either id, token, ttl and holder, or group.
-local function read(key)
-  local value = redis.pcall('GET', key)
+-- read returns nil if the key is free, {err = text} if it is not a string, {err =
+-- text, unknown = text} if it is in another layout, and else {left = ms until the
+-- expiry, -1 without one}. If holdfast wrote the value there is limit too, and
+-- either id, token, ttl and holder, or group. value is what GET has said, if that
+-- is known.
+local function read(key, value)
+  if value == nil then
+    value = redis.pcall('GET', key)
+  end
   if not value then
     return nil
   end

@@ -1,5 +1,5 @@
--- yield.lua: turns for clients that are not holdfast. It is put behind
--- queue.lua, in front of serve.lua.
+-- yield.lua: turns for clients that are not holdfast. It is put behind queue.lua and
+-- foreign.lua, in front of serve.lua.
 --
 -- Such a client knows no queue: it polls, and has the lock if the key is free
 -- at that instant. Handed on from one of ours to the next, it never is. So
@@ -15,7 +15,7 @@
 
 -- We hand the lock on among ourselves for TURNS, and leave it free for GLIMPSE;
 -- if others were seen within MEMORY, for SHARE and GAP.
-local TURNS, GLIMPSE, SHARE, GAP, MEMORY = 250, 2, 150, 20, 60000
+local GLIMPSE, GAP, MEMORY = 2, 20, 60000
 
 -- recent tells whether now is less than ms behind an instant, which a clock
 -- that went back has not reached yet.

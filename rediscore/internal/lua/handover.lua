@@ -1,0 +1,41 @@
+-- handover.lua: the head of release.lua for an exclusive lease that is handed to the
+-- first of the queue, who wants it exclusively as well. Like join.lua it stands in
+-- front of all else; what is not plain goes on behind it, and nothing has changed
+-- until then.
+--
+-- KEYS, ARGV and reply as in release.lua.
+
+local value = redis.pcall('GET', KEYS[LOCK])
+do
+  -- INVARIANT I4: the whole lease ID.
+  local own = ARGV[KEEP_FOR] == '0' and ARGV[CANCEL_MEMORY] == '0' and type(value) == 'string'
+    and string.sub(value, 1, 35) == 'THIS_LAYOUT ' .. ARGV[ID] .. ' '
+  local first = own and redis.call('ZRANGE', KEYS[QUEUE], 0, 1)
+  local id = first and first[1]
+  if id then
+    local known = redis.call('HMGET', KEYS[DETAIL], 'layout', 'once', 'seen', 'ours', 'alien', 'w' .. id)
+    local ttl, inbox, holder = string.match(known[6] or '', '^(%d+) 0 0 0 0 0 %d+ (%x*) (.*)$')
+    local ends = ttl and redis.call('ZSCORE', KEYS[WAITERS], id)
+    local time, last = redis.call('TIME'), redis.pcall('GET', KEYS[FENCE])
+    local token = string.format('%s%06d', time[1], time[2])
+    local now = tonumber(string.sub(token, 1, -4))
+    if known[1] == 'THIS_LAYOUT' and not known[2] and tonumber(known[3] or 0) <= now and ends and tonumber(ends) > now
+      -- It is not time to leave the lock free; see yield.lua.
+      and (not FOREIGN or known[4] and tonumber(known[4]) <= now and now - tonumber(known[4]) < (known[5] and SHARE or TURNS))
+      -- INVARIANT I2: above the last token. Texts of the same length compare like
+      -- numbers; a token that leads the clock, or is none, is for drawToken.
+      and (not last or type(last) == 'string' and #last == #token and last < token and not string.find(last, '%D')) then
+      -- The first write needs no memory: after it a full server refuses nothing.
+      redis.call('ZREM', KEYS[QUEUE], id)
+      redis.call('ZREM', KEYS[WAITERS], id)
+      redis.call('HDEL', KEYS[DETAIL], 'w' .. id)
+      redis.call('SET', KEYS[FENCE], token, 'PX', ARGV[TOKEN_MEMORY])
+      redis.call('SET', KEYS[LOCK], 'THIS_LAYOUT ' .. id .. ' ' .. ttl .. ' ' .. token .. ' ' .. holder, 'PXAT', ends)
+      if not first[2] then
+        redis.call('UNLINK', KEYS[HOLDERS], KEYS[WAITERS], KEYS[DETAIL])
+      end
+      redis.pcall('PUBLISH', ARGV[INBOXES] .. inbox, id .. ' ' .. token)
+      return { 1, '', 0 }
+    end
+  end
+end
