@@ -109,15 +109,7 @@ func (s *store) inner(t *testing.T, r replay) float64 {
 	if !s.send(t, r.measure) {
 		t.Fatalf("%s: it does not go as it should", r.name)
 	}
-	sum := 0
-	for command, n := range s.stats(t) {
-		switch command {
-		case "evalsha", "ping", "info", "config|resetstat":
-		default:
-			sum += n
-		}
-	}
-	return float64(sum) / float64(r.each)
+	return float64(s.inScripts(t)) / float64(r.each)
 }
 
 // Enough of each for a millisecond or more of the server.

@@ -4,7 +4,9 @@ import (
 	"context"
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -55,6 +57,17 @@ func (s *store) stats(t *testing.T) map[string]int {
 		}
 	}
 	return all
+}
+
+// inScripts returns how many commands scripts have run since the counts were reset.
+func (s *store) inScripts(t *testing.T) (sum int) {
+	t.Helper()
+	for command, n := range s.stats(t) {
+		if !slices.Contains([]string{"evalsha", "eval", "ping", "info"}, command) && !strings.Contains(command, "|") {
+			sum += n
+		}
+	}
+	return sum
 }
 
 // calls returns how often the server has carried a command out.
