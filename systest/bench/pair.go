@@ -18,12 +18,16 @@ import (
 type placement int
 
 const (
-	splitCores placement = iota
+	anyCore placement = iota // where the system puts them
+	splitCores
 	sharedCore
 )
 
 // apply moves the server and this process to their cores, until undo.
 func (p placement) apply(server int) (undo func(), err error) {
+	if p == anyCore {
+		return func() {}, nil
+	}
 	own := 0
 	if p == splitCores {
 		own = 1

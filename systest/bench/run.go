@@ -46,7 +46,7 @@ func (b *bench) measure(ctx context.Context, w workload) (report.Workload, error
 	c := &contest{bench: b, load: w}
 	c.result = report.Workload{Name: w.name, Title: w.title, Note: w.note, Base: w.base, Metrics: w.metrics}
 	for _, p := range b.peers {
-		if p.Can&w.needs == w.needs {
+		if p.Can&w.needs == w.needs && (!w.best || !p.Default) {
 			c.able = append(c.able, p)
 			c.result.Peers = append(c.result.Peers, report.Peer{Name: p.Name, Settings: p.Settings, Floor: p.Floor, Samples: map[string][]float64{}})
 		}

@@ -52,6 +52,17 @@ func TestRoundsAreInterleaved(t *testing.T) {
 	}
 }
 
+// TestOnlyTheBest: a workload may leave peers as they come by default out.
+func TestOnlyTheBest(t *testing.T) {
+	b := &bench{peers: contestants()}
+	for best, want := range map[bool]int{false: 3, true: 2} {
+		w := workload{needs: peer.Takes, best: best, run: func(context.Context, *trial) (sample, error) { return nil, nil }}
+		if r, err := b.measure(t.Context(), w); err != nil || len(r.Peers) != want {
+			t.Errorf("only the best: %t: got %v, %v, want %d", best, r.Peers, err, want)
+		}
+	}
+}
+
 // TestGroups: where that is asked for, peers as they come by default do not disturb the
 // others.
 func TestGroups(t *testing.T) {

@@ -19,6 +19,7 @@ type workload struct {
 	ttl               time.Duration // zero: the peers' own
 	least             time.Duration // of a sample, whatever -for says
 	slow              bool          // it is not in the quick form
+	best              bool          // only for peers with their best settings
 	scale             bool          // it is done with -scale, and only then
 
 	// run is one trial. In each round the peers have theirs one after the other, on
@@ -109,6 +110,7 @@ func workloads() (all []workload) {
 	for _, work := range works {
 		all = append(all, handOff(32, work))
 	}
+	all = append(all, handOffSplit(32))
 	for _, work := range works {
 		all = append(all, handOffCrews(8, 4, work))
 	}
