@@ -39,6 +39,8 @@ func childMain(args []string) error {
 		return cycleForever(e)
 	case "hold":
 		return hold(e, args[2])
+	case "pairs":
+		return pairs(e, args[2])
 	case "queue":
 		return queue(e, args[2], args[3])
 	case "wait":

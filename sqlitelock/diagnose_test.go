@@ -47,7 +47,7 @@ func TestDiagnose(t *testing.T) {
 	if c := found["names"].Counts; c["held"] != 1 || c["queued"] != 1 || c["names"] != 1 {
 		t.Errorf("counts %v, want one held, one queued and none of the probes", c)
 	}
-	if n := found["size"].Counts["database_bytes"]; n < 4096 {
+	if n := found["size"].Counts["database_bytes"]; n < pageSize {
 		t.Errorf("%d bytes", n)
 	}
 	for l, err := range e.List(t.Context(), "holdfast-doctor-") {
