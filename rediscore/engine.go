@@ -51,8 +51,8 @@ type Options struct {
 	// TellDeletions has the server tell of each exclusive lease, from its first
 	// renewal on, when its key is deleted, evicted or overwritten, so that the
 	// holder knows within a round trip or two, and not with its next renewal.
-	// Each renewal of up to 128 leases then costs a message for each and one read
-	// of them all, on a connection of its own (CLIENT TRACKING, MGET). Nothing
+	// Each renewal then costs a message for each lease, and one read of up to 128
+	// of them, on a connection of its own (CLIENT TRACKING, MGET). Nothing
 	// relies on it: without the right to these commands, with RESP 2, and in a
 	// Redis Cluster, the next renewal tells.
 	TellDeletions bool
