@@ -26,16 +26,16 @@ func (e *Engine) Acquire(ctx context.Context, req driver.AcquireRequest) (driver
 	}
 	defer e.mu.Unlock()
 	e.sweepLocked(now)
-	return e.acquireLocked(req, now)
+	return e.acquireLocked(&req, now)
 }
 
 // acquireLocked settles the name, decides about the request, and does what was
 // decided. Nothing is changed for the request before it is decided, so that an
 // error leaves no trace.
-func (e *Engine) acquireLocked(req driver.AcquireRequest, now time.Time) (reply driver.AcquireReply, err error) {
+func (e *Engine) acquireLocked(req *driver.AcquireRequest, now time.Time) (reply driver.AcquireReply, err error) {
 	l := e.settleLocked(req.Name, now)
 	var v verdict
-	if err := e.judgeLocked(l, &req, now, &v); err != nil {
+	if err := e.judgeLocked(l, req, now, &v); err != nil {
 		return reply, err
 	}
 	switch reply.Outcome = v.outcome; v.outcome {
@@ -45,7 +45,6 @@ func (e *Engine) acquireLocked(req driver.AcquireRequest, now time.Time) (reply 
 		} else {
 			// The store counts the TTL from when it carries the request out.
 			// The client counts from before it sent it, and so ends earlier.
-			req.Holder = copyHolder(req.Holder)
 			v.own = l.grant(req, v.token, now.Add(req.TTL))
 		}
 		reply.Token = v.own.token
@@ -113,8 +112,8 @@ func (e *Engine) AcquireAll(ctx context.Context, reqs []driver.AcquireRequest) (
 		}
 	}
 	all := driver.AllReply{Outcome: driver.Granted}
-	for _, req := range reqs {
-		reply, err := e.acquireLocked(req, now)
+	for i := range reqs {
+		reply, err := e.acquireLocked(&reqs[i], now)
 		if err != nil {
 			return driver.AllReply{}, err // cannot be: it would be granted
 		}

@@ -42,7 +42,7 @@ func (e *Engine) breakLeases(ctx context.Context, req driver.BreakRequest, endin
 		if h.token == req.Token || req.Older && h.token < req.Token {
 			l.end(h)
 			b := driver.Broken{
-				ID: req.ID, LeaseID: h.req.LeaseID, Token: h.token, Permits: h.req.Permits, Holder: copyHolder(h.req.Holder),
+				ID: req.ID, LeaseID: h.id, Token: h.token, Permits: h.need.Permits, Holder: copyHolder(h.who),
 				Author: req.Author, Reason: req.Reason,
 			}
 			l.broken, ended = append(l.broken, broken{b, now}), append(ended, b)

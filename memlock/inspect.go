@@ -35,9 +35,9 @@ func (e *Engine) Inspect(ctx context.Context, name string) (driver.Lock, error) 
 func (l *lock) describe(name string, now time.Time) driver.Lock {
 	d := driver.Lock{Name: name, LastToken: l.lastToken, QueueLength: len(l.queue)}
 	for _, h := range l.leases {
-		d.Mode, d.Limit = h.req.Mode, h.req.Limit
+		d.Mode, d.Limit = h.need.Mode, h.need.Limit
 		d.Holders = append(d.Holders, driver.Holding{
-			LeaseID: h.req.LeaseID, Token: h.token, Permits: h.req.Permits, Holder: copyHolder(h.req.Holder),
+			LeaseID: h.id, Token: h.token, Permits: h.need.Permits, Holder: copyHolder(h.who),
 			ExpiresIn: h.expiry.Sub(now), Released: h.released,
 		})
 	}

@@ -75,10 +75,10 @@ func (e *Engine) Downgrade(ctx context.Context, req driver.DowngradeRequest) err
 	defer e.mu.Unlock()
 	l := e.settleLocked(req.Name, now)
 	h := l.held(req.LeaseID)
-	if h == nil || h.req.Mode == driver.Semaphore {
+	if h == nil || h.need.Mode == driver.Semaphore {
 		return driver.ErrLost
 	}
-	h.req.Mode = driver.Shared // INVARIANT I6: as it may be already
+	h.need.Mode = driver.Shared // INVARIANT I6: as it may be already
 	e.serveLocked(l, now)
 	return nil
 }

@@ -25,12 +25,12 @@ type lock struct {
 	stuck     error    // why the first of the queue is not served although it fits
 }
 
-// A lease is live until its expiry, the instant itself not included. req is the
-// request that was granted; of it the lease ID, the mode, the permits and the
-// holder matter.
+// A lease is live until its expiry, the instant itself not included.
 type lease struct {
-	req      driver.AcquireRequest
-	token    uint64 // never changes
+	id       driver.LeaseID
+	need     rules.Need
+	who      driver.Holder // a copy
+	token    uint64        // never changes
 	expiry   time.Time
 	released bool // kept closed by KeepFor
 }
@@ -63,7 +63,7 @@ func (l *lock) unused() bool {
 // whole, and neither the name nor the holder stands in for it. INVARIANT I4.
 func (l *lock) held(id driver.LeaseID) *lease {
 	for _, h := range l.leases {
-		if h.req.LeaseID == id && !h.released {
+		if h.id == id && !h.released {
 			return h
 		}
 	}
@@ -88,7 +88,7 @@ func (l *lock) giveUpPlace(id driver.LeaseID) {
 func (l *lock) look(v *rules.View, now time.Time) (first *lease) {
 	v.Recorded, v.Stuck = l.record != nil, l.stuck
 	for _, h := range l.leases {
-		if v.AddLease(rules.NeedOf(&h.req), h.expiry.Sub(now)) {
+		if v.AddLease(h.need, h.expiry.Sub(now)) {
 			first = h
 		}
 	}
@@ -108,9 +108,9 @@ func (l *lock) addHead(v *rules.View, now time.Time) {
 // grant records a lease for req that ends at expiry. No other lease of the name
 // had the token: whoever calls it has drawn it with rules.NextToken, or has
 // compared it with lastToken. INVARIANT I2.
-func (l *lock) grant(req driver.AcquireRequest, token uint64, expiry time.Time) *lease {
+func (l *lock) grant(req *driver.AcquireRequest, token uint64, expiry time.Time) *lease {
 	l.lastToken = token
-	h := &lease{req: req, token: token, expiry: expiry}
+	h := &lease{id: req.LeaseID, need: rules.NeedOf(req), who: copyHolder(req.Holder), token: token, expiry: expiry}
 	l.leases = append(l.leases, h)
 	return h
 }
@@ -146,7 +146,7 @@ func (h *lease) holder() driver.Holder {
 	if h == nil {
 		return driver.Holder{}
 	}
-	return copyHolder(h.req.Holder)
+	return copyHolder(h.who)
 }
 
 // copyHolder returns a copy that shares no labels with h: callers may change

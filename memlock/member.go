@@ -108,7 +108,7 @@ func (m *Member) voteLocked(l *lock, v *rules.View, req driver.ProposeRequest, n
 	if own == nil && !v.Free(quorumNeed()) { // INVARIANT I1
 		reply := driver.ProposeReply{Vote: driver.VoteHeld}
 		if len(l.leases) > 0 {
-			reply.Rival = l.leases[0].req.LeaseID
+			reply.Rival = l.leases[0].id
 		}
 		return reply
 	}
@@ -136,7 +136,7 @@ func (l *lock) free(now time.Time) bool {
 // accept records a lease with a token that the counter is not above. It takes the
 // place of own, unless that is nil, and ends no earlier.
 func (l *lock) accept(own *lease, id driver.LeaseID, holder driver.Holder, token uint64, expiry time.Time) {
-	h := l.grant(driver.AcquireRequest{LeaseID: id, Holder: copyHolder(holder)}, token, expiry)
+	h := l.grant(&driver.AcquireRequest{LeaseID: id, Holder: holder}, token, expiry)
 	if own != nil {
 		l.end(own)
 		lengthen(&h.expiry, own.expiry)

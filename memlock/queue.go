@@ -38,9 +38,9 @@ func (e *Engine) serveLocked(l *lock, now time.Time) {
 		l.queue = l.queue[1:]
 		// The lease ends with the place, so that a waiter that died costs no
 		// more than that. One that lives asks for the rest.
-		h := l.grant(head.req, token, head.until)
+		h := l.grant(&head.req, token, head.until)
 		e.watches.Tell(head.req.LeaseID, driver.Notice{Token: h.token})
-		v.AddLease(rules.NeedOf(&h.req), h.expiry.Sub(now))
+		v.AddLease(h.need, h.expiry.Sub(now))
 		l.addHead(&v, now)
 	}
 }
@@ -61,10 +61,11 @@ func (e *Engine) giveUpDoneLocked(l *lock, v *rules.View) {
 // givePlace gives req a place, or lengthens the one it has, and returns which.
 // A repeat stays where it is in the queue: the order is that of the first
 // requests. INVARIANT I7.
-func (l *lock) givePlace(req driver.AcquireRequest, now time.Time) (rank int) {
+func (l *lock) givePlace(req *driver.AcquireRequest, now time.Time) (rank int) {
 	if rank = l.rank(req.LeaseID); rank == 0 {
-		req.Holder = copyHolder(req.Holder)
-		l.queue = append(l.queue, &place{req: req, asked: now})
+		p := &place{req: *req, asked: now}
+		p.req.Holder = copyHolder(req.Holder)
+		l.queue = append(l.queue, p)
 		rank = len(l.queue)
 	}
 	lengthen(&l.queue[rank-1].until, now.Add(req.WaiterTTL))

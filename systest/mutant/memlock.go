@@ -33,7 +33,7 @@ func memlockMutants() []Mutant {
 		{
 			Name: "mem-extend-by-name", Invariant: "I4", File: "memlock/lock.go",
 			Breaks:  "Whoever knows the name extends and releases the lease of its present holder.",
-			Old:     "if h.req.LeaseID == id && !h.released {",
+			Old:     "if h.id == id && !h.released {",
 			New:     "if id != \"\" && !h.released {",
 			FoundBy: []Finder{conformance("memlock", "ExtendOfStaleLeavesSuccessor"), conformance("memlock", "ReleaseOfStaleLeavesSuccessor")},
 		},
@@ -69,7 +69,7 @@ func memlockMutants() []Mutant {
 			Name: "mem-acquire-all-takes-some", Invariant: "I5", File: "memlock/acquire.go",
 			Breaks:  "AcquireAll in one step keeps the locks in front of the one that it could not have.",
 			Old:     "var v verdict\n\t\tif err := e.judgeLocked(",
-			New:     "var v verdict\n\t\t_, _ = e.acquireLocked(*req, now)\n\t\tif err := e.judgeLocked(",
+			New:     "var v verdict\n\t\t_, _ = e.acquireLocked(req, now)\n\t\tif err := e.judgeLocked(",
 			FoundBy: []Finder{conformance("memlock", "AcquireAllTakesAllOrNone")},
 		},
 		{
