@@ -133,7 +133,7 @@ const shiftWarmUp = 100 * time.Millisecond
 // A shift whose commands are counted goes on for longer, because they must not be those
 // of its beginning.
 const (
-	countWarmUp = 400 * time.Millisecond
+	countWarmUp = 200 * time.Millisecond
 	countLength = 300 * time.Millisecond
 )
 
