@@ -12,9 +12,9 @@ import (
 // given back, and to renew a lease in a full batch. Under the race detector pools
 // forget some of what they were given.
 const (
-	pairAllocates    = 25
+	pairAllocates    = 22
 	renewalAllocates = 3
-	raceForgets      = 12
+	raceForgets      = 11
 )
 
 // TestClientCost: how often the client allocates does not creep up.

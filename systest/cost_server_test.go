@@ -40,10 +40,10 @@ func TestServerCost(t *testing.T) {
 	s := newStore(t)
 	l := s.link(t)
 	fence := &budget{replay: s.fencePairs(t), inner: 4, bytes: 300}
-	pair := &budget{replay: l.pairs(t, some("pair/")), inner: 8, bytes: 525, least: fence, ratio: 2.5}
-	together := &budget{replay: l.groups(t), inner: 7, bytes: 380, least: fence, ratio: 1.5}
-	handOver := &budget{replay: l.handOvers(t), inner: 51, bytes: 1100, least: fence, ratio: 19}
-	renewal := &budget{replay: l.renewals(t), inner: 2, bytes: 75, ratio: 1.6}
+	pair := &budget{replay: l.pairs(t, some("pair/")), inner: 8, bytes: 525, least: fence, ratio: 2.4}
+	together := &budget{replay: l.groups(t), inner: 7, bytes: 375, least: fence, ratio: 1.45}
+	handOver := &budget{replay: l.handOvers(t), inner: 22, bytes: 1070, least: fence, ratio: 6.8}
+	renewal := &budget{replay: l.renewals(t), inner: 2, bytes: 70, ratio: 1.5}
 	renewal.least = &budget{replay: s.leastRenewals(t, renewal.replay), inner: 2, bytes: 60}
 	all := []*budget{fence, pair, together, handOver, renewal.least, renewal}
 	for _, b := range all {
@@ -73,7 +73,7 @@ func (b *budget) count(t *testing.T, s *store) {
 	t.Helper()
 	inner, bytes := s.inner(t, b.replay), b.replay.bytes()
 	t.Logf("%s: %.2f commands inside scripts, %d bytes", b.name, inner, bytes)
-	if inner > b.inner+0.1 || bytes > b.bytes { // of a hand-over, one begins or ends something now and then
+	if inner > b.inner+0.5 || bytes > b.bytes { // of a hand-over, one begins or ends something now and then
 		t.Errorf("%s: %.2f commands inside scripts and %d bytes, want %.0f and %d at most", b.name, inner, bytes, b.inner, b.bytes)
 	}
 }

@@ -33,7 +33,7 @@ func (s *redisStore) addr() string { return s.server.Addr }
 func (s *redisStore) pid() int     { return s.server.PID() }
 
 func (s *redisStore) clear() error {
-	_, err := s.server.Do("FLUSHALL")
+	_, err := s.server.Do("FLUSHALL", "ASYNC")
 	return err
 }
 

@@ -11,6 +11,27 @@ func costMutants() []Mutant {
 			FoundBy: []Finder{{"systest", "TestServerCost"}},
 		},
 		{
+			Name: "redis-hand-over-looks-twice", Invariant: "", File: "rediscore/internal/lua/handover.lua",
+			Breaks:  "A hand-over looks twice at the place that it is for.",
+			Old:     "local ends = ttl and redis.call('ZSCORE', KEYS[WAITERS], id)",
+			New:     "local ends = ttl and redis.call('ZSCORE', KEYS[WAITERS], id) and redis.call('ZSCORE', KEYS[WAITERS], id)",
+			FoundBy: []Finder{{"systest", "TestServerCost"}},
+		},
+		{
+			Name: "redis-plain-wastes-time", Invariant: "", File: "rediscore/internal/lua/plain_acquire.lua",
+			Breaks:  "A plain acquire makes 40 texts for nothing, and sends no command more.",
+			Old:     "local replies = {}",
+			New:     "local replies = {}\nfor i = 1, 40 do replies.waste = 'x' .. i end\nreplies.waste = nil",
+			FoundBy: []Finder{{"systest", "TestServerCost"}},
+		},
+		{
+			Name: "redis-request-carries-more", Invariant: "", File: "rediscore/internal/lua/scripts.go",
+			Breaks:  "A plain release names a key that it has no use for, which the server has to read.",
+			Old:     "\"| lock detail\"",
+			New:     "\"| lock detail fence\"",
+			FoundBy: []Finder{{"systest", "TestServerCost"}},
+		},
+		{
 			Name: "places-as-if-few", Invariant: "", File: "acquire_wait.go",
 			Breaks:  "The places of 100,000 waiters are refreshed as often as those of one, which is more than a store can do.",
 			Old:     "places.waiters.Add(1))*waiterTTLEach",
