@@ -1,9 +1,8 @@
 package archtest
 
 import (
-	"io/fs"
-	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -20,12 +19,9 @@ var (
 )
 
 func TestArchitectureNamesTestsThatExist(t *testing.T) {
-	doc, err := os.ReadFile("../../ARCHITECTURE.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	doc := read(t, "ARCHITECTURE.md")
 	known := knownCases(t)
-	rows := invariantRow.FindAllString(string(doc), -1)
+	rows := invariantRow.FindAllString(doc, -1)
 	if len(rows) != 12 {
 		t.Errorf("%d rows of invariants, want 12", len(rows))
 	}
@@ -47,7 +43,7 @@ var caseName = regexp.MustCompile(`(?m)^(?:func |\s+Name:\s+")([A-Z][A-Za-z0-9]+
 func knownCases(t *testing.T) map[string]bool {
 	t.Helper()
 	known := map[string]bool{}
-	for _, m := range caseName.FindAllStringSubmatch(goSources(t, "../.."), -1) {
+	for _, m := range caseName.FindAllStringSubmatch(goSources(t, "."), -1) {
 		known[m[1]] = true
 	}
 	return known
@@ -62,19 +58,16 @@ var (
 
 // TestArchitectureNamesFilesThatExist, and tests, in all its tables.
 func TestArchitectureNamesFilesThatExist(t *testing.T) {
-	doc, err := os.ReadFile("../../ARCHITECTURE.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	doc := read(t, "ARCHITECTURE.md")
 	known, files := knownCases(t), 0
-	for line := range strings.Lines(string(doc)) {
+	for line := range strings.Lines(doc) {
 		if !strings.HasPrefix(line, "| ") {
 			continue
 		}
 		for _, m := range aFile.FindAllStringSubmatch(line, -1) {
 			files++
 			at := "../../" + m[1]
-			if ext := filepath.Ext(m[1]); !strings.Contains(m[1], "/") && ext != ".go" {
+			if ext := path.Ext(m[1]); !strings.Contains(m[1], "/") && ext != ".go" {
 				at = "../../*/internal/lua/" + m[1] // a script is known by its name
 			}
 			if found, err := filepath.Glob(at); err != nil || len(found) == 0 {
@@ -95,12 +88,9 @@ func TestArchitectureNamesFilesThatExist(t *testing.T) {
 // TestGuaranteesNameCasesThatExist: docs/guarantees.md is worth what its cases
 // are worth, and every row has one.
 func TestGuaranteesNameCasesThatExist(t *testing.T) {
-	doc, err := os.ReadFile("../../docs/guarantees.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	doc := read(t, "docs/guarantees.md")
 	known, rows := knownCases(t), 0
-	for line := range strings.Lines(string(doc)) {
+	for line := range strings.Lines(doc) {
 		if !strings.HasPrefix(line, "| ") || strings.HasSuffix(strings.TrimSpace(line), " cases |") || strings.HasPrefix(line, "| store |") {
 			continue
 		}
@@ -122,7 +112,7 @@ func TestGuaranteesNameCasesThatExist(t *testing.T) {
 
 // Every invariant that the document lists is cited where the code keeps it.
 func TestInvariantsAreCited(t *testing.T) {
-	sources := goSources(t, "../..")
+	sources := goSources(t, ".")
 	for _, n := range []string{"I1", "I2", "I3", "I4", "I5", "I6", "I7", "I8", "I9", "I10", "I11", "I12"} {
 		if !regexp.MustCompile(`INVARIANT ` + n + `\b`).MatchString(sources) {
 			t.Errorf("no code cites INVARIANT %s", n)
@@ -130,29 +120,15 @@ func TestInvariantsAreCited(t *testing.T) {
 	}
 }
 
-// goSources returns the text of all Go and Lua files below root.
-func goSources(t *testing.T, root string) string {
+// goSources returns the text of all Go, Lua and SQL files below a directory.
+func goSources(t *testing.T, below string) string {
 	t.Helper()
 	var b strings.Builder
-	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
-		if err != nil {
-			return err
+	walk(t, below, func(name string) {
+		if ext := path.Ext(name); ext == ".go" || ext == ".lua" || ext == ".sql" {
+			b.WriteString(read(t, name))
 		}
-		if d.IsDir() && strings.HasPrefix(d.Name(), ".") && path != root {
-			return fs.SkipDir
-		}
-		if ext := filepath.Ext(path); ext == ".go" || ext == ".lua" || ext == ".sql" {
-			text, err := os.ReadFile(path)
-			if err != nil {
-				return err
-			}
-			b.Write(text)
-		}
-		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
 	return b.String()
 }
 
@@ -168,12 +144,9 @@ func TestEnglish(t *testing.T) {
 // TestEnginesNamesEveryRequirement: whoever writes an engine by docs/engines.md
 // learns there what checks each step, and every requirement is in one of them.
 func TestEnginesNamesEveryRequirement(t *testing.T) {
-	doc, err := os.ReadFile("../../docs/engines.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	doc := read(t, "docs/engines.md")
 	named := map[string]bool{}
-	for line := range strings.Lines(string(doc)) {
+	for line := range strings.Lines(doc) {
 		if strings.HasPrefix(line, "| ") {
 			for _, m := range shownBy.FindAllStringSubmatch(line, -1) {
 				named[m[1]] = true
@@ -186,7 +159,7 @@ func TestEnginesNamesEveryRequirement(t *testing.T) {
 		}
 		delete(named, r.Name)
 	}
-	contract := goSources(t, "../../driver") // flags and interfaces are named, too
+	contract := goSources(t, "driver") // flags and interfaces are named, too
 	for name := range named {
 		if !regexp.MustCompile(`\b` + name + `\b`).MatchString(contract) {
 			t.Errorf("docs/engines.md names %s, which is neither a requirement nor in package driver", name)

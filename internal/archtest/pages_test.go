@@ -5,7 +5,6 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
-	"io/fs"
 	"maps"
 	"os"
 	"path"
@@ -15,38 +14,6 @@ import (
 	"strings"
 	"testing"
 )
-
-const tree = "../.."
-
-// pages returns the text of all documents, by their paths below the root.
-func pages(t *testing.T) map[string]string {
-	t.Helper()
-	all := map[string]string{}
-	err := fs.WalkDir(os.DirFS(tree), ".", func(name string, d fs.DirEntry, err error) error {
-		switch {
-		case err != nil:
-			return err
-		case d.IsDir() && strings.HasPrefix(d.Name(), ".") && name != ".":
-			return fs.SkipDir
-		case path.Ext(name) == ".md":
-			all[name] = read(t, name)
-		}
-		return nil
-	})
-	if err != nil || len(all) < 30 {
-		t.Fatalf("%d pages, %v", len(all), err)
-	}
-	return all
-}
-
-func read(t *testing.T, name string) string {
-	t.Helper()
-	text, err := os.ReadFile(filepath.Join(tree, name))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(text)
-}
 
 var (
 	link      = regexp.MustCompile(`\]\(([^)\s]+)\)`)

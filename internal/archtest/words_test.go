@@ -1,8 +1,8 @@
 package archtest
 
 import (
+	"io/fs"
 	"os"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -12,7 +12,7 @@ import (
 // out.
 func sources(t *testing.T, pattern string) string {
 	t.Helper()
-	files, err := filepath.Glob("../../" + pattern)
+	files, err := fs.Glob(os.DirFS(tree), pattern)
 	if err != nil || len(files) == 0 {
 		t.Fatalf("%s: %d files, %v", pattern, len(files), err)
 	}
@@ -21,11 +21,7 @@ func sources(t *testing.T, pattern string) string {
 		if strings.HasSuffix(file, "_test.go") {
 			continue
 		}
-		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		b.Write(text)
+		b.WriteString(read(t, file))
 	}
 	return b.String()
 }
@@ -34,11 +30,7 @@ func sources(t *testing.T, pattern string) string {
 // has that title.
 func wordTable(t *testing.T, title string) (rows [][]string) {
 	t.Helper()
-	doc, err := os.ReadFile("../../docs/engines.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, table, found := strings.Cut(string(doc), "\n| "+title+" | ")
+	_, table, found := strings.Cut(read(t, "docs/engines.md"), "\n| "+title+" | ")
 	table, _, _ = strings.Cut(table, "\n\n")
 	for line := range strings.Lines(table) {
 		if cells := strings.Split(line, "|"); len(cells) == 6 && !strings.HasPrefix(cells[1], "-") {
