@@ -42,21 +42,21 @@ func TestGivesWay(t *testing.T) {
 	var paused time.Duration
 	e.brief = func(d time.Duration) { paused += d; time.Sleep(d) }
 	const long, now = -time.Hour, time.Hour // ahead, however slow this machine is
-	transaction := func(began, ended time.Duration, what string, gives bool) {
+	before := func(began, ended time.Duration, what string, gives bool) {
 		t.Helper()
 		e.stint, paused = stint{time.Now().Add(began), time.Now().Add(ended)}, 0
-		drivertest.Cycle(t, e, "t")
+		e.giveWay()
 		if paused > 0 != gives || paused > 2*givesWayFor {
 			t.Errorf("%s: it gave way for %s: want it to: %t", what, paused, gives)
 		}
 	}
-	transaction(long, now, "alone", false)
+	before(long, now, "alone", false)
 	other.witness.waits(e.path, true)
-	transaction(long, now, "after a long stint", true)
-	transaction(now, now, "after a short stint", false)
-	transaction(long, long, "after a pause", false)
+	before(long, now, "after a long stint", true)
+	before(now, now, "after a short stint", false)
+	before(long, long, "after a pause", false)
 	other.witness.waits(e.path, false)
-	transaction(long, now, "when nobody waits any more", false)
+	before(long, now, "when nobody waits any more", false)
 }
 
 // TestGivesWayToOne: it goes on at once when the other has been served.
