@@ -29,8 +29,10 @@ func (e *Engine) giveWay() {
 	if now.Sub(e.stint.began) < stintLength {
 		return
 	}
-	for end := now.Add(givesWayFor); time.Now().Before(end) && e.witness.othersWait(e.path); {
-		e.brief(eagerPause)
+	for end := now.Add(givesWayFor); e.witness.othersWait(e.path); {
+		if e.brief(eagerPause); time.Now().After(end) {
+			break
+		}
 	}
 	e.stint.began = time.Now()
 }
