@@ -21,7 +21,6 @@ type load struct {
 	store      *store
 	begun      time.Time
 	cpu        float64
-	scripts    int
 	memory     int // of the server
 	heap       uint64
 	goroutines int
@@ -31,7 +30,7 @@ type load struct {
 func begin(t *testing.T, s *store) load {
 	t.Helper()
 	s.do(t, "CONFIG", "RESETSTAT")
-	return load{s, time.Now(), cpuTime(t, s.server), 0, s.info(t, "memory", "used_memory"), inUse(), runtime.NumGoroutine()}
+	return load{s, time.Now(), cpuTime(t, s.server), s.info(t, "memory", "used_memory"), inUse(), runtime.NumGoroutine()}
 }
 
 // info returns a whole number of what INFO says.
@@ -60,12 +59,13 @@ func inUse() uint64 {
 	return mem.HeapAlloc + mem.StackInuse
 }
 
-// rate returns how many scripts a second there were, and how much of a core they
-// took.
-func (l load) rate(t *testing.T) (scripts, core float64) {
+// rate returns how many scripts a second there were, how much of a core they took,
+// and how much of its time each.
+func (l load) rate(t *testing.T) (scripts, core float64, each time.Duration) {
 	t.Helper()
 	seconds := time.Since(l.begun).Seconds()
-	return float64(l.store.calls(t, "evalsha")) / seconds, (cpuTime(t, l.store.server) - l.cpu) / seconds
+	scripts, core = float64(l.store.calls(t, "evalsha"))/seconds, (cpuTime(t, l.store.server)-l.cpu)/seconds
+	return scripts, core, time.Duration(core / max(scripts, 1) * float64(time.Second)).Round(time.Microsecond)
 }
 
 // each returns how many bytes the client and the server have for each of n.
@@ -74,29 +74,8 @@ func (l load) each(t *testing.T, n int) (client, server int) {
 	return int(inUse()-l.heap) / n, (l.store.info(t, "memory", "used_memory") - l.memory) / n
 }
 
-// script returns how long scripts took, the median, or the mean on a server older
-// than 7.0.
-func (l load) script(t *testing.T) time.Duration {
-	t.Helper()
-	for section, figure := range map[string]string{"latencystats": `latency_percentiles_usec_evalsha:p50=([\d.]+)`, "commandstats": `cmdstat_evalsha:.*?usec_per_call=([\d.]+)`} {
-		text, err := l.store.do(t, "INFO", section).ToString()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if match := regexp.MustCompile(figure).FindStringSubmatch(text); match != nil {
-			us, err := strconv.ParseFloat(match[1], 64)
-			if err != nil {
-				t.Fatal(err)
-			}
-			return time.Duration(us * float64(time.Microsecond))
-		}
-	}
-	t.Fatal("no scripts were run")
-	return 0
-}
-
-// tooLong reports whether scripts take longer than they may, in the median: nobody
-// else is served meanwhile. It is a time on this machine, so only a soak says so.
+// tooLong reports whether a script takes longer than it may: nobody else is served
+// meanwhile. It is a time on this machine, so only a soak says so.
 func tooLong(script, most time.Duration) bool { return soak.Long() && script > most }
 
 // TestManyLeasesAreKept: any number of leases of one client costs a goroutine none,
@@ -113,23 +92,24 @@ func TestManyLeasesAreKept(t *testing.T) {
 	waitUntil(took, ttl/2) // renewals have found their pace
 	l := begin(t, s)
 	time.Sleep(ttl) // real leases in a real store
-	scripts, core := l.rate(t)
+	scripts, core, script := l.rate(t)
 	batch := s.engine.Capabilities().ExtendBatch()
 	most := 1.2*float64(n)/float64(batch)/(ttl.Seconds()*0.29) + 5
-	report.Row(t, fmt.Sprintf("one client with %d leases, TTL %s", n, ttl), "none is lost; renewals in full batches, no script above 1 ms in the median",
+	report.Row(t, fmt.Sprintf("one client with %d leases, TTL %s", n, ttl), "none is lost; renewals in full batches, scripts of 1 ms at most",
 		"%d lost; taken in %s; %.1f scripts a second, %.1f %% of a core, %s each; %d bytes of the client and %d of the server for each lease, %d goroutines more",
-		lostOf(held), took.Round(100*time.Millisecond), scripts, 100*core, l.script(t), memory, stored, l.goroutines-before.goroutines)
+		lostOf(held), took.Round(100*time.Millisecond), scripts, 100*core, script, memory, stored, l.goroutines-before.goroutines)
 	if lost := lostOf(held); lost > 0 {
 		t.Errorf("%d of %d leases are lost", lost, n)
 	}
 	if scripts > most {
 		t.Errorf("%.1f scripts a second, want %.1f at most", scripts, most)
 	}
-	if tooLong(l.script(t), time.Millisecond) {
-		t.Errorf("scripts take %s, want 1ms at most", l.script(t))
+	if tooLong(script, time.Millisecond) {
+		t.Errorf("scripts take %s, want 1ms at most", script)
 	}
-	if l.goroutines > before.goroutines+20 { // connections that were opened meanwhile, batches under way
-		t.Errorf("%d goroutines before, %d with %d leases", before.goroutines, l.goroutines, n)
+	const slack = 20 // connections that were opened meanwhile, batches under way
+	if !within(5*time.Second, func() bool { return runtime.NumGoroutine() < before.goroutines+slack }) {
+		t.Errorf("%d goroutines before, %d with %d leases", before.goroutines, runtime.NumGoroutine(), n)
 	}
 	if memory > 1000 && !underRace {
 		t.Errorf("a lease takes %d bytes of the client, want 1,000 at most", memory)
@@ -161,7 +141,7 @@ func TestMultitudesWait(t *testing.T) {
 				t.Helper()
 				eventually(t, fmt.Sprint(n, " waiters have a place"), func() bool { return waiting.Load() >= int64(n) })
 			}
-			held := acquireMany(t, holder, c.names, ttl)
+			held := acquireMany(t, holder, c.names, time.Minute)
 			before := begin(t, s)
 			var all sync.WaitGroup
 			var served atomic.Int64
@@ -186,20 +166,22 @@ func TestMultitudesWait(t *testing.T) {
 			memory, stored := before.each(t, n)
 			l := begin(t, s)
 			time.Sleep(ttl / 2)
-			scripts, core := l.rate(t)
-			script := l.script(t)
+			scripts, core, script := l.rate(t)
 			pass := begin(t, s)
-			for _, lease := range held {
+			const workers = 64
+			for w := range workers {
 				all.Go(func() {
-					if err := lease.Release(context.Background()); err != nil {
-						t.Error(err)
+					for i := w; i < len(held); i += workers {
+						if err := held[i].Release(context.Background()); err != nil {
+							t.Error(err)
+						}
 					}
 				})
 			}
 			all.Wait()
 			took := time.Since(pass.begun)
 			commands := float64(s.calls(t, "evalsha")) / float64(n)
-			report.Row(t, fmt.Sprintf("%d names with %d waiters each, of one client", c.names, c.each), "all are served with one request to ask and one to release; no script above 2 ms in the median",
+			report.Row(t, fmt.Sprintf("%d names with %d waiters each, of one client", c.names, c.each), "all are served with one request to ask and one to release; scripts of 2 ms at most",
 				"%d served; %s to join, %s to pass, %.2f requests each; while all wait %.1f scripts a second, %.1f %% of a core, %s each; %d bytes of the client and %d of the server each",
 				served.Load(), join.Round(10*time.Millisecond), took.Round(10*time.Millisecond), commands, scripts, 100*core, script, memory, stored)
 			if served.Load() != int64(n) {
