@@ -11,7 +11,7 @@ func redisLeaseMutants() []Mutant {
 			Breaks:  "Lease IDs are compared by their first half.",
 			Old:     "if s.lock and s.lock.id == id then",
 			New:     "if s.lock and s.lock.id and string.sub(s.lock.id, 1, 16) == string.sub(id, 1, 16) then",
-			FoundBy: []Finder{redis("ReleaseComparesWholeID"), redis("RepeatComparesWholeID")},
+			FoundBy: []Finder{redis("ReleaseComparesWholeID")},
 		},
 		{
 			Name: "redis-pexpire-without-owner", Invariant: "I4", File: "rediscore/internal/lua/extend.lua",
