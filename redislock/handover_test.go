@@ -65,16 +65,33 @@ func TestContendedCommands(t *testing.T) {
 			case "release":
 				wantIs(t, "release", e.Release(t.Context(), release), nil)
 			}
-			got := commandStats(t, admin)
-			maps.DeleteFunc(got, func(name string, _ int64) bool {
-				return !slices.Contains([]string{"get", "set"}, name) && (strings.Contains(name, "|") || slices.Contains([]string{"evalsha", "eval", "ping", "hello", "subscribe", "pexpire"}, name))
-			})
-			if !maps.Equal(got, want) {
+			if got := innerCommands(t, admin); !maps.Equal(got, want) {
 				t.Errorf("%s, %s: commands %v, want %v", c.name, what, got, want)
 			}
 		}
 		handed(t, e, line[1])
 	}
+	// The only one who waits, for the first time: nobody has noted any turns.
+	e, held := open(t, server.URL), drivertest.Request("only", time.Minute)
+	drivertest.Granted(t, e, held)
+	next := queued(t, e, drivertest.Request("only", time.Minute), time.Minute, 1)
+	do(t, admin, "CONFIG RESETSTAT")
+	wantIs(t, "release", e.Release(t.Context(), driver.ReleaseRequest{Name: "only", LeaseID: held.LeaseID}), nil)
+	want := map[string]int64{"get": 2, "zrange": 1, "hmget": 1, "zscore": 1, "time": 1, "zrem": 2, "hdel": 1, "set": 2, "unlink": 1, "publish": 1}
+	if got := innerCommands(t, admin); !maps.Equal(got, want) {
+		t.Errorf("release to the only one: commands %v, want %v", got, want)
+	}
+	handed(t, e, next)
+}
+
+// innerCommands returns what scripts have run, and how often, but for expiries.
+func innerCommands(t *testing.T, admin rueidis.Client) map[string]int64 {
+	t.Helper()
+	got := commandStats(t, admin)
+	maps.DeleteFunc(got, func(name string, _ int64) bool {
+		return !slices.Contains([]string{"get", "set"}, name) && (strings.Contains(name, "|") || slices.Contains([]string{"evalsha", "eval", "ping", "hello", "subscribe", "pexpire"}, name))
+	})
+	return got
 }
 
 // A relay is something that a crowd hands on, once each.

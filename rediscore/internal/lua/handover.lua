@@ -21,7 +21,7 @@ do
     local now = tonumber(string.sub(token, 1, -4))
     if known[1] == 'THIS_LAYOUT' and not known[2] and tonumber(known[3] or 0) <= now and ends and tonumber(ends) > now
       -- It is not time to leave the lock free; see yield.lua.
-      and (not FOREIGN or known[4] and tonumber(known[4]) <= now and now - tonumber(known[4]) < (known[5] and SHARE or TURNS))
+      and (not FOREIGN or not known[4] or tonumber(known[4]) <= now and now - tonumber(known[4]) < (known[5] and SHARE or TURNS))
       -- INVARIANT I2: above the last token. Texts of the same length compare like
       -- numbers; a token that leads the clock, or is none, is for drawToken.
       and (not last or type(last) == 'string' and #last == #token and last < token and not string.find(last, '%D')) then
@@ -33,6 +33,8 @@ do
       redis.call('SET', KEYS[LOCK], 'THIS_LAYOUT ' .. id .. ' ' .. ttl .. ' ' .. token .. ' ' .. holder, 'PXAT', ends)
       if not first[2] then
         redis.call('UNLINK', KEYS[HOLDERS], KEYS[WAITERS], KEYS[DETAIL])
+      elseif FOREIGN and not known[4] then
+        redis.call('HSET', KEYS[DETAIL], 'ours', string.format('%.0f', now))
       end
       redis.pcall('PUBLISH', ARGV[INBOXES] .. inbox, id .. ' ' .. token)
       return { 1, '', 0 }
