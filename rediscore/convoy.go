@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/internal/ask"
 	"github.com/holdfast-locks/holdfast/rediscore/internal/form"
 	"github.com/holdfast-locks/holdfast/rediscore/internal/lua"
 )
@@ -57,6 +58,7 @@ type rider struct {
 	ttl     string
 	holder  string
 	answers chan verdict // holds the one that there is
+	timer   *time.Timer  // of the request's limit; nil if there never was one
 
 	convoy     *convoy // in which it is pending
 	prev, next *rider
@@ -87,11 +89,14 @@ func (f *fleet) rider(name string, id driver.LeaseID) *rider {
 // from before ask is called.
 func (f *fleet) ask(ctx context.Context, r *rider) (int64, error) {
 	f.join(r)
+	ended, late := r.await(ctx)
 	var cause error
 	select {
 	case v := <-r.answers:
 		return f.free(r, v)
-	case <-ctx.Done():
+	case <-ended:
+		cause = noAnswer(ctx)
+	case <-late:
 		cause = noAnswer(ctx)
 	case <-f.store.life.Done():
 		cause = errClosing
@@ -105,9 +110,27 @@ func (f *fleet) ask(ctx context.Context, r *rider) (int64, error) {
 	}
 }
 
+// await returns what tells that ctx has ended; one of the two may be nil. Nearly all
+// requests have a limit of our own: r's timer costs less than the context of each.
+func (r *rider) await(ctx context.Context) (ended <-chan struct{}, late <-chan time.Time) {
+	caller, end, ok := ask.Parts(ctx)
+	if !ok {
+		return ctx.Done(), nil
+	}
+	if r.timer == nil {
+		r.timer = time.NewTimer(time.Until(end))
+	} else {
+		r.timer.Reset(time.Until(end))
+	}
+	return caller.Done(), r.timer.C
+}
+
 // free gives an answered rider back.
 func (f *fleet) free(r *rider, v verdict) (int64, error) {
-	*r = rider{answers: r.answers}
+	if r.timer != nil {
+		r.timer.Stop()
+	}
+	*r = rider{answers: r.answers, timer: r.timer}
 	f.riders.Put(r)
 	return v.n, v.err
 }

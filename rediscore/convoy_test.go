@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/internal/ask"
 	"github.com/holdfast-locks/holdfast/internal/drivertest"
 )
 
@@ -181,6 +182,30 @@ func TestConvoyOfThoseWhoLeave(t *testing.T) {
 			if want := int64(2 * (i + 1)); !p.left() || p.err != nil || p.n != want {
 				t.Errorf("%d, %v; want %d", p.n, p.err, want)
 			}
+		}
+	})
+}
+
+// A request ends at the limit of its own context, or with its caller's, whichever
+// comes first; one that was answered in time leaves nothing behind that ends the next.
+func TestConvoyKeepsLimits(t *testing.T) {
+	inDepot(t, false, func(t *testing.T, d *depot, _ *Engine, f *fleet) {
+		caller, leave := context.WithTimeout(t.Context(), 3*time.Second)
+		defer leave()
+		for _, c := range []struct{ limit, answered, late time.Duration }{
+			{limit: time.Second, answered: 900 * time.Millisecond}, {limit: time.Second, answered: 200 * time.Millisecond},
+			{limit: time.Second, late: time.Second}, {limit: time.Minute, late: 900 * time.Millisecond}, // then the caller's time is over
+		} {
+			ctx, stop := ask.Limit(caller, c.limit)
+			n, began := len(d.seen()), time.Now()
+			if c.late == 0 {
+				time.AfterFunc(c.answered, func() { d.seen()[n].end <- nil })
+			}
+			_, err := f.ask(ctx, f.rider("n/1", driver.NewLeaseID())) // mostly the one that was answered before
+			if took := time.Since(began); took != c.answered+c.late || errors.Is(err, context.DeadlineExceeded) != (c.late > 0) {
+				t.Errorf("%+v: %v after %s", c, err, took)
+			}
+			stop()
 		}
 	})
 }

@@ -40,7 +40,7 @@ func (e *Engine) acquireInFull(ctx context.Context, req driver.AcquireRequest) (
 	}
 	keys := e.store.keys.Of(e.scripts.Acquire.Keys, req.Name, req.LeaseID)
 	args := append(e.serving(11), maxLead(), wait, form.Flag(req.Once), e.store.inbox.id)
-	args = appendRequest(args, req)
+	args = e.appendRequest(args, req)
 	subscription := e.store.inbox.subscription()
 	var reply any
 	var acked int
@@ -77,9 +77,9 @@ func (e *Engine) serving(more int) []string {
 func maxLead() string { return form.US(driver.MaxTokenLead) }
 
 // appendRequest adds what request.lua wants of a request.
-func appendRequest(args []string, req driver.AcquireRequest) []string {
+func (e *Engine) appendRequest(args []string, req driver.AcquireRequest) []string {
 	return append(args, string(req.LeaseID), strconv.Itoa(int(req.Mode)), strconv.Itoa(req.Limit), strconv.Itoa(req.Permits),
-		form.MS(req.TTL), form.Token(req.MinToken), form.Holder(req.Holder))
+		form.MS(req.TTL), form.Token(req.MinToken), e.plain.holders.Text(req.Holder))
 }
 
 // extendAll renews leases: the plain ones together, and the others in full.

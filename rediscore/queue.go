@@ -80,7 +80,7 @@ func (e *Engine) AcquireAll(ctx context.Context, reqs []driver.AcquireRequest) (
 				fmt.Errorf("locks in two slots of a Redis Cluster: taking them in one step is %w; give all names the same hash tag", driver.ErrUnsupported))
 		}
 		keys = e.store.keys.Append(keys, e.scripts.AcquireAll.EachKeys, req.Name, req.LeaseID)
-		args = appendRequest(args, req)
+		args = e.appendRequest(args, req)
 	}
 	reply, err := e.execAll(ctx, e.scripts.AcquireAll, keys, args)
 	if err != nil {

@@ -32,7 +32,7 @@ var mayImport = map[string][]string{
 	"onetime":                 {".", "driver", "internal/ask"},
 	"quorumlock":              {"driver", "internal/ask"},
 	"quorumlock/membertest":   {"driver"},
-	"rediscore":               {"driver", "driver/mailbox", "rediscore/internal/form", "rediscore/internal/keys", "rediscore/internal/lua"},
+	"rediscore":               {"driver", "driver/mailbox", "internal/ask", "rediscore/internal/form", "rediscore/internal/keys", "rediscore/internal/lua"},
 	"rediscore/doctor":        {"driver", "rediscore", "rediscore/internal/form", "rediscore/internal/keys"},
 	"rediscore/internal/form": {"driver"},
 	"rediscore/internal/keys": {"driver"},

@@ -28,6 +28,17 @@ func LimitUntil(ctx context.Context, end time.Time) (context.Context, context.Ca
 	return l, l.cancel
 }
 
+// Parts tells of what a context of Limit or LimitUntil is made: it ends with the
+// caller's, and at this instant. Whoever waits for both himself, and is done before it is
+// stopped, spares the context that Done would make. It reports false for any other context.
+func Parts(ctx context.Context) (caller context.Context, end time.Time, ok bool) {
+	l, ok := ctx.(*limited)
+	if !ok {
+		return nil, time.Time{}, false
+	}
+	return l.caller, l.end, true
+}
+
 // A limited is a context that is made late. Package context finds what it needs of
 // it, such as its cause, and where to enter those that are derived from it, by its
 // Value and Done: they are those of the context that is made.

@@ -233,3 +233,20 @@ func TestLimitForMany(t *testing.T) {
 		})
 	}
 }
+
+// TestParts: the parts of a limit are those it was made of, and nothing else has parts.
+func TestParts(t *testing.T) {
+	end := time.Now().Add(time.Hour)
+	limit, stop := ask.LimitUntil(t.Context(), end)
+	defer stop()
+	if caller, until, ok := ask.Parts(limit); !ok || caller != t.Context() || !until.Equal(end) {
+		t.Errorf("%v, %s, %t", caller, until, ok)
+	}
+	derived, cancel := context.WithCancel(limit)
+	defer cancel()
+	for _, ctx := range []context.Context{t.Context(), derived} {
+		if _, _, ok := ask.Parts(ctx); ok {
+			t.Errorf("%v has parts", ctx)
+		}
+	}
+}

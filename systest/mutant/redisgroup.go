@@ -216,6 +216,27 @@ func groupMutants() []Mutant {
 			FoundBy: []Finder{{"rediscore", "TestConvoyInDisorder"}},
 		},
 		{
+			Name: "convoy-forgets-limits", Invariant: "I8", File: "rediscore/convoy.go",
+			Breaks:  "A plain request has no limit of its own.",
+			Old:     "	return caller.Done(), r.timer.C\n",
+			New:     "	return caller.Done(), nil\n",
+			FoundBy: []Finder{{"rediscore", "TestConvoyKeepsLimits"}},
+		},
+		{
+			Name: "convoy-forgets-callers", Invariant: "", File: "rediscore/convoy.go",
+			Breaks:  "A plain request goes on when its caller has left.",
+			Old:     "	return caller.Done(), r.timer.C\n",
+			New:     "	_ = caller\n	return nil, r.timer.C\n",
+			FoundBy: []Finder{{"rediscore", "TestConvoyKeepsLimits"}},
+		},
+		{
+			Name: "convoy-keeps-the-first-limit", Invariant: "I8", File: "rediscore/convoy.go",
+			Breaks:  "A plain request has the limit of the one before.",
+			Old:     "		r.timer.Reset(time.Until(end))\n",
+			New:     "		r.timer.Reset(0)\n",
+			FoundBy: []Finder{{"rediscore", "TestConvoyKeepsLimits"}},
+		},
+		{
 			Name: "convoy-of-any-length", Invariant: "", File: "rediscore/convoy.go",
 			Breaks:  "A call carries as many requests as there are, and holds the server up.",
 			Old:     "r != nil && len(t.riders) < mostRiders;",
