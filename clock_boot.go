@@ -60,10 +60,10 @@ func (b *bootReader) look() bool {
 				break
 			}
 		}
-		b.read.Store(int64(now)) // after what was read
 		if now-before < bootFresh {
+			b.read.Store(int64(now)) // after what was read
 			break
 		}
 	}
-	return true
+	return true // if all were slow, the next look is soon
 }

@@ -240,6 +240,13 @@ func lazyClockMutants() []Mutant {
 			FoundBy: []Finder{{".", "TestBootReader"}},
 		},
 		{
+			Name: "boot-time-of-a-slow-reading", Invariant: "I3", File: "clock_boot.go",
+			Breaks:  "A reading of the boot-time clock with a pause in it, which may be older than it seems, is used again.",
+			Old:     "		if now-before < bootFresh {\n			b.read.Store(int64(now)) // after what was read\n",
+			New:     "		b.read.Store(int64(now))\n		if now-before < bootFresh {\n",
+			FoundBy: []Finder{{".", "TestBootReader"}},
+		},
+		{
 			Name: "boot-time-goes-back", Invariant: "I3", File: "clock_boot.go",
 			Breaks:  "A reading of the boot-time clock that took its time undoes one that noticed a suspension.",
 			Old:     "if ahead <= old || b.ahead",
