@@ -16,8 +16,8 @@ const (
 	// the server is at, and one that is on its way there or back.
 	mostCalls = 2
 	// mostRiders bounds a call, and so for how long it holds the server up: some
-	// 0.1 ms.
-	mostRiders = 32
+	// 0.2 ms.
+	mostRiders = 64
 	// slowCall is how long a call may take before another goes beside it,
 	// although there are enough: its connection may be dead, and the next one a
 	// new one.
