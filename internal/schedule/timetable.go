@@ -4,10 +4,7 @@
 // timer for each item.
 package schedule
 
-import (
-	"container/heap"
-	"time"
-)
+import "time"
 
 // An Entry is an item's place in a Timetable. The zero Entry is in none.
 type Entry struct {
@@ -27,16 +24,27 @@ type Timetable[T any] struct {
 	LongestPause time.Duration
 
 	entry func(T) *Entry
-	items []T // a heap
+	began time.Time
+	slots []slot[T] // a heap of which each node has up to fanOut children
 	timer *time.Timer
 	fires time.Time // when timer does, or did: then tick is on its way; zero if it is not set
 }
+
+// A slot is what the heap compares: times in one block of memory. With very many items
+// whose times were in the items, reading them was a third of what a renewal cost, and
+// package container/heap moves two items where one would do.
+type slot[T any] struct {
+	at   time.Duration // since the table began
+	item T
+}
+
+const fanOut = 4
 
 // Init makes an empty timetable. entry returns the entry of an item, and tick is
 // called, on a goroutine of its own, when the first item needs attention; it
 // should call Visit.
 func (t *Timetable[T]) Init(entry func(T) *Entry, tick func()) {
-	t.entry = entry
+	t.entry, t.began = entry, time.Now()
 	t.timer = time.AfterFunc(time.Hour, tick)
 	t.timer.Stop()
 }
@@ -55,18 +63,25 @@ func (t *Timetable[T]) put(item T, at time.Time) bool {
 	e := t.entry(item)
 	e.at = at
 	if e.index == 0 {
-		heap.Push((*byTime[T])(t), item)
-	} else {
-		heap.Fix((*byTime[T])(t), e.index-1)
+		t.slots = append(t.slots, slot[T]{})
+		e.index = len(t.slots)
 	}
+	t.settle(e.index-1, slot[T]{at.Sub(t.began), item})
 	return e.index == 1
 }
 
 // Remove takes item out; it does nothing if it is not there. The timer is left
 // to fire in vain: most items are moved or removed long before their time.
 func (t *Timetable[T]) Remove(item T) {
-	if e := t.entry(item); e.index > 0 {
-		heap.Remove((*byTime[T])(t), e.index-1)
+	e := t.entry(item)
+	if e.index == 0 {
+		return
+	}
+	i, last := e.index-1, len(t.slots)-1
+	moved := t.slots[last]
+	t.slots[last], t.slots, e.index = slot[T]{}, t.slots[:last], 0
+	if i < last {
+		t.settle(i, moved)
 	}
 }
 
@@ -75,8 +90,8 @@ func (t *Timetable[T]) Remove(item T) {
 // is when the item needs attention again; the zero time takes it out. visit must
 // move the item it is given to a later time, and call no method of t.
 func (t *Timetable[T]) Visit(visit func(item T) (next time.Time, wait bool)) {
-	for len(t.items) > 0 {
-		item := t.items[0]
+	for len(t.slots) > 0 {
+		item := t.slots[0].item
 		next, wait := visit(item)
 		if wait {
 			break
@@ -92,11 +107,11 @@ func (t *Timetable[T]) Visit(visit func(item T) (next time.Time, wait bool)) {
 
 // arm sets the timer to the time of the first item.
 func (t *Timetable[T]) arm() {
-	if t.fires = (time.Time{}); len(t.items) == 0 {
+	if t.fires = (time.Time{}); len(t.slots) == 0 {
 		return
 	}
 	now := time.Now()
-	pause := t.entry(t.items[0]).at.Sub(now)
+	pause := t.slots[0].at - now.Sub(t.began)
 	if t.LongestPause > 0 {
 		pause = min(pause, t.LongestPause)
 	}
@@ -105,37 +120,46 @@ func (t *Timetable[T]) arm() {
 }
 
 // Len returns the number of items.
-func (t *Timetable[T]) Len() int { return len(t.items) }
+func (t *Timetable[T]) Len() int { return len(t.slots) }
 
 // All returns the items, in no particular order.
-func (t *Timetable[T]) All() []T { return append([]T(nil), t.items...) }
-
-// byTime is a Timetable as package heap wants it.
-type byTime[T any] Timetable[T]
-
-func (t *byTime[T]) Len() int { return len(t.items) }
-
-func (t *byTime[T]) Less(i, j int) bool {
-	return t.entry(t.items[i]).at.Before(t.entry(t.items[j]).at)
+func (t *Timetable[T]) All() []T {
+	all := make([]T, len(t.slots))
+	for i, s := range t.slots {
+		all[i] = s.item
+	}
+	return all
 }
 
-func (t *byTime[T]) Swap(i, j int) {
-	t.items[i], t.items[j] = t.items[j], t.items[i]
-	t.entry(t.items[i]).index, t.entry(t.items[j]).index = i+1, j+1
+// settle puts s where the heap has a gap at i, or above or below it, so that no slot
+// is earlier than its parent.
+func (t *Timetable[T]) settle(i int, s slot[T]) {
+	for i > 0 && s.at < t.slots[(i-1)/fanOut].at {
+		t.set(i, t.slots[(i-1)/fanOut])
+		i = (i - 1) / fanOut
+	}
+	for {
+		least := t.leastChild(i)
+		if least == 0 || s.at <= t.slots[least].at {
+			break
+		}
+		t.set(i, t.slots[least])
+		i = least
+	}
+	t.set(i, s)
 }
 
-func (t *byTime[T]) Push(x any) {
-	item := x.(T)
-	t.items = append(t.items, item)
-	t.entry(item).index = len(t.items)
+// leastChild returns the earliest child of i, or 0 if there is none.
+func (t *Timetable[T]) leastChild(i int) (least int) {
+	for c := fanOut*i + 1; c <= fanOut*(i+1) && c < len(t.slots); c++ {
+		if least == 0 || t.slots[c].at < t.slots[least].at {
+			least = c
+		}
+	}
+	return least
 }
 
-func (t *byTime[T]) Pop() any {
-	last := len(t.items) - 1
-	item := t.items[last]
-	var none T
-	t.items[last] = none
-	t.items = t.items[:last]
-	t.entry(item).index = 0
-	return item
+func (t *Timetable[T]) set(i int, s slot[T]) {
+	t.slots[i] = s
+	t.entry(s.item).index = i + 1
 }

@@ -216,8 +216,8 @@ func lazyTimerMutants() []Mutant {
 		{
 			Name: "timer-is-set-once", Invariant: "I3", File: "internal/schedule/timetable.go",
 			Breaks:  "A timetable that was empty when its timer fired never sets it again.",
-			Old:     "if t.fires = (time.Time{}); len(t.items) == 0 {",
-			New:     "if len(t.items) == 0 {",
+			Old:     "if t.fires = (time.Time{}); len(t.slots) == 0 {",
+			New:     "if len(t.slots) == 0 {",
 			FoundBy: []Finder{{"internal/schedule", "TestTimetableTicks"}},
 		},
 	}
