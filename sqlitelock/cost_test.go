@@ -156,7 +156,13 @@ func TestQueueCostDoesNotGrow(t *testing.T) {
 			f()
 			all = append(all, pages(t, e)-before)
 		}
-		measure(func() { placed(t, e, inQueue(drivertest.Request("t", time.Hour), time.Hour), waiters+1) })
+		least := 1 << 30 // now and then a row splits a page, which is not a search
+		for i := range 5 {
+			before := pages(t, e)
+			placed(t, e, inQueue(drivertest.Request("t", time.Hour), time.Hour), waiters+1+i)
+			least = min(least, pages(t, e)-before)
+		}
+		all = append(all, least)
 		reqs := make([]driver.RefreshRequest, driver.MaxBatch)
 		for i := range reqs {
 			reqs[i] = driver.RefreshRequest{Name: "t", LeaseID: rowID(waiters - i), WaiterTTL: time.Hour}
