@@ -267,6 +267,9 @@ func TestHandOverToOne(t *testing.T) {
 			if token := d.released(d.first); token != uint64(ahead)+1 {
 				d.Errorf("token %d after %d, want the next number", token, ahead)
 			}
+			if left := number(d, d.admin, "PTTL", d.name); left > 60000 {
+				d.Errorf("the lease lasts for %d ms, the place did for a minute at most", left)
+			}
 		},
 		"no token": func(d duel) {
 			for _, bad := range []string{"1763690000x23457", "1000000000000000000000000"} {

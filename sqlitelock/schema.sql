@@ -1,4 +1,4 @@
--- Schema number 2 of a holdfast lock database (PRAGMA user_version).
+-- Schema number 4 of a holdfast lock database (PRAGMA user_version).
 --
 -- Instants are nanoseconds of the host's boot-time clock and mean something
 -- only together with boot_id: a row of another boot is over, except a record

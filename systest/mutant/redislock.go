@@ -200,7 +200,7 @@ func redisQueueMutants() []Mutant {
 			Breaks:  "A lease that is handed to a waiter that died lasts for longer than its place.",
 			Old:     "putExclusive(s, heirs[1], heirs[1].token, heirs[1].ttl, heirs[1].ends)",
 			New:     "putExclusive(s, heirs[1], heirs[1].token, 2 * heirs[1].ttl)",
-			FoundBy: []Finder{redis("HandedOverLeaseEndsWithPlace")},
+			FoundBy: []Finder{{"redislock", "TestHandOverToOne/token_ahead"}},
 		},
 		{
 			Name: "redis-refresh-creates", Invariant: "I7", File: "rediscore/internal/lua/refresh.lua",
