@@ -46,14 +46,14 @@ do
       local short = not ours or ends > tonumber(known[4] or 0)
       -- The first write is the one that a full server refuses.
       if short then
-        redis.call('HSET', detail, 'w' .. own, record, 'seen', now, 'last', clock, 'lasts', string.format('%.0f', ends + 1000), 'layout', 'THIS_LAYOUT')
+        redis.call('HSET', detail, 'w' .. own, record, 'seen', now, 'last', clock, 'lasts', string.format('%.0f', ends + SPARE), 'layout', 'THIS_LAYOUT')
       else
         redis.call('HSET', detail, 'w' .. own, record, 'seen', now, 'last', clock)
       end
       redis.call('ZADD', KEYS[QUEUE], clock, own)
       redis.call('ZADD', KEYS[WAITERS], string.format('%.0f', ends), own)
       if short then
-        ms = string.format('%.0f', tonumber(ms) + 6000)
+        ms = string.format('%.0f', tonumber(ms) + SPARE + SLACK)
         redis.call('PEXPIRE', KEYS[QUEUE], ms)
         redis.call('PEXPIRE', KEYS[WAITERS], ms)
         redis.call('PEXPIRE', detail, ms)

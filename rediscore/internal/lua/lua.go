@@ -35,6 +35,16 @@ import (
 // number. (The key of the last token is the same in all.)
 const DataLayout = "2"
 
+// Times in ms, which stand in the scripts by their names, because those that stand in
+// front of all else cannot share a local with the others.
+const (
+	// Companions outlive what they hold by the slack, so that they go away by
+	// themselves (INVARIANT I11) and are seldom found in part.
+	slack = "5000"
+	// Those of places are lengthened by the spare more than need be, so that it is seldom.
+	spare = "1000"
+)
+
 //go:embed *.lua
 var drawer embed.FS
 
@@ -110,7 +120,7 @@ func (l Layout) places() *strings.Replacer {
 			pairs = append(pairs, "["+name, "["+place, "+ "+name, "+ "+place)
 		}
 	}
-	return strings.NewReplacer(append(pairs, "THIS_LAYOUT", DataLayout,
+	return strings.NewReplacer(append(pairs, "THIS_LAYOUT", DataLayout, "SLACK", slack, "SPARE", spare,
 		"HEAD_KEYS", strconv.Itoa(len(l.Keys)), "EACH_KEYS", strconv.Itoa(len(l.EachKeys)),
 		"HEAD_ARGS", strconv.Itoa(len(l.Args)), "EACH_ARGS", strconv.Itoa(len(l.EachArgs)))...)
 }

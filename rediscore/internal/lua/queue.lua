@@ -68,9 +68,6 @@ local function places(s, ids)
   return all
 end
 
--- They are lengthened by this many ms more than need be, so that it is seldom.
-local SPARE = 1000
-
 -- keepPlaces makes the companions of places last as long as one that ends at
 -- ends.
 local function keepPlaces(s, ends)

@@ -45,10 +45,6 @@ local function take(s, list)
   return list
 end
 
--- Companions outlive what they hold by this many ms, so that they go away by
--- themselves (INVARIANT I11) and are seldom found in part.
-local SLACK = 5000
-
 -- outlast makes companions last as long as something that ends at ends. It
 -- always writes: after the first write a full server refuses the script
 -- nothing more, so that with outlast in front leases and places can be renewed
