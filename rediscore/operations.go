@@ -100,9 +100,9 @@ const (
 	mostInFull = 128
 )
 
-func extendBatch(op string, script *lua.Script, reqs []driver.ExtendRequest, which []int) Batch {
+func extendBatch(script *lua.Script, reqs []driver.ExtendRequest, which []int) Batch {
 	return Batch{
-		Op: op, Script: script,
+		Op: "extend", Script: script,
 		Name: func(i int) (string, driver.LeaseID) { r := &reqs[which[i]]; return r.Name, r.LeaseID },
 		Add: func(args []string, i int) []string {
 			r := &reqs[which[i]]
@@ -122,7 +122,7 @@ func (e *Engine) extendPlain(ctx context.Context, reqs []driver.ExtendRequest, e
 		}
 	}
 	var mu sync.Mutex // guards rest: routes are asked at the same time
-	b := extendBatch("extend", e.scripts.PlainRenew, reqs, plain)
+	b := extendBatch(e.scripts.PlainRenew, reqs, plain)
 	b.Answer = func(n int, item any, err error) {
 		i := plain[n]
 		switch {
@@ -146,7 +146,7 @@ func (e *Engine) extendPlain(ctx context.Context, reqs []driver.ExtendRequest, e
 
 // extendInFull asks the script that knows all leases.
 func (e *Engine) extendInFull(ctx context.Context, reqs []driver.ExtendRequest, which []int, errs []error) {
-	b := extendBatch("extend", e.scripts.Extend, reqs, which)
+	b := extendBatch(e.scripts.Extend, reqs, which)
 	b.Answer = func(n int, item any, err error) {
 		i := which[n]
 		switch {
