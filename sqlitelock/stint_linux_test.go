@@ -11,9 +11,6 @@ import (
 // TestWaiterSaysSo: an engine that waits for another process to write says so, as
 // long as it waits, to others and not to itself.
 func TestWaiterSaysSo(t *testing.T) {
-	if !canWitness {
-		t.Skip("this system has no locks of open files")
-	}
 	e := openNew(t)
 	other, elsewhere := open(t, e.path), open(t, e.path+"2")
 	j := newJam(t, e)
@@ -34,9 +31,6 @@ func TestWaiterSaysSo(t *testing.T) {
 // TestGivesWay: an engine that has used the write lock for a stint gives way to one
 // that waits, once, and for a bounded time; alone, or before that, it does not.
 func TestGivesWay(t *testing.T) {
-	if !canWitness {
-		t.Skip("this system has no locks of open files")
-	}
 	e := openNew(t)
 	other := open(t, e.path)
 	var paused time.Duration
@@ -61,9 +55,6 @@ func TestGivesWay(t *testing.T) {
 
 // TestGivesWayToOne: it goes on at once when the other has been served.
 func TestGivesWayToOne(t *testing.T) {
-	if !canWitness {
-		t.Skip("this system has no locks of open files")
-	}
 	e := openNew(t)
 	other := open(t, e.path)
 	other.witness.waits(e.path, true)
