@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/exit"
@@ -102,6 +103,7 @@ Stores (--store, or HOLDFAST_STORE in the environment):
 	// keep every method of every type: the program would be almost twice as large.
 	root.Flags().BoolVarP(&version, "version", "v", false, "print the version")
 	root.PersistentFlags().StringVar(&a.storeURL, "store", "", "`URL` of the store (default: $HOLDFAST_STORE, or a file in your state directory)")
+	root.SetFlagErrorFunc(flagError)
 	root.AddCommand(a.runCommand(), a.onceCommand(), a.tokenCommand(), a.checkCommand(), a.showCommand(), a.listCommand(),
 		a.breakCommand(), a.versionCommand(), a.doctorCommand())
 	return root
@@ -122,6 +124,30 @@ func warden(orders, reports string) int {
 // usage returns an error for wrong arguments.
 func usage(format string, arguments ...any) error {
 	return exit.With(exit.Usage, fmt.Errorf(format, arguments...))
+}
+
+// flagError says in our words what is wrong with the argument of a flag.
+func flagError(cmd *cobra.Command, err error) error {
+	var invalid *pflag.InvalidValueError
+	if !errors.As(err, &invalid) {
+		return err
+	}
+	flag, cause := "--"+invalid.GetFlag().Name, invalid.Unwrap()
+	if letter := invalid.GetFlag().Shorthand; letter != "" {
+		flag = "-" + letter
+	}
+	if number := (*strconv.NumError)(nil); errors.As(err, &number) {
+		switch {
+		case number.Func == "ParseBool":
+			cause = errors.New("want true or false, or no argument")
+		case errors.Is(err, strconv.ErrRange):
+			cause = errors.New("it is too large")
+		default:
+			cause = errors.New("want a whole number")
+		}
+	}
+	verb := strings.TrimPrefix(cmd.CommandPath(), cmd.Root().Name()+" ")
+	return usage("%s: %s %q: %w", verb, flag, invalid.GetValue(), cause)
 }
 
 // ask opens the store, calls f and closes everything. An error of f that has no

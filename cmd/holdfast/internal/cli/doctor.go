@@ -46,7 +46,7 @@ a server has a lease, and with 69 if one does not answer.`,
 			return a.doctor(cmd.Context(), ttl, admit)
 		},
 	}
-	cmd.Flags().DurationVar(&ttl, "ttl", 30*time.Second, "`DURATION` of the leases that the store is to be fit for")
+	durationVar(cmd.Flags(), &ttl, "ttl", 30*time.Second, "`DURATION` of the leases that the store is to be fit for")
 	cmd.Flags().BoolVar(&admit, "admit", false, "first let the servers of a quorum that nobody uses yet grant locks at once")
 	return a.withJSON(cmd)
 }

@@ -6,8 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
-	"strconv"
 	"strings"
 	"time"
 
@@ -21,7 +19,7 @@ import (
 
 // jobFlags are the flags that run and once share, as they were given.
 type jobFlags struct {
-	wait      string
+	wait      time.Duration
 	ttl       time.Duration
 	killAfter time.Duration
 	reason    string
@@ -80,10 +78,10 @@ func (a *app) observer(verbose bool, status *runner.Status) holdfast.Observer {
 // share. The error is for usage.
 func (f *jobFlags) options(o *holdfast.AcquireOptions, waits bool) (err error) {
 	o.TTL, o.Reason = f.ttl, f.reason
-	if o.Labels, err = parseLabels(f.labels); err == nil && waits {
-		o.Wait, err = parseWait(f.wait)
+	if waits {
+		o.Wait = f.wait
 	}
-	if err == nil {
+	if o.Labels, err = parseLabels(f.labels); err == nil {
 		err = o.Check()
 	}
 	return err
@@ -99,24 +97,6 @@ func killAfter(cmd *cobra.Command, given, ttl time.Duration) (time.Duration, err
 		return 0, usage("%s: --kill-after %s: want 0 to half of the TTL, %s", cmd.Name(), given, ttl/2)
 	}
 	return given, nil
-}
-
-// parseWait reads the argument of -w: seconds as in flock(1), or a duration.
-func parseWait(s string) (time.Duration, error) {
-	d, err := time.ParseDuration(s)
-	if seconds, numberErr := strconv.ParseFloat(s, 64); numberErr == nil {
-		d, err = time.Duration(seconds*float64(time.Second)), nil
-		if seconds > 1e9 {
-			return 0, fmt.Errorf("-w %s: it is too long; leave -w out to wait without a limit", s)
-		}
-		if math.IsNaN(seconds) { // no machine agrees with another on what it is as an integer
-			d = -1
-		}
-	}
-	if err != nil || d < 0 {
-		return 0, fmt.Errorf("-w %q: want seconds, or a duration such as 1m30s", s)
-	}
-	return d, nil
 }
 
 func parseLabels(given []string) (map[string]string, error) {

@@ -89,8 +89,8 @@ func (a *app) tokenIssueCommand(f *tokenFlags) *cobra.Command {
 			})
 		},
 	}
-	cmd.Flags().DurationVar(&f.ttl, "ttl", 15*time.Minute, "how long the token can be redeemed")
-	cmd.Flags().DurationVar(&f.memory, "memory", 24*time.Hour, "how long after that it is told apart from an unknown one; at least 1m")
+	durationVar(cmd.Flags(), &f.ttl, "ttl", 15*time.Minute, "how long the token can be redeemed")
+	durationVar(cmd.Flags(), &f.memory, "memory", 24*time.Hour, "how long after that it is told apart from an unknown one; at least 1m")
 	cmd.Flags().StringVar(&f.payload, "payload", "", "`TEXT` that is handed out; others can see it in the arguments")
 	return a.withJSON(cmd)
 }
