@@ -82,9 +82,20 @@ type HeldError struct {
 	// Holder is zero if a client that is not holdfast has the lock, or if the
 	// wait ended before the store said who has it.
 	Holder Holder
+	// Since is for how long it has had the lock, by the store's clock, counted to
+	// when the error was made; 0 if the store does not know.
+	Since time.Duration
 	// ExpiresIn is how long the lease lasts unless its holder extends it,
-	// counted from when the error was made; Never if it has no end.
+	// counted from when the error was made; Never if it has no end. Most holders
+	// extend theirs in the background, again and again.
 	ExpiresIn time.Duration
+	// Released: nobody has the lock. Its last holder keeps it closed until
+	// ExpiresIn, see AcquireOptions.MinHold.
+	Released bool
+	// Foreign: a client that is not holdfast has the lock, or it is left free for one.
+	Foreign bool
+	// Queue is how many wait for the lock.
+	Queue int
 	// Waited is how long Acquire waited in vain.
 	Waited time.Duration
 }
@@ -110,7 +121,11 @@ func (e *HeldError) Is(target error) bool { return target == ErrHeld }
 // An InProgressError says who runs the do-once work. It is ErrInProgress.
 type InProgressError struct {
 	Holder    Holder        // see HeldError
+	Since     time.Duration // for how long the work has been going on
 	ExpiresIn time.Duration // until the key is free again if its holder died
+	Released  bool          // see HeldError
+	Foreign   bool          // see HeldError
+	Queue     int           // how many wait for the result
 	Waited    time.Duration // how long Once waited in vain
 }
 

@@ -46,7 +46,7 @@ func (a *acquisition) holder() *Holder {
 // checkHolder returns an error that wraps ErrInvalid if h is too large for a
 // store to keep with every lease, or cannot be shown on a terminal.
 func checkHolder(h Holder) error {
-	texts := []string{h.Host, h.Label, h.Reason}
+	texts := []string{h.Host, h.User, h.Program, h.Label, h.Reason}
 	for k, v := range h.Labels {
 		texts = append(texts, k, v)
 	}

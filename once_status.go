@@ -14,6 +14,7 @@ type OnceStatus struct {
 	State     OnceState
 	Result    OnceResult    // if done
 	Holder    Holder        // if in progress
+	Since     time.Duration // if in progress: for how long, by the store's clock
 	ExpiresIn time.Duration // of the result, or of the lease of the work unless it is extended
 }
 
@@ -43,7 +44,7 @@ func (c *Client) status(ctx context.Context, key string) (OnceStatus, error) {
 	}
 	for _, h := range lock.Holders {
 		if !h.Released {
-			return OnceStatus{State: OnceInProgress, Holder: h.Holder, ExpiresIn: h.ExpiresIn}, nil
+			return OnceStatus{State: OnceInProgress, Holder: h.Holder, Since: h.Since, ExpiresIn: h.ExpiresIn}, nil
 		}
 	}
 	return recall(ctx, recorder, key) // it may have been completed between the two looks

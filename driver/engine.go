@@ -146,9 +146,18 @@ type AcquireReply struct {
 // several, the one that ends first. It must not carry that lease's token or
 // ID (INVARIANT I4).
 type Blocker struct {
-	Holder    Holder        // zero if a client that is not holdfast holds the lock
+	Holder Holder // zero if a client that is not holdfast holds the lock
+
+	// Since is how long ago the store granted the lease, or handed it over, by the
+	// store's clock as the grant wrote it down. It must not be taken from the token,
+	// which may be ahead of the clock. Extend, a repeat, Downgrade, and a release
+	// with KeepFor must leave it as it is. It is never negative, even if the store's
+	// clock has gone back. 0 if the store does not know: of a foreign client.
+	Since     time.Duration
 	ExpiresIn time.Duration // until the lease ends unless extended; Never if it has no end
+	Released  bool          // released; in the way until KeepFor ends, which nobody extends
 	Place     int           // 1 for the head of the queue; 0 if not queued
+	Queue     int           // how many are queued in all, this request included
 
 	// Foreign says that a client that is not holdfast has the lock, or that it
 	// is left free for one. Nobody will announce the end of that, so the head

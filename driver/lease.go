@@ -26,29 +26,56 @@ func (id LeaseID) Valid() bool {
 // A Holder tells people who holds a lock. Engines store it with the lease and
 // give it back; they must not compare it.
 type Holder struct {
-	Host   string            `json:"host,omitempty"`
-	PID    int               `json:"pid,omitempty"`
-	Label  string            `json:"label,omitempty"`  // what the program calls itself
-	Reason string            `json:"reason,omitempty"` // why it holds the lock
-	Labels map[string]string `json:"labels,omitempty"`
+	Host string `json:"host,omitempty"`
+	PID  int    `json:"pid,omitempty"`
+	User string `json:"user,omitempty"` // under which the process runs
+
+	// Program is the base name of the program that runs, or of the command that is
+	// run under the lock. Never its arguments: they hold passwords.
+	Program string            `json:"program,omitempty"`
+	Label   string            `json:"label,omitempty"`  // what the program calls itself
+	Reason  string            `json:"reason,omitempty"` // why it holds the lock
+	Labels  map[string]string `json:"labels,omitempty"`
+
+	// Person says that a person holds the lock, without a process: nobody renews
+	// the lease, so it ends at its expiry.
+	Person bool `json:"person,omitempty"`
 
 	// Fingerprint is that of the request which do-once work answers.
 	Fingerprint string `json:"fingerprint,omitempty"`
 }
 
-// String names the holder for people: `worker on web-3 (pid 812)`.
+// String names the holder for people: `worker on deploy@web-3 (pid 812, deploy.sh)`,
+// or `ada@ops-1 (a person)`. What is not known is left out.
 func (h Holder) String() string {
-	s := h.Host
-	if s == "" {
-		s = h.Label
-	} else if h.Label != "" {
-		s = h.Label + " on " + s
-	}
+	s := joined(h.User, "@", h.Host)
+	s = joined(h.Label, " on ", s)
 	if s == "" {
 		return "another client"
 	}
-	if h.PID != 0 {
-		s += " (pid " + strconv.Itoa(h.PID) + ")"
+	if in := h.process(); in != "" {
+		s += " (" + in + ")"
 	}
 	return s
+}
+
+// process says what of a machine holds the lock.
+func (h Holder) process() string {
+	switch {
+	case h.Person:
+		return "a person"
+	case h.PID != 0 && h.Program != "":
+		return "pid " + strconv.Itoa(h.PID) + ", " + h.Program
+	case h.PID != 0:
+		return "pid " + strconv.Itoa(h.PID)
+	}
+	return h.Program
+}
+
+// joined returns both texts with between between them, or the one that is not empty.
+func joined(first, between, second string) string {
+	if first == "" || second == "" {
+		return first + second
+	}
+	return first + between + second
 }

@@ -33,6 +33,7 @@ type Holding struct {
 	Token     uint64  // 0 if a client that is not holdfast holds the lock
 	Permits   int     // of a Semaphore; else 0
 	Holder    Holder
+	Since     time.Duration // see Blocker.Since
 	ExpiresIn time.Duration // Never if it has no end
 	Released  bool          // released; still blocks others until KeepFor ends
 }

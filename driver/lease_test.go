@@ -1,0 +1,23 @@
+package driver
+
+import "testing"
+
+// TestHolderString: what is not known is left out, and a person has no process.
+func TestHolderString(t *testing.T) {
+	for want, h := range map[string]Holder{
+		"deploy@web-3 (pid 812, deploy.sh)":           {Host: "web-3", User: "deploy", PID: 812, Program: "deploy.sh"},
+		"worker on deploy@web-3 (pid 812, deploy.sh)": {Host: "web-3", User: "deploy", PID: 812, Program: "deploy.sh", Label: "worker"},
+		"worker on web-3 (pid 812)":                   {Host: "web-3", PID: 812, Label: "worker"},
+		"web-3":                                       {Host: "web-3"},
+		"web-3 (deploy.sh)":                           {Host: "web-3", Program: "deploy.sh"},
+		"deploy (pid 812)":                            {User: "deploy", PID: 812},
+		"worker on deploy":                            {User: "deploy", Label: "worker"},
+		"worker (pid 812)":                            {PID: 812, Label: "worker"},
+		"ada@ops-1 (a person)":                        {Host: "ops-1", User: "ada", PID: 812, Program: "holdfast", Person: true},
+		"another client":                              {},
+	} {
+		if got := h.String(); got != want {
+			t.Errorf("%+v is %q, want %q", h, got, want)
+		}
+	}
+}
