@@ -108,6 +108,6 @@ func views() []any {
 		wire.DiagnosisOf(diagnosis, "redis://host:1/2", 30*time.Second), wire.DiagnosisOf(driver.Diagnosis{}, "memory:", time.Second),
 		wire.Once{Key: "k", State: "unknown"},
 		wire.Once{Key: "k", State: "done", ExpiresInMS: wire.Left(time.Minute), Token: &token, OutputLength: new(int)},
-		wire.Once{Key: "k", State: "in_progress", ExpiresInMS: wire.Left(driver.Never), Holder: &wire.Person{Host: "h"}},
+		wire.Once{Key: "k", State: "in_progress", ExpiresInMS: wire.Left(driver.Never), Holder: &wire.Who{Host: "h"}},
 	}
 }

@@ -26,8 +26,8 @@ type LockDetails struct {
 	Broken []Broken `json:"broken"` // in the last 24 hours, the latest last
 }
 
-// A Person is whoever holds a lock or waits for it, as people know them.
-type Person struct {
+// Who is whoever holds a lock or waits for it, as people know them.
+type Who struct {
 	Host   string            `json:"host"`
 	PID    int               `json:"pid"`
 	Label  string            `json:"label"`
@@ -43,7 +43,7 @@ type Token struct {
 
 // A Holder has a lock.
 type Holder struct {
-	Person
+	Who
 	Permits int `json:"permits"` // of a semaphore; else 0
 	Token
 	ExpiresInMS *int64 `json:"expires_in_ms"` // null: never
@@ -53,7 +53,7 @@ type Holder struct {
 
 // A Place is one waiter's turn in a queue.
 type Place struct {
-	Person
+	Who
 	Mode        string `json:"mode"`
 	Permits     int    `json:"permits"` // of a semaphore; else 0
 	WaitingMS   int64  `json:"waiting_ms"`
@@ -66,7 +66,7 @@ type Broken struct {
 	Reason string `json:"reason"`
 	AgoMS  int64  `json:"ago_ms"`
 	Token
-	Holder Person `json:"holder"` // whose lease it was
+	Holder Who `json:"holder"` // whose lease it was
 }
 
 // A Break is what came of taking a lock away.
@@ -92,7 +92,7 @@ func WholeLockOf(l driver.Lock) Lock {
 	v.Queue = make([]Place, len(l.Queue))
 	for i, w := range l.Queue {
 		v.Queue[i] = Place{
-			Person: PersonOf(w.Holder), Mode: w.Mode.String(), Permits: w.Permits,
+			Who: WhoOf(w.Holder), Mode: w.Mode.String(), Permits: w.Permits,
 			WaitingMS: w.Since.Milliseconds(), ExpiresInMS: w.ExpiresIn.Milliseconds(),
 		}
 	}
@@ -105,7 +105,7 @@ func LockDetailsOf(l driver.Lock, broken []driver.Broken) LockDetails {
 	for i, b := range broken {
 		v.Broken[i] = Broken{
 			Author: b.Author, Reason: b.Reason, AgoMS: b.Ago.Milliseconds(),
-			Token: TokenOf(b.Token), Holder: PersonOf(b.Holder),
+			Token: TokenOf(b.Token), Holder: WhoOf(b.Holder),
 		}
 	}
 	return v
@@ -116,16 +116,16 @@ func HoldersOf(holdings []driver.Holding) []Holder {
 	holders := make([]Holder, len(holdings))
 	for i, h := range holdings {
 		holders[i] = Holder{
-			Person: PersonOf(h.Holder), Permits: h.Permits, Token: TokenOf(h.Token),
+			Who: WhoOf(h.Holder), Permits: h.Permits, Token: TokenOf(h.Token),
 			ExpiresInMS: Left(h.ExpiresIn), Released: h.Released, Foreign: h.Foreign(),
 		}
 	}
 	return holders
 }
 
-// PersonOf returns what people may know of a holder.
-func PersonOf(h driver.Holder) Person {
-	return Person{Host: h.Host, PID: h.PID, Label: h.Label, Reason: h.Reason, Labels: h.Labels}
+// WhoOf returns what people may know of a holder.
+func WhoOf(h driver.Holder) Who {
+	return Who{Host: h.Host, PID: h.PID, Label: h.Label, Reason: h.Reason, Labels: h.Labels}
 }
 
 // TokenOf returns a fencing token.

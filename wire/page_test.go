@@ -26,7 +26,7 @@ func TestPage(t *testing.T) {
 		text[heading] = body
 	}
 	for _, v := range []any{
-		wire.Lock{}, wire.LockDetails{}, wire.Holder{}, wire.Place{}, wire.Broken{}, wire.Break{}, wire.Person{}, wire.Token{},
+		wire.Lock{}, wire.LockDetails{}, wire.Holder{}, wire.Place{}, wire.Broken{}, wire.Break{}, wire.Who{}, wire.Token{},
 		wire.Once{}, wire.Event{}, wire.Diagnosis{}, wire.Finding{}, wire.Problem{},
 	} {
 		typ := reflect.TypeOf(v)

@@ -207,7 +207,7 @@ func (a *app) onceStatus(ctx context.Context, c *holdfast.Client, key string) er
 		view.Token = &token
 		text, status = fmt.Sprintf("done, and counts as done for another %s", render.Short(s.ExpiresIn)), exit.OK
 	case holdfast.OnceInProgress:
-		holder := wire.PersonOf(s.Holder)
+		holder := wire.WhoOf(s.Holder)
 		view.State, view.ExpiresInMS, view.Holder = "in_progress", wire.Left(s.ExpiresIn), &holder
 		text, status = "in progress by "+render.Plain(s.Holder.String()), exit.Busy
 	}
