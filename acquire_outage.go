@@ -89,16 +89,15 @@ func (a *acquisition) silentError() error {
 
 // heldError says who is in the way, and how much of what the store said is left.
 func (a *acquisition) heldError(waited time.Duration) error {
-	by, ago := a.blocker, time.Since(a.blockedAt)
-	e := &HeldError{
-		Holder: by.Holder, Since: by.Since, ExpiresIn: by.ExpiresIn,
+	by, since, left := a.blocker, a.blocker.Since, a.blocker.ExpiresIn
+	if left != Never {
+		left = max(0, left-time.Since(a.blockedAt))
+	}
+	if since > 0 {
+		since += time.Since(a.blockedAt)
+	}
+	return &HeldError{
+		Holder: by.Holder, Since: since, ExpiresIn: left,
 		Released: by.Released, Foreign: by.Foreign, Queue: by.Queue, Waited: waited,
 	}
-	if e.Since > 0 {
-		e.Since += ago
-	}
-	if e.ExpiresIn != Never {
-		e.ExpiresIn = max(0, e.ExpiresIn-ago)
-	}
-	return e
 }
