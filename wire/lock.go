@@ -26,7 +26,7 @@ type LockDetails struct {
 	Broken []Broken `json:"broken"` // in the last 24 hours, the latest last
 }
 
-// Who is whoever holds a lock or waits for it, as people know them.
+// A Who names a holder of a lock, or a waiter, as people know them.
 type Who struct {
 	Host   string            `json:"host"`
 	PID    int               `json:"pid"`
