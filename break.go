@@ -17,6 +17,15 @@ type BreakOptions struct {
 	// looks.
 	Token uint64
 
+	// Older is about every lease whose token is at most Token. With the greatest
+	// token that Inspect shows that is all it shows, and nothing that was granted
+	// later.
+	Older bool
+
+	// Closed opens a name that MinHold keeps closed, and leaves live leases
+	// alone. Without it the name stays closed.
+	Closed bool
+
 	// Reason tells the holder, and whoever looks, why: UTF-8 without control
 	// characters, driver.MaxReason bytes at most.
 	Reason string
@@ -30,8 +39,8 @@ type BreakOptions struct {
 type Broken = driver.Broken
 
 // Break takes a lock away, for people who know that its holder is dead or
-// wrong. It ends leases of any mode, whoever has them, and opens a name that is
-// kept closed by MinHold. The lock goes to the first of the queue in the same
+// wrong. It ends leases of any mode, whoever has them, or with Closed what
+// MinHold keeps closed. The lock goes to the first of the queue in the same
 // step. It returns the leases that it ended; none if nobody has the lock, or
 // not with that token. A lease that is granted after Break was called is never
 // ended by it.
@@ -59,7 +68,7 @@ func (c *Client) breakLock(ctx context.Context, name string, o BreakOptions) ([]
 		return nil, err
 	}
 	req := driver.BreakRequest{
-		ID: driver.NewLeaseID(), Name: name, Token: o.Token,
+		ID: driver.NewLeaseID(), Name: name, Token: o.Token, Older: o.Older, Closed: o.Closed,
 		Author: cmp.Or(o.Author, c.opts.Holder.String()), Reason: o.Reason,
 	}
 	if err := driver.CheckBreak(req.Author, req.Reason); err != nil {
@@ -75,7 +84,7 @@ func (c *Client) breakLock(ctx context.Context, name string, o BreakOptions) ([]
 		// Resolved here and not in the store, so that a request that is late or
 		// repeated cannot hit whoever comes next. INVARIANT I6.
 		var err error
-		if req.Token, err = c.latestToken(ctx, name); req.Token == 0 || err != nil {
+		if req.Token, err = c.latestToken(ctx, name, o.Closed); req.Token == 0 || err != nil {
 			return nil, err
 		}
 		req.Older = true
@@ -88,9 +97,9 @@ func (c *Client) breakLock(ctx context.Context, name string, o BreakOptions) ([]
 	return broken, f.Effective()
 }
 
-// latestToken returns the greatest token of the present leases of a name, or 0
-// if it has none.
-func (c *Client) latestToken(ctx context.Context, name string) (uint64, error) {
+// latestToken returns the greatest token of the present leases of a name, or of
+// what is kept closed of it; 0 if there is none.
+func (c *Client) latestToken(ctx context.Context, name string, closed bool) (uint64, error) {
 	lock, err := c.inspect(ctx, name)
 	if err != nil {
 		return 0, err
@@ -100,7 +109,9 @@ func (c *Client) latestToken(ctx context.Context, name string) (uint64, error) {
 		if h.LeaseID == "" {
 			return 0, fmt.Errorf("%w: a client that is not holdfast has it: end it there", ErrKindMismatch)
 		}
-		latest = max(latest, h.Token)
+		if h.Released == closed {
+			latest = max(latest, h.Token)
+		}
 	}
 	return latest, nil
 }

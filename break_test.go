@@ -340,3 +340,51 @@ func (f *faulty) Breaks(ctx context.Context, name string) (broken []driver.Broke
 	})
 	return broken, err
 }
+
+// TestBreakOfWhatWasSeen: with the greatest token that was seen, a break ends what
+// was there and nobody who came later.
+func TestBreakOfWhatWasSeen(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := memlock.New()
+		c, admin := newClient(t, store, nil), newClient(t, store, nil)
+		shared := &holdfast.AcquireOptions{Mode: holdfast.Shared}
+		first, second := mustAcquire(t, c, "a", shared), mustAcquire(t, c, "a", shared)
+		later := mustAcquire(t, c, "a", shared)
+		broken, err := admin.Break(t.Context(), "a", &holdfast.BreakOptions{Token: second.Token(), Older: true})
+		if err != nil || len(broken) != 2 {
+			t.Errorf("Break = %+v, %v; want the first two", broken, err)
+		}
+		if err := later.Verify(t.Context()); err != nil {
+			t.Errorf("who came later: %v", err)
+		}
+		for _, l := range []*holdfast.Lease{first, second, later} {
+			l.Release(t.Context())
+		}
+	})
+}
+
+// TestBreakOpensOnlyIfAsked: what MinHold keeps closed is opened with Closed alone,
+// and that ends no lease.
+func TestBreakOpensOnlyIfAsked(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := memlock.New()
+		c := newClient(t, store, nil)
+		mustAcquire(t, c, "a", &holdfast.AcquireOptions{MinHold: time.Hour}).Release(t.Context())
+		breaks := func(closed bool, want int) {
+			t.Helper()
+			broken, err := c.Break(t.Context(), "a", &holdfast.BreakOptions{Closed: closed})
+			if err != nil || len(broken) != want {
+				t.Errorf("Break with Closed %t = %+v, %v; want %d leases", closed, broken, err, want)
+			}
+		}
+		breaks(false, 0)
+		breaks(true, 1)
+		l := mustAcquire(t, c, "a", nil)
+		breaks(true, 0)
+		if err := l.Verify(t.Context()); err != nil {
+			t.Errorf("a lease, after Break with Closed: %v", err)
+		}
+		breaks(false, 1)
+		l.Release(t.Context())
+	})
+}

@@ -15,9 +15,10 @@ import (
 type Breaker interface {
 	// Break ends leases before their time: the live lease of the name with
 	// req.Token, or, with req.Older, every one whose token is at most
-	// req.Token. What KeepFor keeps closed counts as a lease. In the same step
-	// it must hand the lock over to the queue, store a record of each lease
-	// that it ended, and tell the engines of their holders; see LossTeller.
+	// req.Token. With req.Closed it ends, in the same way, what KeepFor keeps
+	// closed, and nothing else. In the same step it must hand the lock over to
+	// the queue, store a record of each lease that it ended, and tell the
+	// engines of their holders; see LossTeller.
 	//
 	// It must leave every other lease as it is, so a break that is late or
 	// repeated never hits whoever was granted the lock after it was decided.
@@ -43,8 +44,18 @@ type BreakRequest struct {
 	Token uint64 // of the lease; 1 to MaxToken
 	Older bool   // also every lease whose token is smaller
 
+	// Closed is about what was released and is kept closed. Without it such a
+	// lease stays, and with it a live one, even if it was the other when the
+	// break was decided.
+	Closed bool
+
 	Author string // who breaks it, and why: for people; guaranteed valid by CheckBreak
 	Reason string
+}
+
+// Hits reports whether the request is about a lease with this token.
+func (r BreakRequest) Hits(token uint64, released bool) bool {
+	return released == r.Closed && (token == r.Token || r.Older && token < r.Token)
 }
 
 // A Broken is the record of one lease that was broken.

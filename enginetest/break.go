@@ -40,9 +40,20 @@ func breakRequirements() []Requirement {
 		Run:         breakGivesPermitsBack,
 	}, {
 		Name:        "BreakOpensKeptName",
-		Explanation: "Break must end what KeepFor keeps closed",
+		Explanation: "Break with Closed must end what KeepFor keeps closed",
 		Needs:       canBreak,
 		Run:         breakOpensKept,
+	}, {
+		Name:        "BreakLeavesKeptName",
+		Explanation: "Break without Closed must leave what KeepFor keeps closed, even if it was live when the break was decided",
+		Needs:       canBreak,
+		Run:         breakLeavesKept,
+	}, {
+		Name:        "BreakOfClosedLeavesLease",
+		Explanation: "Break with Closed must leave live leases",
+		Invariant:   "I4",
+		Needs:       canBreak,
+		Run:         breakOfClosed,
 	}, {
 		Name:        "BreakTwiceIsOnce",
 		Explanation: "a repeated Break must end nothing else and answer as the first time",
@@ -102,6 +113,12 @@ func breakOf(l lease) driver.BreakRequest {
 // older returns req with the wish to break leases with smaller tokens as well.
 func older(req driver.BreakRequest) driver.BreakRequest {
 	req.Older = true
+	return req
+}
+
+// closed returns req for what is kept closed.
+func closed(req driver.BreakRequest) driver.BreakRequest {
+	req.Closed = true
 	return req
 }
 
@@ -232,13 +249,40 @@ func breakOpensKept(t *T) {
 	l := t.take("a", t.units(40))
 	t.mustKeep(l, t.units(40))
 	t.refused("a")
-	t.breaksOnly(breakOf(l), l)
+	t.breaksOnly(closed(breakOf(l)), l)
 	t.take("a", t.units(8))
 	if canShare(t) {
 		l := t.grant(askShared("s", t.units(40)))
 		t.mustKeep(l, t.units(40))
-		t.breaksOnly(breakOf(l), l)
+		t.breaksOnly(older(closed(breakOf(l))), l)
 		t.take("s", t.units(8))
+	}
+}
+
+func breakLeavesKept(t *T) {
+	l := t.take("a", t.units(40))
+	t.mustKeep(l, t.units(40))
+	t.breaksOnly(breakOf(l))
+	t.breaksOnly(older(breakOf(l)))
+	t.refused("a")
+	if canShare(t) {
+		kept, other := t.grant(askShared("s", t.units(40))), t.grant(askShared("s", t.units(40)))
+		t.mustKeep(kept, t.units(40))
+		t.breaksOnly(older(breakOf(other)), other)
+		t.refused("s")
+	}
+}
+
+func breakOfClosed(t *T) {
+	l := t.take("a", t.units(40))
+	t.breaksOnly(closed(breakOf(l)))
+	t.breaksOnly(older(closed(breakOf(l))))
+	t.live(l)
+	if canShare(t) {
+		kept, other := t.grant(askShared("s", t.units(40))), t.grant(askShared("s", t.units(40)))
+		t.mustKeep(kept, t.units(40))
+		t.breaksOnly(older(closed(breakOf(other))), kept)
+		t.live(other)
 	}
 }
 

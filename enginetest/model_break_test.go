@@ -49,6 +49,15 @@ func (e *engine) Break(ctx context.Context, req driver.BreakRequest) ([]driver.B
 // isBroken reports whether req is about l.
 func (s *store) isBroken(l *lease, req driver.BreakRequest) bool {
 	switch s.fault {
+	case "Break opens what is kept closed":
+		req.Closed = l.released || req.Closed
+	case "Break with Closed ends leases":
+		req.Closed = l.released
+	}
+	if l.released != req.Closed {
+		return false
+	}
+	switch s.fault {
 	case "Break ends whatever is there":
 		return true
 	case "Break with Older ends whatever is there":
@@ -58,13 +67,11 @@ func (s *store) isBroken(l *lease, req driver.BreakRequest) bool {
 	case "Break ignores Older":
 		return l.token == req.Token
 	case "Break leaves what is kept closed":
-		if l.released {
-			return false
-		}
+		return !l.released && req.Hits(l.token, false)
 	case "Break does nothing":
 		return false
 	}
-	return l.token == req.Token || req.Older && l.token < req.Token
+	return req.Hits(l.token, l.released)
 }
 
 // breakLease ends l, records that and tells everybody.

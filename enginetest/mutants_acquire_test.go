@@ -14,8 +14,9 @@ var acquireMutants = []mutant{
 		"SemaphoreServesInOrder", "SemaphoreServesLargeRequest",
 	}},
 	{fault: "exclusive beside shared", want: []string{
-		"BreakByTokenLeavesOthers", "DowngradeDoesNotPassExclusive", "DowngradeHandsOver", "DowngradeLetsSharedIn",
-		"AcquireAllDoesNotBarge", "HandsOverToSharedTogether", "HandsOverWhenPlaceEnds", "KeepForOfSharedLetsSharedIn",
+		"AcquireAllDoesNotBarge", "BreakByTokenLeavesOthers", "BreakLeavesKeptName",
+		"DowngradeDoesNotPassExclusive", "DowngradeHandsOver", "DowngradeLetsSharedIn",
+		"HandsOverToSharedTogether", "HandsOverWhenPlaceEnds", "KeepForOfSharedLetsSharedIn",
 		"ModeEndsWithLease", "QueueServesExclusiveAfterReaders", "RefusalNamesFirstToEnd",
 		"SharedDoesNotOvertakeExclusive", "SharedKeepsExclusiveOut", "SharedLeaseEndsAlone",
 	}},
@@ -32,8 +33,9 @@ var acquireMutants = []mutant{
 	{fault: "KeepFor gives permits back", want: []string{"KeepForOfPermitsKeepsThem"}},
 	{fault: "KeepFor is ignored for its own lease ID", want: []string{"KeepForClosesName"}},
 	{fault: "KeepFor is ignored for others", want: []string{
-		"BreakOpensKeptName", "CompleteOfLostIsLost", "DowngradeOfLostIsLost", "KeepForClosesName",
-		"KeepForHoldsQueue", "KeepForObeysCancel", "KeepForOfPermitsKeepsThem", "KeepForOfSharedLetsSharedIn",
+		"BreakLeavesKeptName", "BreakOpensKeptName", "CompleteOfLostIsLost", "DowngradeOfLostIsLost",
+		"KeepForClosesName", "KeepForHoldsQueue", "KeepForObeysCancel", "KeepForOfPermitsKeepsThem",
+		"KeepForOfSharedLetsSharedIn",
 	}},
 	{fault: "kinds are not compared", want: []string{
 		"AcquireAllErrorChangesNothing", "SemaphoreChecksKind", "SemaphoreChecksKindOfQueue",
@@ -58,9 +60,10 @@ var acquireMutants = []mutant{
 		"QueueServesExclusiveAfterReaders", "TokensGrowAcrossModes", "WatchTellsAllReaders",
 	}},
 	{fault: "one shared lease at a time", want: []string{
-		"BreakAnswersWithRecord", "BreakByTokenLeavesOthers", "CompleteStoresRecordAndEndsLease",
-		"DowngradeHandsOver", "DowngradeLetsSharedIn", "DowngradeTwiceIsOnce", "HandsOverToSharedTogether",
-		"HandsOverWhenPlaceEnds", "KeepForOfSharedLetsSharedIn", "ListReportsAsInspect", "ModeEndsWithLease",
+		"BreakAnswersWithRecord", "BreakByTokenLeavesOthers", "BreakLeavesKeptName", "BreakOfClosedLeavesLease",
+		"CompleteStoresRecordAndEndsLease", "DowngradeHandsOver", "DowngradeLetsSharedIn",
+		"DowngradeTwiceIsOnce", "HandsOverToSharedTogether", "HandsOverWhenPlaceEnds",
+		"KeepForOfSharedLetsSharedIn", "ListReportsAsInspect", "ModeEndsWithLease",
 		"QueueServesExclusiveAfterReaders", "RefusalNamesFirstToEnd", "SharedKeepsExclusiveOut",
 		"SharedLeaseEndsAlone", "SharedLeasesAreCompatible", "TokensGrowAcrossModes", "WatchTellsAllReaders",
 	}},

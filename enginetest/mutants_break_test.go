@@ -9,13 +9,14 @@ var breakMutants = []mutant{
 	}},
 	{fault: "Break does not say what it ended", want: []string{
 		"BreakAnswersWithRecord", "BreakByTokenLeavesOthers", "BreakGivesPermitsBack", "BreakHandsOver",
-		"BreakOpensKeptName", "BreakTellsHolder", "BreakTellsHolderAcrossEngines", "BreakTwiceIsOnce",
+		"BreakLeavesKeptName", "BreakOfClosedLeavesLease", "BreakOpensKeptName", "BreakTellsHolder",
+		"BreakTellsHolderAcrossEngines", "BreakTwiceIsOnce",
 	}},
 	{fault: "Break does nothing", want: []string{
 		"BreakAnswersWithRecord", "BreakByTokenLeavesOthers", "BreakEndsLease", "BreakGivesPermitsBack",
-		"BreakHandsOver", "BreakOpensKeptName", "BreakTellsHolder", "BreakTellsHolderAcrossEngines",
-		"BreakTwiceIsOnce", "BreaksAreBounded", "BreaksAreForgotten", "BreaksAreRemembered", "LossesStop",
-		"TokensGrowOverBreak",
+		"BreakHandsOver", "BreakLeavesKeptName", "BreakOfClosedLeavesLease", "BreakOpensKeptName",
+		"BreakTellsHolder", "BreakTellsHolderAcrossEngines", "BreakTwiceIsOnce", "BreaksAreBounded",
+		"BreaksAreForgotten", "BreaksAreRemembered", "LossesStop", "TokensGrowOverBreak",
 	}},
 	{fault: "Break drops the holder", want: []string{"BreakAnswersWithRecord"}},
 	{fault: "Break drops the permits", want: []string{"BreakGivesPermitsBack"}},
@@ -31,21 +32,25 @@ var breakMutants = []mutant{
 		"BreakHandsOver", "BreakTwiceIsOnce", "TokensGrowOverBreak",
 	}},
 	{fault: "Break hands over to nobody", want: []string{"BreakHandsOver"}},
-	{fault: "Break ignores Older", want: []string{"BreakAnswersWithRecord", "BreakByTokenLeavesOthers"}},
+	{fault: "Break ignores Older", want: []string{
+		"BreakAnswersWithRecord", "BreakByTokenLeavesOthers", "BreakOfClosedLeavesLease",
+	}},
 	{fault: "break is forgotten after a minute", want: []string{"BreaksAreForgotten"}},
 	{fault: "break is never forgotten", want: []string{"BreaksAreForgotten"}},
 	{fault: "Break keeps the name closed", want: []string{
-		"BreakByTokenLeavesOthers", "BreakEndsLease", "BreakGivesPermitsBack", "BreakHandsOver",
-		"BreakOpensKeptName", "BreakTwiceIsOnce", "BreaksAreBounded", "BreaksAreRemembered", "TokensGrowOverBreak",
+		"BreakEndsLease", "BreakGivesPermitsBack", "BreakHandsOver", "BreakOpensKeptName", "BreakTwiceIsOnce",
+		"BreaksAreBounded", "BreaksAreRemembered", "TokensGrowOverBreak",
 	}},
 	{fault: "Break leaves the lease", want: []string{
 		"BreakByTokenLeavesOthers", "BreakEndsLease", "BreakGivesPermitsBack", "BreakHandsOver",
 		"BreakOpensKeptName", "BreakTwiceIsOnce", "BreaksAreBounded", "BreaksAreRemembered", "TokensGrowOverBreak",
 	}},
-	{fault: "Break leaves what is kept closed", want: []string{"BreakOpensKeptName"}},
+	{fault: "Break leaves what is kept closed", want: []string{"BreakOfClosedLeavesLease", "BreakOpensKeptName"}},
+	{fault: "Break opens what is kept closed", want: []string{"BreakLeavesKeptName"}},
 	{fault: "Break tells nobody", want: []string{
 		"BreakTellsHolder", "BreakTellsHolderAcrossEngines", "LossesStop",
 	}},
+	{fault: "Break with Closed ends leases", want: []string{"BreakLeavesKeptName", "BreakOfClosedLeavesLease"}},
 	{fault: "Break with Older ends whatever is there", want: []string{
 		"BreakByTokenLeavesOthers", "BreakOfStaleLeavesSuccessor", "BreakTwiceIsOnce",
 	}},

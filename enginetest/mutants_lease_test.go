@@ -53,9 +53,10 @@ var leaseMutants = []mutant{
 		"TokensGrowOverKeepFor",
 	}},
 	{fault: "KeepFor is ignored", want: []string{
-		"BreakOpensKeptName", "CompleteOfLostIsLost", "DowngradeOfLostIsLost", "KeepForClosesName",
-		"KeepForEndsLease", "KeepForHoldsQueue", "KeepForNotLengthenedByRepeat", "KeepForObeysCancel",
-		"KeepForOfPermitsKeepsThem", "KeepForOfSharedLetsSharedIn",
+		"BreakLeavesKeptName", "BreakOfClosedLeavesLease", "BreakOpensKeptName", "CompleteOfLostIsLost",
+		"DowngradeOfLostIsLost", "KeepForClosesName", "KeepForEndsLease", "KeepForHoldsQueue",
+		"KeepForNotLengthenedByRepeat", "KeepForObeysCancel", "KeepForOfPermitsKeepsThem",
+		"KeepForOfSharedLetsSharedIn",
 	}},
 	{fault: "no tombstone", want: []string{
 		"CancelEndsLease", "CancelIsRemembered", "CancelStopsLateAcquire", "AcquireAllObeysCancel",

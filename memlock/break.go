@@ -38,8 +38,8 @@ func (e *Engine) breakLeases(ctx context.Context, req driver.BreakRequest, endin
 	defer e.mu.Unlock()
 	e.sweepLocked(now)
 	l := e.settleLocked(req.Name, now)
-	for _, h := range slices.Clone(l.leases) { // what KeepFor keeps closed as well
-		if h.token == req.Token || req.Older && h.token < req.Token {
+	for _, h := range slices.Clone(l.leases) {
+		if req.Hits(h.token, h.released) {
 			l.end(h)
 			b := driver.Broken{
 				ID: req.ID, LeaseID: h.id, Token: h.token, Permits: h.need.Permits, Holder: copyHolder(h.who),

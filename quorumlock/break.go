@@ -72,7 +72,7 @@ func (e *Engine) tokenToBreak(ctx context.Context, req driver.BreakRequest) (tok
 			switch {
 			case holding.LeaseID == "":
 				foreign++
-			case holding.Token == req.Token || req.Older && holding.Token < req.Token:
+			case req.Hits(holding.Token, holding.Released):
 				token = max(token, holding.Token)
 			}
 		}

@@ -37,7 +37,7 @@ func (e *Engine) BreakAndLift(ctx context.Context, req driver.BreakRequest, lift
 		return nil, err
 	}
 	keys := e.store.keys.Of(e.scripts.Break.Keys, req.Name, "")
-	args := append(e.serving(9), string(req.ID), form.Token(req.Token), form.Flag(req.Older), "0",
+	args := append(e.serving(10), string(req.ID), form.Token(req.Token), form.Flag(req.Older), form.Flag(req.Closed), "0",
 		form.MS(driver.BreakMemory), strconv.Itoa(driver.MaxBreaks),
 		about{Author: req.Author, Reason: req.Reason}.String(),
 		about{Name: req.Name, Author: req.Author, Reason: req.Reason}.String(),

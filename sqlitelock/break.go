@@ -59,7 +59,7 @@ func (t *tx) breakLeases(req driver.BreakRequest) (ended []lease, known []driver
 	if err != nil {
 		return nil, nil, err
 	}
-	ended, err = all(t.sql, breakSQL, []any{req.Name, t.bootID, t.now.boot, int64(req.Token), req.Older, breakRows},
+	ended, err = all(t.sql, breakSQL, []any{req.Name, t.bootID, t.now.boot, int64(req.Token), req.Older, breakRows, req.Closed},
 		func(l *lease) []any { return []any{&l.id, &l.token, &l.Permits, &l.holder} })
 	if err != nil {
 		return nil, nil, err

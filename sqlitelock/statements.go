@@ -238,9 +238,10 @@ const (
 // Leases that were broken.
 const (
 	// breakSQL: ?1 name, ?2 boot ID, ?3 now, ?4 token, ?5 whether leases with
-	// smaller ones too, ?6 number of rows.
+	// smaller ones too, ?6 number of rows, ?7 whether those that are over and
+	// kept closed, instead of those that are live.
 	breakSQL = `DELETE FROM lease WHERE (name, mode, lease_id, token) IN (SELECT name, mode, lease_id, token FROM lease
-			WHERE name = ?1 AND +boot_id = ?2 AND expiry > ?3 AND (token = ?4 OR ?5 AND token < ?4)
+			WHERE name = ?1 AND +boot_id = ?2 AND expiry > ?3 AND released = ?7 AND (token = ?4 OR ?5 AND token < ?4)
 			ORDER BY token LIMIT ?6)
 		RETURNING lease_id, token, permits, holder`
 

@@ -12,6 +12,13 @@ func breakMutants() []Mutant {
 			FoundBy: []Finder{{".", "TestLateBreakSparesSuccessor"}},
 		},
 		{
+			Name: "break-command-hits-successor", Invariant: "I6", File: "cmd/holdfast/internal/cli/break.go",
+			Breaks:  "The command break ends the lease of whoever got the lock after it had looked.",
+			Old:     "opts.Token, opts.Older = latest(before, opts.Closed), true",
+			New:     "opts.Token, opts.Older = driver.MaxToken, true",
+			FoundBy: []Finder{{"cmd/holdfast/internal/cli", "TestBreakLeavesSuccessor"}},
+		},
+		{
 			Name: "loss-unheard", File: "lease_loss.go",
 			Breaks:  "The client does not heed the message that a lease is over.",
 			Old:     "\t\tcase l.id:\n\t\t\tl.lose",
@@ -41,10 +48,10 @@ func breakMutants() []Mutant {
 			FoundBy: []Finder{{".", "TestTimeToLookRenewsAtOnce"}},
 		},
 		{
-			Name: "memlock-break-ends-later-leases", Invariant: "I4", File: "memlock/break.go",
+			Name: "memlock-break-ends-later-leases", Invariant: "I4", File: "driver/break.go",
 			Breaks:  "A break with Older ends leases that were granted after the one with its token.",
-			Old:     "h.token == req.Token || req.Older && h.token < req.Token",
-			New:     "h.token == req.Token || req.Older",
+			Old:     "(token == r.Token || r.Older && token < r.Token)",
+			New:     "(token == r.Token || r.Older)",
 			FoundBy: []Finder{{"memlock", "TestConformance/BreakOfStaleLeavesSuccessor"}},
 		},
 		{
@@ -57,9 +64,30 @@ func breakMutants() []Mutant {
 		{
 			Name: "redis-break-ends-later-leases", Invariant: "I4", File: "rediscore/internal/lua/break.lua",
 			Breaks:  "A break of shared leases with Older ends those that were granted later as well.",
-			Old:     "return t and (t == token or older and t < token)",
-			New:     "return t and (t == token or older)",
+			Old:     "return t and released == closed and (t == token or older and t < token)",
+			New:     "return t and released == closed and (t == token or older)",
 			FoundBy: []Finder{{"redislock", "TestConformance/BreakOfStaleLeavesSuccessor"}},
+		},
+		{
+			Name: "break-opens-kept-name", File: "driver/break.go",
+			Breaks:  "A break that is about holders opens a name that is kept closed, too.",
+			Old:     "return released == r.Closed && (token",
+			New:     "return (released == r.Closed || released) && (token",
+			FoundBy: []Finder{{"memlock", "TestConformance/BreakLeavesKeptName"}},
+		},
+		{
+			Name: "redis-break-opens-kept-name", File: "rediscore/internal/lua/break.lua",
+			Breaks:  "The same on Redis.",
+			Old:     "return t and released == closed and",
+			New:     "return t and (released or released == closed) and",
+			FoundBy: []Finder{{"redislock", "TestConformance/BreakLeavesKeptName"}},
+		},
+		{
+			Name: "sqlite-break-of-closed-ends-lease", File: "sqlitelock/statements.go",
+			Breaks:  "Whoever opens a name that is kept closed ends the lease that somebody has got meanwhile.",
+			Old:     "expiry > ?3 AND released = ?7 AND (token",
+			New:     "expiry > ?3 AND (released = ?7 OR ?7) AND (token",
+			FoundBy: []Finder{{"sqlitelock", "TestConformance/BreakOfClosedLeavesLease"}},
 		},
 		{
 			Name: "redis-break-without-message", File: "rediscore/internal/lua/break.lua",

@@ -3,7 +3,8 @@
 -- KEYS   as in queue.lua, and BROKEN, what was broken
 -- ARGV   as in queue.lua, and
 --        ID of the break; TOKEN; OLDER 1 to end leases with smaller tokens as
---        well, else 0; FROM where to go on, 0 at first
+--        well, else 0; CLOSED 1 to end what is over and kept closed, 0 for live
+--        leases; FROM where to go on, 0 at first
 --        BREAK_MEMORY ms to remember it; MOST_BREAKS how many leases to remember
 --        ABOUT author and reason as JSON; MESSAGE what to tell the holders
 --        LIFT how far ahead of the clock in us the last token may be lifted to
@@ -19,7 +20,7 @@
 --     <tab> <author and reason as JSON> <tab> <holder as JSON> <newline>
 
 local MOST = 128 -- leases in one call
-local id, token, older = ARGV[ID], tonumber(ARGV[TOKEN]), ARGV[OLDER] == '1'
+local id, token, older, closed = ARGV[ID], tonumber(ARGV[TOKEN]), ARGV[OLDER] == '1', ARGV[CLOSED] == '1'
 
 local s = open(0)
 if s.err then
@@ -34,9 +35,9 @@ if s.more then
 end
 
 -- hit tells whether the break is about a lease with this token.
-local function hit(t)
+local function hit(t, released)
   t = tonumber(t)
-  return t and (t == token or older and t < token)
+  return t and released == closed and (t == token or older and t < token)
 end
 
 local ended, next, more = {}, '0', false
@@ -47,7 +48,7 @@ local function takeAway(member, h)
   ended[#ended + 1] = h
 end
 if s.lock and s.lock.id then
-  if hit(s.lock.token) then
+  if hit(s.lock.token, string.sub(s.lock.id, 1, 1) == '-') then
     takeAway(s.lock.id, s.lock)
   end
 elseif s.mine then
@@ -55,7 +56,8 @@ elseif s.mine then
   next = page[1]
   for i = 1, #page[2], 2 do
     local member = string.match(page[2][i], '^h(.+)$')
-    local h = member and s.mine and hit(string.match(page[2][i + 1], '^%d+ (%d+) ')) and holding(s, member)
+    local h = member and s.mine and hit(string.match(page[2][i + 1], '^%d+ (%d+) '), string.sub(member, 1, 1) == '-')
+      and holding(s, member)
     if h and #ended == MOST then
       next, more = ARGV[FROM], true -- the same page again, without those that are gone
       break

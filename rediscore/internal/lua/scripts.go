@@ -38,7 +38,7 @@ func ForEngine(foreign bool) Engine {
 		Downgrade:  build(queues+"downgrade", state, serving+"id"),
 		Complete:   build(queues+"end complete", state, serving+"id data retention from"),
 		Break: build(queues+"end break", state+" broken",
-			serving+"id token older from break_memory most_breaks about message lift").again(),
+			serving+"id token older closed from break_memory most_breaks about message lift").again(),
 		Breaks: build("clock breaks", "broken", "").again(),
 		Extend: build(leases+"extend", "| lock holders waiters detail", "| id ttl").again(),
 
