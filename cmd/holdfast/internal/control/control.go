@@ -1,0 +1,104 @@
+//go:build unix
+
+// Package control lets the commands of a job speak to the process of holdfast
+// that keeps its lease: over a socket that only this user can open, whose path is
+// in HOLDFAST_SOCKET. One connection carries one request and its answer, a line of
+// JSON each.
+package control
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"syscall"
+	"time"
+)
+
+// Variable is the entry of the environment that has the path of the socket.
+const Variable = "HOLDFAST_SOCKET"
+
+// What may be asked for.
+const (
+	Check    = "check"
+	Extend   = "extend"
+	Progress = "progress"
+	Release  = "release"
+	Complete = "complete" // of do-once work
+	Fail     = "fail"     // of do-once work
+)
+
+// A Request asks for something to be done with a lease.
+type Request struct {
+	Do      string `json:"do"`
+	LeaseID string `json:"lease_id"` // of the lease that is meant; "": whichever it is
+	TTLMS   int64  `json:"ttl_ms,omitempty"`
+	Value   []byte `json:"value,omitempty"` // what Complete records
+}
+
+// An Answer says what has become of a request.
+type Answer struct {
+	Status int    `json:"status"`            // exit status of the command that has asked
+	Error  string `json:"error,omitempty"`   // unless Status is 0
+	LeftMS int64  `json:"left_ms,omitempty"` // for how long the lease may be trusted
+}
+
+// Left is for how long the lease may be trusted.
+func (a Answer) Left() time.Duration { return time.Duration(a.LeftMS) * time.Millisecond }
+
+// ErrGone says that nobody listens at a socket: the process has ended, and the
+// request has had no effect.
+var ErrGone = errors.New("nobody listens any more")
+
+// errNoAnswer says that somebody listens, but has not answered in time.
+var errNoAnswer = errors.New("it does not answer: the process may be stopped")
+
+// maxLine is more than a request with the greatest result may take.
+const maxLine = 32 << 20
+
+// Ask sends a request to the socket at path and returns the answer, or ErrGone.
+// After any other error the request may have had its effect.
+func Ask(ctx context.Context, path string, r Request) (Answer, error) {
+	conn, err := (&net.Dialer{}).DialContext(ctx, "unix", path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ECONNREFUSED):
+		return Answer{}, ErrGone
+	case err != nil:
+		return Answer{}, fmt.Errorf("socket %s: %w", path, err)
+	}
+	stop := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })
+	defer stop()
+	defer conn.Close()
+	if err := checkPeer(conn); err != nil {
+		return Answer{}, fmt.Errorf("socket %s: %w", path, err)
+	}
+	a, err := converse(conn, r)
+	if err != nil && ctx.Err() != nil {
+		err = errNoAnswer
+	}
+	if err != nil {
+		return Answer{}, fmt.Errorf("socket %s: %w", path, err)
+	}
+	return a, nil
+}
+
+// converse sends r and reads the answer.
+func converse(conn net.Conn, r Request) (a Answer, err error) {
+	if err := json.NewEncoder(conn).Encode(r); err != nil {
+		return a, err
+	}
+	return a, readLine(conn, &a)
+}
+
+// readLine decodes one line of JSON into v.
+func readLine(r io.Reader, v any) error {
+	line, err := bufio.NewReader(io.LimitReader(r, maxLine)).ReadBytes('\n')
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(line, v)
+}

@@ -1,0 +1,112 @@
+//go:build unix
+
+package control
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+const (
+	// conversations is how many requests are answered at a time. More have to wait.
+	conversations = 16
+
+	// requestTime bounds how long a request may take to arrive, and its answer to
+	// be taken.
+	requestTime = 5 * time.Second
+)
+
+// A Handler answers a request. Several may be called at a time.
+type Handler func(context.Context, Request) Answer
+
+// A Server listens on a socket of its own. A nil Server does nothing.
+type Server struct {
+	listener *net.UnixListener
+	path     string
+}
+
+// Listen makes a socket in a directory that only this user can open. Requests wait
+// until Serve is called. The caller must Close it.
+func Listen(getenv func(string) string) (*Server, error) {
+	dir, err := directory(getenv)
+	if err != nil {
+		return nil, err
+	}
+	path := filepath.Join(dir, socketName())
+	listener, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
+	if err != nil {
+		return nil, fmt.Errorf("control socket: %w", err)
+	}
+	return &Server{listener: listener, path: path}, nil
+}
+
+// socketName returns a name that no other process uses: the number is for people.
+func socketName() string {
+	var b [6]byte
+	rand.Read(b[:]) // never fails
+	return fmt.Sprintf("%d-%s%s", os.Getpid(), hex.EncodeToString(b[:]), suffix)
+}
+
+// Path returns the path of the socket, or "".
+func (s *Server) Path() string {
+	if s == nil {
+		return ""
+	}
+	return s.path
+}
+
+// Serve answers requests in the background, until Close.
+func (s *Server) Serve(handler Handler) {
+	if s == nil {
+		return
+	}
+	go s.accept(handler)           // ends with the listener
+	go sweep(filepath.Dir(s.path)) // ends soon, or with the program
+}
+
+func (s *Server) accept(handler Handler) {
+	turns := make(chan struct{}, conversations)
+	for {
+		conn, err := s.listener.Accept()
+		switch {
+		case err == nil:
+		case isTemporary(err):
+			time.Sleep(10 * time.Millisecond)
+			continue
+		default:
+			return
+		}
+		turns <- struct{}{}
+		go func() { // ends in requestTime and what the handler takes
+			defer func() { <-turns }()
+			attend(conn, handler)
+		}()
+	}
+}
+
+// attend answers one request. Whoever is not this user gets no answer.
+func attend(conn net.Conn, handler Handler) {
+	defer conn.Close()
+	var r Request
+	_ = conn.SetDeadline(time.Now().Add(requestTime))
+	if checkPeer(conn) != nil || readLine(conn, &r) != nil {
+		return
+	}
+	answer := handler(context.Background(), r)
+	_ = conn.SetDeadline(time.Now().Add(requestTime))
+	_ = json.NewEncoder(conn).Encode(answer) // whoever asked may be gone
+}
+
+// Close ends the socket. What is being answered goes on.
+func (s *Server) Close() {
+	if s != nil {
+		_ = s.listener.Close() // which unlinks it
+	}
+}
