@@ -51,8 +51,8 @@ func commandMutants() []Mutant {
 		{
 			Name: "warden-wastes-the-margin", Invariant: "I3", File: "cmd/holdfast/internal/runner/watch.go",
 			Breaks:  "A warden whose holdfast is stopped uses half of the time that there is to kill the job.",
-			Old:     "lease.Deadline().Add(-Margin(j.Opts))",
-			New:     "lease.Deadline().Add(-Margin(j.Opts) / 2)",
+			Old:     "held.Deadline().Add(-Margin(j.Opts))",
+			New:     "held.Deadline().Add(-Margin(j.Opts) / 2)",
 			FoundBy: []Finder{{"cmd/holdfast/internal/runner", "TestWardenHasTheWholeMargin"}},
 		},
 		{

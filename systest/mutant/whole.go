@@ -20,7 +20,7 @@ func wholeMutants() []Mutant {
 		{
 			Name: "run-begins-with-a-short-lease", Invariant: "I3", File: "cmd/holdfast/internal/runner/runner.go",
 			Breaks:  "A command is started under a lease that may end before it can be stopped.",
-			Old:     "\tj.Opts.WholeTTL = true\n",
+			Old:     "\tj.Opts.WholeTTL = !j.Try\n",
 			New:     "",
 			FoundBy: []Finder{{"cmd/holdfast/internal/runner", "TestRunHasTheWholeTTL"}},
 		},

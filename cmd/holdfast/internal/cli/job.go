@@ -60,7 +60,7 @@ func (a *app) observer(verbose bool, status *runner.Status) holdfast.Observer {
 			a.storeIsBack(e.Took)
 			return
 		case holdfast.Waiting:
-			status.Waiting(e.Err.Error())
+			status.Waiting(e.Name, e.Err.Error())
 		}
 		switch {
 		case !verbose, e.Kind == holdfast.Renewed, e.Kind == holdfast.Refused: // too many, and told by the error

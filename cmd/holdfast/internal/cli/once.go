@@ -124,7 +124,7 @@ func (a *app) once(cmd *cobra.Command, f *onceFlags, words, command []string) er
 			return err
 		}
 		if f.verbose {
-			a.say("once %q: it was done already, under fencing token %d", job.Name, result.Token)
+			a.say("once %q: it was done already, under fencing token %d", words[0], result.Token)
 		}
 		if !f.replay {
 			return nil
@@ -161,8 +161,8 @@ func (f *onceFlags) job(cmd *cobra.Command, words, command []string) (j runner.O
 		return j, err
 	}
 	j = runner.OnceJob{Retention: f.retention, Fingerprint: f.fingerprint, MaxOutput: f.maxOutput}
-	j.Name, j.Args, j.KillAfter = words[0], command, pause
-	if err = driver.CheckName(j.Name); err == nil {
+	j.Names, j.Args, j.KillAfter = words, command, pause
+	if err = driver.CheckName(words[0]); err == nil {
 		err = f.options(&j.Opts, changed("wait-for"))
 	}
 	if err != nil {

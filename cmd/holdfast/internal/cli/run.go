@@ -91,7 +91,7 @@ func (a *app) run(cmd *cobra.Command, f *runFlags, args []string) error {
 		return err
 	}
 	if f.statusFD != 0 || cmd.Flags().Changed("status-fd") {
-		if job.Status, err = runner.OpenStatus(f.statusFD, job.Name); err != nil {
+		if job.Status, err = runner.OpenStatus(f.statusFD); err != nil {
 			return usage("run: --status-fd: %w", err)
 		}
 		defer job.Status.Close()
@@ -108,8 +108,8 @@ func (f *runFlags) job(cmd *cobra.Command, args []string) (runner.Job, error) {
 	if len(args) == 0 {
 		return j, usage("run: no lock name given")
 	}
-	j.Name = args[0]
-	if err := driver.CheckName(j.Name); err != nil {
+	j.Names = args[:1]
+	if err := driver.CheckName(args[0]); err != nil {
 		return j, usage("run: %w", err)
 	}
 	if f.busy < 0 || f.busy > 255 {

@@ -12,19 +12,26 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/exit"
 )
 
 // environment returns env, which it changes, with what the command is told about
 // its lock. An outer holdfast's values are replaced: if a variable has two entries,
 // it depends on the reader which one counts.
-func environment(env []string, j Job, lease *holdfast.Lease) []string {
+func environment(env []string, j Job, held hold) []string {
+	lease := held.first()
+	var names, tokens []string
+	for _, l := range held.leases {
+		names = append(names, l.Name())
+		tokens = append(tokens, strconv.FormatUint(l.Token(), 10))
+	}
 	ours := []string{
 		"HOLDFAST_NAME=" + lease.Name(),
 		"HOLDFAST_MODE=" + j.Opts.Mode.String(),
 		"HOLDFAST_FENCING_TOKEN=" + strconv.FormatUint(lease.Token(), 10),
-		mark(lease),
+		mark(held),
+		"HOLDFAST_NAMES=" + strings.Join(names, "\n"),
+		"HOLDFAST_FENCING_TOKENS=" + strings.Join(tokens, "\n"),
 		"HOLDFAST_HOLDER=" + lease.Holder().String(),
 		"HOLDFAST_TTL_MS=" + strconv.FormatInt(TTL(j.Opts).Milliseconds(), 10),
 		"HOLDFAST_STORE=" + j.Store,
@@ -37,7 +44,7 @@ func environment(env []string, j Job, lease *holdfast.Lease) []string {
 }
 
 // mark is the entry of the environment that only this job has.
-func mark(lease *holdfast.Lease) string { return "HOLDFAST_LEASE_ID=" + string(lease.ID()) }
+func mark(held hold) string { return "HOLDFAST_LEASE_ID=" + string(held.first().ID()) }
 
 // LookPath finds a command's file as a shell would, or returns an *exit.Error:
 // a command that cannot run must not take a lock first. The error begins with

@@ -32,8 +32,8 @@ func (w *watch) nameLeft() {
 		if w.verb == "run" { // once has no such option
 			advice = " (--wait-children keeps the lock until they have ended)"
 		}
-		w.Warn("%s %q: the command has ended, and what it left behind works on without the lock: %s%s",
-			w.verb, w.Name, list(left), advice)
+		w.Warn("%s %s: the command has ended, and what it left behind works on without the lock: %s%s",
+			w.verb, quoted(w.Names), list(left), advice)
 	}
 }
 
@@ -68,7 +68,7 @@ const (
 func (w *watch) end(ctx context.Context) error {
 	status := w.tree.Status()
 	if w.refused == nil {
-		w.Status.exited(w.lease, status)
+		w.Status.exited(w.held, status)
 	}
 	if err := w.notEnded(); err != nil {
 		return err
@@ -78,13 +78,13 @@ func (w *watch) end(ctx context.Context) error {
 		ctx, cancel = context.WithDeadline(ctx, endBy(w.verdict))
 		defer cancel()
 	}
-	lost := w.release(ctx, w.lease)
+	lost := w.release(ctx, w.held)
 	switch {
 	case w.ignores(w.verdict):
 	case w.verdict != nil:
 		return w.verdict
 	case lost:
-		return exit.With(exit.Lost, fmt.Errorf("%s %q: the lock was lost while the command ran, which ended with status %d", w.verb, w.Name, status))
+		return exit.With(exit.Lost, fmt.Errorf("%s %s: the lock was lost while the command ran, which ended with status %d", w.verb, quoted(w.Names), status))
 	}
 	if status == 0 {
 		return nil
@@ -111,6 +111,6 @@ func (w *watch) notEnded() error {
 		return nil
 	}
 	return &exit.Error{Status: exit.Lost, KeepLock: true, Err: fmt.Errorf(
-		"%s %q: not permitted to end %s: the lock is not given back, and ends by itself in %s",
-		w.verb, w.Name, list(w.refused), w.left().Round(time.Millisecond))}
+		"%s %s: not permitted to end %s: the lock is not given back, and ends by itself in %s",
+		w.verb, quoted(w.Names), list(w.refused), w.left().Round(time.Millisecond))}
 }

@@ -16,8 +16,8 @@ import (
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/supervise"
 )
 
-// A OnceJob is a command to run unless it was done already. The job's Name is
-// the key; its Mode, Try, OnLost and Busy must be zero, and MaxHold too.
+// A OnceJob is a command to run unless it was done already. The job's one name
+// is the key; its Mode, Try, OnLost and Busy must be zero, and MaxHold too.
 type OnceJob struct {
 	Job
 	Await       bool // wait while somebody else works, for Opts.Wait if that is not 0
@@ -63,7 +63,7 @@ func Once(ctx context.Context, j OnceJob) (holdfast.OnceResult, error) {
 	switch {
 	case err == nil && ended != 0 && !result.Replayed:
 		return result, exit.With(exit.Signal(int(ended)), fmt.Errorf(
-			"once %q: it is done and recorded; ended by a signal while standard output did not take all of it", j.Name))
+			"once %s: it is done and recorded; ended by a signal while standard output did not take all of it", quoted(j.Names)))
 	case err != nil && ended != 0 && o.output == nil:
 		return result, exit.With(exit.Signal(int(ended)), errors.New("once: ended by a signal before the command was started"))
 	}
@@ -110,7 +110,7 @@ func (o *once) await(ctx context.Context) (_ holdfast.OnceResult, ended syscall.
 
 // take calls Once, under a lease that has its whole TTL.
 func (o *once) take(ctx context.Context) (holdfast.OnceResult, error) {
-	return o.Client.Once(ctx, o.Name, &holdfast.OnceOptions{
+	return o.Client.Once(ctx, o.Names[0], &holdfast.OnceOptions{
 		TTL: o.Opts.TTL, Retention: o.Retention, Await: o.Await, Wait: o.Opts.Wait, WholeTTL: true, Fingerprint: o.Fingerprint,
 		MaxResult: o.MaxOutput, Reason: o.Opts.Reason, Labels: o.Opts.Labels,
 	}, o.work)
@@ -136,8 +136,8 @@ func (o *once) work(ctx context.Context, lease *holdfast.Lease) ([]byte, error) 
 	case o.status != 0:
 		return nil, &exit.Error{Status: o.status}
 	case tooLong:
-		return nil, exit.With(exit.TooLong, fmt.Errorf("once %q: the command has succeeded, but wrote more than %d bytes to standard output: "+
-			"nothing is recorded, and the next caller runs it again; raise --max-output, or write to a file", o.Name, o.MaxOutput))
+		return nil, exit.With(exit.TooLong, fmt.Errorf("once %s: the command has succeeded, but wrote more than %d bytes to standard output: "+
+			"nothing is recorded, and the next caller runs it again; raise --max-output, or write to a file", quoted(o.Names), o.MaxOutput))
 	}
 	return output, nil
 }
@@ -149,14 +149,14 @@ func (o *once) run(lease *holdfast.Lease) (verdict *exit.Error, err error) {
 	if err != nil {
 		return nil, err
 	}
-	tree, err := supervise.Prepare(stdout).Run(o.command(lease, o.signals, stdout))
+	tree, err := supervise.Prepare(stdout).Run(o.command(holdOf(lease), o.signals, stdout))
 	_ = stdout.Close() // of a pipe, and the command has its own
 	if err != nil {
 		output.end()
 		return nil, err
 	}
 	o.output = output
-	w := newWatch(o.Job, lease, time.Now(), tree, o.signals)
+	w := newWatch(o.Job, holdOf(lease), time.Now(), tree, o.signals)
 	w.loop()
 	tree.Close()
 	if err := w.notEnded(); err != nil {
@@ -174,7 +174,7 @@ func (o *once) flush() (ended syscall.Signal) {
 		select {
 		case <-o.output.done:
 			if err := o.output.failure(); err != nil {
-				o.Warn("once %q: not everything was passed on: %v", o.Name, err)
+				o.Warn("once %s: not everything was passed on: %v", quoted(o.Names), err)
 			}
 			return 0
 		case s := <-o.signals:
@@ -193,8 +193,8 @@ func (o *once) verdict(err error) error {
 	case isOwn && (own.Status == exit.Lost || !isLost):
 		return own
 	case isLost && o.output != nil: // INVARIANT I4: the store has refused the record
-		return exit.With(exit.Lost, fmt.Errorf("once %q: the lease was lost while the command ran, which ended with status %d; "+
-			"nothing is recorded", o.Name, o.status))
+		return exit.With(exit.Lost, fmt.Errorf("once %s: the lease was lost while the command ran, which ended with status %d; "+
+			"nothing is recorded", quoted(o.Names), o.status))
 	case err != nil && o.output != nil:
 		return exit.FromStore(fmt.Errorf("%w; the command has succeeded", err))
 	}

@@ -25,7 +25,7 @@ func TestOnceVerdict(t *testing.T) {
 		"the store is silent":    {holdfast.ErrOutcomeUnknown, exit.Unavailable},
 	} {
 		o := &once{output: new(capture)}
-		o.Name = "job"
+		o.Names = []string{"job"}
 		got := 0
 		var e *exit.Error
 		if err := o.verdict(c.err); errors.As(err, &e) {

@@ -31,8 +31,8 @@ const (
 type Job struct {
 	verb   string // what this is called in messages
 	Client *holdfast.Client
-	Name   string
-	Try    bool // do not wait for the lock
+	Names  []string // all of them, or none; of a OnceJob one
+	Try    bool     // do not wait for the lock
 	Opts   holdfast.AcquireOptions
 	Store  string // URL without credentials, for the command's environment
 
@@ -57,44 +57,44 @@ func Run(ctx context.Context, j Job) error {
 	j.verb = "run"
 	signals := make(chan os.Signal, 16)
 	supervise.Catch(signals)
-	lease, err := j.acquire(ctx, signals)
+	held, err := j.acquire(ctx, signals)
 	if err != nil {
 		return err
 	}
 	acquired := time.Now()
-	j.Status.acquired(lease)
-	tree, err := j.Start.Run(j.command(lease, signals, nil))
+	j.Status.acquired(held)
+	tree, err := j.Start.Run(j.command(held, signals, nil))
 	if err != nil {
-		j.release(ctx, lease)
+		j.release(ctx, held)
 		return exit.With(execStatus(err), fmt.Errorf("run %s: %w", j.Args[0], err))
 	}
-	w := newWatch(j, lease, acquired, tree, signals)
+	w := newWatch(j, held, acquired, tree, signals)
 	w.loop()
 	tree.Close()
 	return w.end(ctx)
 }
 
-// command is what is run under lease.
-func (j Job) command(lease *holdfast.Lease, signals chan<- os.Signal, stdout *os.File) supervise.Command {
+// command is what is run under a hold.
+func (j Job) command(held hold, signals chan<- os.Signal, stdout *os.File) supervise.Command {
 	c := supervise.Command{
-		Path: j.Path, Args: j.Args, Env: environment(os.Environ(), j, lease), Mark: mark(lease), Stdout: stdout, Signals: signals,
+		Path: j.Path, Args: j.Args, Env: environment(os.Environ(), j, held), Mark: mark(held), Stdout: stdout, Signals: signals,
 	}
 	if j.OnLost != Ignore {
-		c.KillAt = j.killBy(lease)
+		c.KillAt = j.killBy(held)
 	}
 	return c
 }
 
-// acquire takes the lock. A signal that asks to end ends the wait.
-func (j Job) acquire(ctx context.Context, signals <-chan os.Signal) (*holdfast.Lease, error) {
+// acquire takes the locks. A signal that asks to end ends the wait.
+func (j Job) acquire(ctx context.Context, signals <-chan os.Signal) (hold, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	var lease *holdfast.Lease
+	var held hold
 	var err error
 	done := make(chan struct{})
 	go func() { // ends with ctx at the latest; it is always awaited
 		defer close(done)
-		lease, err = j.take(ctx)
+		held, err = j.take(ctx)
 	}()
 	for ended := syscall.Signal(0); ; {
 		select {
@@ -106,39 +106,60 @@ func (j Job) acquire(ctx context.Context, signals <-chan os.Signal) (*holdfast.L
 		case <-done:
 			switch {
 			case ended != 0:
-				if lease != nil {
-					j.release(ctx, lease)
+				if err == nil {
+					j.release(ctx, held)
 				}
-				return nil, exit.With(exit.Signal(int(ended)), errors.New("run: ended by a signal while waiting for the lock"))
+				return hold{}, exit.With(exit.Signal(int(ended)), errors.New("run: ended by a signal while waiting for the lock"))
 			case errors.Is(err, holdfast.ErrHeld):
-				return nil, exit.With(j.Busy, err)
+				return hold{}, exit.With(j.Busy, err)
 			}
-			return lease, exit.FromStore(err)
+			return held, exit.FromStore(err)
 		}
 	}
 }
 
-// take returns a lease that has its whole TTL: a shorter one might end before a
+// take returns leases that have their whole TTL: a shorter one might end before a
 // command can be stopped.
-func (j Job) take(ctx context.Context) (*holdfast.Lease, error) {
-	if j.Try {
-		return j.Client.TryAcquire(ctx, j.Name, &j.Opts)
+func (j Job) take(ctx context.Context) (hold, error) {
+	j.Opts.WholeTTL = !j.Try
+	if len(j.Names) > 1 {
+		return j.takeAll(ctx)
 	}
-	j.Opts.WholeTTL = true
-	return j.Client.Acquire(ctx, j.Name, &j.Opts)
+	acquire := j.Client.Acquire
+	if j.Try {
+		acquire = j.Client.TryAcquire
+	}
+	lease, err := acquire(ctx, j.Names[0], &j.Opts)
+	if err != nil {
+		return hold{}, err
+	}
+	return holdOf(lease), nil
 }
 
-// release gives the lock back, even if ctx has ended. It reports whether the lock
-// was lost before.
-func (j Job) release(ctx context.Context, lease *holdfast.Lease) (lost bool) {
-	err := lease.Release(ctx)
+// takeAll is take for several names: it takes all of them, or none.
+func (j Job) takeAll(ctx context.Context) (hold, error) {
+	acquire := j.Client.AcquireAll
+	if j.Try {
+		acquire = j.Client.TryAcquireAll
+	}
+	all, err := acquire(ctx, j.Names, &j.Opts)
+	if err != nil {
+		return hold{}, err
+	}
+	return holdOfAll(all, j.Names), nil
+}
+
+// release gives the locks back, even if ctx has ended. It reports whether one was
+// lost before.
+func (j Job) release(ctx context.Context, held hold) (lost bool) {
+	err := held.Release(ctx)
 	switch {
 	case errors.Is(err, holdfast.ErrLost):
 		return true
 	case err != nil:
 		j.Warn("%v; the lock is free when its TTL is over", err)
 	default:
-		j.Status.released(lease)
+		j.Status.released(held)
 	}
 	return false
 }

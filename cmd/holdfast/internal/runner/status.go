@@ -17,13 +17,11 @@ import (
 // A Status reports events to a program that started us, one JSON object on a
 // line each. A nil Status reports nothing.
 type Status struct {
-	name  string
 	lines *linewriter.Writer
 }
 
-// OpenStatus reports the events of the lock called name to an open file
-// descriptor, which the command does not inherit. The caller must Close it.
-func OpenStatus(fd int, name string) (*Status, error) {
+// OpenStatus reports the events of a job's locks to an open file descriptor, which the command does not inherit. The caller must Close it.
+func OpenStatus(fd int) (*Status, error) {
 	if fd < 3 {
 		return nil, fmt.Errorf("file descriptor %d: want 3 or more", fd)
 	}
@@ -36,7 +34,7 @@ func OpenStatus(fd int, name string) (*Status, error) {
 		return nil, fmt.Errorf("file descriptor %d is not open for writing", fd)
 	}
 	unix.CloseOnExec(fd)
-	return &Status{name, linewriter.New(os.NewFile(uintptr(fd), "status"))}, nil
+	return &Status{linewriter.New(os.NewFile(uintptr(fd), "status"))}, nil
 }
 
 // Close waits a moment until the events are written.
@@ -46,27 +44,45 @@ func (s *Status) Close() {
 	}
 }
 
-// Waiting reports that somebody else has the lock.
-func (s *Status) Waiting(reason string) { s.write(wire.Event{Event: "waiting", Reason: reason}) }
-
-func (s *Status) acquired(l *holdfast.Lease) { s.write(of(l, "acquired")) }
-func (s *Status) released(l *holdfast.Lease) { s.write(of(l, "released")) }
-
-func (s *Status) lost(l *holdfast.Lease, why error) {
-	e := of(l, "lost")
-	e.Reason = why.Error()
-	s.write(e)
+// Waiting reports that somebody else has the lock called name.
+func (s *Status) Waiting(name, reason string) {
+	s.write(wire.Event{Event: "waiting", Name: name, Reason: reason})
 }
 
-func (s *Status) exited(l *holdfast.Lease, status int) {
-	e := of(l, "exited")
+func (s *Status) acquired(h hold) { s.writeAll(h, "acquired") }
+func (s *Status) released(h hold) { s.writeAll(h, "released") }
+
+// lost reports the lease that is over, or else that all are about to be.
+func (s *Status) lost(h hold, why error) {
+	leases := h.leases
+	if l, _ := h.lost(); l != nil {
+		leases = []*holdfast.Lease{l}
+	}
+	for _, l := range leases {
+		e := of(l, "lost")
+		e.Reason = why.Error()
+		s.write(e)
+	}
+}
+
+// exited reports the end of the command, of which there is one however many
+// locks it has.
+func (s *Status) exited(h hold, status int) {
+	e := of(h.first(), "exited")
 	e.Status = &status
 	s.write(e)
 }
 
+// writeAll reports an event of each lease.
+func (s *Status) writeAll(h hold, name string) {
+	for _, l := range h.leases {
+		s.write(of(l, name))
+	}
+}
+
 func of(l *holdfast.Lease, name string) wire.Event {
 	token := wire.TokenOf(l.Token())
-	return wire.Event{Event: name, LeaseID: string(l.ID()), Token: &token}
+	return wire.Event{Event: name, Name: l.Name(), LeaseID: string(l.ID()), Token: &token}
 }
 
 // write reports e, without waiting for the reader.
@@ -74,7 +90,6 @@ func (s *Status) write(e wire.Event) {
 	if s == nil {
 		return
 	}
-	e.Name = s.name
 	line, err := json.Marshal(e)
 	if err == nil {
 		s.lines.Put(string(line) + "\n")

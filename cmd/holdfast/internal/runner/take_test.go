@@ -55,17 +55,17 @@ func handedOver(t *testing.T, take func(c *holdfast.Client)) {
 // its whole TTL, even if another holder handed it over.
 func TestRunHasTheWholeTTL(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		done := make(chan *holdfast.Lease, 1)
+		done := make(chan hold, 1)
 		handedOver(t, func(c *holdfast.Client) {
-			j := Job{Client: c, Name: "job", Opts: holdfast.AcquireOptions{TTL: ttl}, Warn: t.Logf}
-			lease, err := j.take(t.Context())
+			j := Job{Client: c, Names: []string{"job"}, Opts: holdfast.AcquireOptions{TTL: ttl}, Warn: t.Logf}
+			held, err := j.take(t.Context())
 			if err != nil {
 				t.Error(err)
 			}
-			done <- lease
+			done <- held
 		})
-		if lease := <-done; lease != nil {
-			_ = lease.Release(t.Context()) // never fails in memory
+		if held := <-done; held.term != nil {
+			_ = held.Release(t.Context()) // never fails in memory
 		}
 	})
 }
@@ -79,7 +79,7 @@ func TestOnceHasTheWholeTTL(t *testing.T) {
 		o := &once{working: make(chan struct{})}
 		done := make(chan error, 1)
 		handedOver(t, func(c *holdfast.Client) {
-			o.Client, o.Name, o.Opts.TTL, o.Await = c, "job", ttl, true
+			o.Client, o.Names, o.Opts.TTL, o.Await = c, []string{"job"}, ttl, true
 			_, err := o.take(ctx)
 			done <- err
 		})
@@ -101,7 +101,7 @@ func TestOnceEndsWithItsVerdict(t *testing.T) {
 			t.Fatal(err)
 		}
 		o := &once{stopped: make(chan *exit.Error, 1)}
-		o.Client, o.Name, o.Opts.TTL, o.Await = newClient(t, store), "job", ttl, true
+		o.Client, o.Names, o.Opts.TTL, o.Await = newClient(t, store), []string{"job"}, ttl, true
 		verdict := &exit.Error{Status: exit.Lost}
 		o.stopped <- verdict
 		if _, _, err := o.await(t.Context()); err != verdict {

@@ -3,7 +3,6 @@
 package runner
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -15,22 +14,22 @@ import (
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/supervise"
 )
 
-// A watch follows one command and its lease until nothing of the job is left.
+// A watch follows one command and what it holds until nothing of the job is left.
 // One goroutine uses it.
 //
 // The order that keeps INVARIANT I3 for processes: the command and all that
-// descends from it are gone before the lease's deadline, which is before the
-// store can grant the lock to somebody else. So they must be asked to end, and
+// descends from it are gone before the hold's deadline, which is before the
+// store can grant a lock of it to somebody else. So they must be asked to end, and
 // be killed, well before the deadline if no renewal has moved it by then.
 type watch struct {
 	Job
-	lease   *holdfast.Lease
+	held    hold
 	tree    *supervise.Tree
 	signals <-chan os.Signal
 	maxEnd  time.Time // of MaxHold; zero if there is none
 
 	timer   *time.Timer         // when to check the lease next, or to kill
-	lost    <-chan struct{}     // of the lease's context; nil once that was seen
+	lost    <-chan struct{}     // of the hold's context; nil once that was seen
 	exited  <-chan struct{}     // of the command; nil once that was seen
 	verdict *exit.Error         // why the job is being stopped; nil if it is not
 	killing bool                // KILL is due at killAt
@@ -40,12 +39,12 @@ type watch struct {
 	refused []supervise.Process // those that nobody here may kill, and that are left
 }
 
-// newWatch returns the watch of a tree that runs under a lease of the instant
+// newWatch returns the watch of a tree that runs under a hold of the instant
 // acquired.
-func newWatch(j Job, lease *holdfast.Lease, acquired time.Time, tree *supervise.Tree, signals <-chan os.Signal) *watch {
+func newWatch(j Job, held hold, acquired time.Time, tree *supervise.Tree, signals <-chan os.Signal) *watch {
 	w := &watch{
-		Job: j, lease: lease, tree: tree, signals: signals,
-		timer: time.NewTimer(0), lost: lease.Context().Done(), exited: tree.Exited(),
+		Job: j, held: held, tree: tree, signals: signals,
+		timer: time.NewTimer(0), lost: held.Context().Done(), exited: tree.Exited(),
 	}
 	if j.Opts.MaxHold > 0 {
 		w.maxEnd = acquired.Add(j.Opts.MaxHold)
@@ -94,7 +93,7 @@ func (w *watch) commandEnded() bool {
 		w.killIn(0)
 	case w.tree.Fallen():
 		// Nobody would end the job in our place, if we died or were stopped.
-		w.Warn("%s %q: the warden of the command was killed, so the job is ended", w.verb, w.Name)
+		w.Warn("%s %s: the warden of the command was killed, so the job is ended", w.verb, quoted(w.Names))
 		w.killIn(0)
 	case isLost || w.ending: // the rest was asked to end as well, and has its time
 		w.killIn(w.KillAfter)
@@ -129,9 +128,9 @@ func (w *watch) endedBySignal() bool {
 // left is how long the lease may still be trusted, by either clock.
 func (w *watch) left() time.Duration {
 	if w.OnLost == Ignore {
-		return time.Until(w.lease.Deadline())
+		return time.Until(w.held.Deadline())
 	}
-	return w.lease.Remaining()
+	return w.held.Remaining()
 }
 
 // lookEvery is how often the lease is checked: the timer follows a clock that
@@ -153,7 +152,7 @@ func (w *watch) tick() {
 	}
 	if left := w.left() - lead; left > 0 {
 		if w.OnLost != Ignore {
-			w.tree.Until(w.killBy(w.lease))
+			w.tree.Until(w.killBy(w.held))
 		}
 		// Often enough for the warden to know of each renewal in good time.
 		w.timer.Reset(min(left, TTL(w.Opts)/4, lookEvery))
@@ -196,7 +195,7 @@ func (w *watch) margin() time.Duration { return Margin(w.Opts) }
 
 // killBy is when the warden kills the job if this process has not moved that
 // instant: as early as this process would.
-func (j Job) killBy(lease *holdfast.Lease) time.Time { return lease.Deadline().Add(-Margin(j.Opts)) }
+func (j Job) killBy(held hold) time.Time { return held.Deadline().Add(-Margin(j.Opts)) }
 
 // Margin is the part of the TTL that is left when the job must be gone.
 func Margin(o holdfast.AcquireOptions) time.Duration {
@@ -214,20 +213,24 @@ func TTL(o holdfast.AcquireOptions) time.Duration {
 	return o.TTL
 }
 
-// lostVerdict says why the lease is over, or about to be.
+// lostVerdict says which lease is over, or about to be, and why.
 func (w *watch) lostVerdict() *exit.Error {
-	cause := context.Cause(w.lease.Context())
+	names := w.Names
+	lease, cause := w.held.lost()
+	if lease != nil {
+		names = []string{lease.Name()}
+	}
 	// The library's deadline for MaxHold is earlier than MaxHold by its margin
 	// for clock drift, and by the time that the acquire took: on a busy machine,
 	// or far from the store, that is a good part of the TTL.
 	slack := w.margin() + w.KillAfter + TTL(w.Opts)/6 + 100*time.Millisecond
 	if errors.Is(cause, holdfast.ErrMaxHold) || !w.maxEnd.IsZero() && cause == nil && time.Until(w.maxEnd) < slack {
-		return &exit.Error{Status: exit.MaxHold, Err: fmt.Errorf("%s %q: --max-hold %s is over; the command was stopped", w.verb, w.Name, w.Opts.MaxHold)}
+		return &exit.Error{Status: exit.MaxHold, Err: fmt.Errorf("%s %s: --max-hold %s is over; the command was stopped", w.verb, quoted(w.Names), w.Opts.MaxHold)}
 	}
 	if cause == nil {
 		cause = errors.New("the store does not answer, and the lease is about to end")
 	}
-	return &exit.Error{Status: exit.Lost, Err: fmt.Errorf("%s %q: %w; the command was stopped", w.verb, w.Name, cause)}
+	return &exit.Error{Status: exit.Lost, Err: fmt.Errorf("%s %s: %w; the command was stopped", w.verb, quoted(names), cause)}
 }
 
 // stop ends the job, before the deadline if that is still ahead.
@@ -236,10 +239,10 @@ func (w *watch) stop(verdict *exit.Error) {
 		return
 	}
 	w.verdict = verdict
-	w.Status.lost(w.lease, verdict)
+	w.Status.lost(w.held, verdict)
 	switch {
 	case w.ignores(verdict):
-		w.Warn("%s %q: the lock is lost, and the command runs on without it", w.verb, w.Name)
+		w.Warn("%s %s: the lock is lost, and the command runs on without it", w.verb, quoted(w.Names))
 	case w.OnLost == Kill:
 		w.killIn(0)
 	default:
@@ -281,7 +284,7 @@ func (w *watch) forward(sig syscall.Signal) {
 // lease, so it may be lost when the job goes on.
 func (w *watch) suspend() {
 	w.tree.Suspend()
-	if !w.lease.Valid() && w.OnLost != Ignore {
+	if !w.held.Valid() && w.OnLost != Ignore {
 		// It must not run one instruction more, so not TERM first, which
 		// continues a stopped job.
 		w.kill()
@@ -293,6 +296,6 @@ func (w *watch) suspend() {
 
 func (w *watch) signal(sig syscall.Signal) {
 	if err := w.tree.Signal(sig); err != nil {
-		w.Warn("%s %q: signal %v to the command: %v", w.verb, w.Name, sig, err)
+		w.Warn("%s %s: signal %v to the command: %v", w.verb, quoted(w.Names), sig, err)
 	}
 }

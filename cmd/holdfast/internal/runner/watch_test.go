@@ -18,8 +18,8 @@ func TestWardenHasTheWholeMargin(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &watch{Job: Job{Opts: opts}, lease: lease}
-	if got, want := lease.Deadline().Sub(w.killBy(lease)), 500*time.Millisecond; got != want {
+	w := &watch{Job: Job{Opts: opts}, held: holdOf(lease)}
+	if got, want := lease.Deadline().Sub(w.killBy(w.held)), 500*time.Millisecond; got != want {
 		t.Errorf("%s are left to kill the job, want %s", got, want)
 	}
 }

@@ -1,0 +1,65 @@
+//go:build unix
+
+package runner
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/holdfast-locks/holdfast"
+)
+
+// A hold is what a job has of its locks: the lease of its name, or those of several
+// names as one, which is good as long as each of them is.
+type hold struct {
+	term
+	leases []*holdfast.Lease // in the order in which the names were given
+}
+
+// A term is a *holdfast.Lease or *holdfast.Leases: of several leases it has the
+// earliest deadline, and the context that ends first.
+type term interface {
+	Context() context.Context
+	Deadline() time.Time
+	Remaining() time.Duration
+	Valid() bool
+	Progress()
+	Extend(ctx context.Context, ttl time.Duration) error
+	Release(ctx context.Context) error
+}
+
+// holdOf is the hold of one name.
+func holdOf(l *holdfast.Lease) hold { return hold{l, []*holdfast.Lease{l}} }
+
+// holdOfAll is the hold of several names, in this order.
+func holdOfAll(all *holdfast.Leases, names []string) hold {
+	h := hold{term: all}
+	for _, name := range names {
+		h.leases = append(h.leases, all.Lease(name))
+	}
+	return h
+}
+
+// first is the lease that stands for the hold where there is room for one.
+func (h hold) first() *holdfast.Lease { return h.leases[0] }
+
+// lost returns the lease that is over, and why; nil if none is known to be.
+func (h hold) lost() (*holdfast.Lease, error) {
+	for _, l := range h.leases {
+		if cause := context.Cause(l.Context()); cause != nil {
+			return l, cause
+		}
+	}
+	return nil, nil
+}
+
+// quoted returns names as messages show them.
+func quoted(names []string) string {
+	all := make([]string, len(names))
+	for i, name := range names {
+		all[i] = fmt.Sprintf("%q", name)
+	}
+	return strings.Join(all, ", ")
+}
