@@ -10,7 +10,8 @@
 #             arguments: make bench BENCH=-quick takes less than 2 minutes and
 #             prints, make bench BENCH='-only handoff -rounds 9' is a part
 # make lint   formatting, vet, static checks, plain English
-# make ci     lint and test: what has to be green before a change lands
+# make cross  build the command for the systems that the tests do not run on, and vet
+# make ci     lint, cross and test: what has to be green before a change lands
 # make tidy   go mod tidy in every module of the workspace
 
 GO ?= go
@@ -18,9 +19,9 @@ GO ?= go
 LENGTH ?= 30m
 NET_LENGTH ?= 12m
 
-.PHONY: test soak soak-net bench lint ci tidy deps
+.PHONY: test soak soak-net bench lint cross ci tidy deps
 
-ci: lint test
+ci: lint cross test
 
 deps:
 	scripts/deps.sh
@@ -46,6 +47,9 @@ bench: deps
 
 lint:
 	scripts/lint.sh
+
+cross:
+	scripts/cross.sh
 
 tidy:
 	scripts/tidy.sh

@@ -10,7 +10,6 @@ import (
 	"strconv"
 	"strings"
 	"sync/atomic"
-	"syscall"
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
@@ -160,11 +159,11 @@ func waitOnCommand(e *Engine) error {
 	for in := bufio.NewScanner(os.Stdin); in.Scan(); {
 		switch command, name, _ := strings.Cut(in.Text(), " "); command {
 		case "cost":
-			var u syscall.Rusage
-			if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+			used, err := processorTime()
+			if err != nil {
 				return err
 			}
-			fmt.Println("cost", u.Utime.Nano()+u.Stime.Nano(), waiting.requests.Load())
+			fmt.Println("cost", used.Nanoseconds(), waiting.requests.Load())
 		case "acquire":
 			go func() {
 				lease, err := client.Acquire(context.Background(), name, nil)

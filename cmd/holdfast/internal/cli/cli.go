@@ -1,5 +1,3 @@
-//go:build unix
-
 // Package cli is the command line of holdfast: flags, commands, and what they
 // print.
 package cli
@@ -20,7 +18,6 @@ import (
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/exit"
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/linewriter"
-	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/supervise"
 	"github.com/holdfast-locks/holdfast/driver"
 )
 
@@ -45,8 +42,8 @@ type app struct {
 
 // Main runs the program and returns its exit status.
 func Main(args []string, getenv func(string) string, stdout, stderr io.Writer) int {
-	if len(args) == 3 && args[0] == supervise.WardenCommand {
-		return warden(args[1], args[2])
+	if status, ok := helper(args); ok {
+		return status
 	}
 	a := &app{getenv: getenv, stdout: stdout, messages: linewriter.New(stderr)}
 	defer a.messages.Close()
@@ -107,18 +104,6 @@ Stores (--store, or HOLDFAST_STORE in the environment):
 	root.AddCommand(a.runCommand(), a.onceCommand(), a.tokenCommand(), a.checkCommand(), a.showCommand(), a.listCommand(),
 		a.breakCommand(), a.versionCommand(), a.doctorCommand())
 	return root
-}
-
-// warden is what run starts its command with. The arguments are the numbers of
-// two pipes. It needs neither flags nor help, which take time to set up.
-func warden(orders, reports string) int {
-	o, err1 := strconv.Atoi(orders)
-	r, err2 := strconv.Atoi(reports)
-	if err1 != nil || err2 != nil {
-		return exit.Usage
-	}
-	supervise.Warden(o, r)
-	return exit.OK
 }
 
 // usage returns an error for wrong arguments.

@@ -1,5 +1,3 @@
-//go:build unix
-
 package cli
 
 import (
@@ -14,7 +12,6 @@ import (
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/exit"
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/render"
-	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/runner"
 	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/wire"
 )
@@ -108,68 +105,6 @@ func splitAtDash(args []string, dash int) (words, command []string, given bool) 
 		return args, nil, false
 	}
 	return args[:dash], args[dash:], true
-}
-
-func (a *app) once(cmd *cobra.Command, f *onceFlags, words, command []string) error {
-	job, err := f.job(cmd, words, command)
-	if err != nil {
-		return err
-	}
-	if job.Path, err = runner.LookPath("once", job.Args[0]); err != nil {
-		return err
-	}
-	return a.work(cmd.Context(), &f.jobFlags, &job.Job, exit.Busy, func() error {
-		result, err := runner.Once(cmd.Context(), job)
-		if err != nil || !result.Replayed {
-			return err
-		}
-		if f.verbose {
-			a.say("once %q: it was done already, under fencing token %d", words[0], result.Token)
-		}
-		if !f.replay {
-			return nil
-		}
-		_, err = a.stdout.Write(result.Value)
-		return exit.With(exit.Output, err)
-	})
-}
-
-// job checks the arguments of once. A wrong one is a usage error, and nothing
-// has happened yet.
-func (f *onceFlags) job(cmd *cobra.Command, words, command []string) (j runner.OnceJob, err error) {
-	changed := cmd.Flags().Changed
-	switch {
-	case len(words) == 0:
-		return j, usage("once: no key given")
-	case len(words) > 1:
-		return j, usage("once: %q: want one KEY before the --; --wait takes no time, see -w", words[1])
-	case len(command) == 0 || command[0] == "":
-		return j, usage("once: no command given")
-	case f.retention < holdfast.MinTTL || f.retention > holdfast.MaxRetention:
-		return j, usage("once: --retention %s: want %s to %s", f.retention, holdfast.MinTTL, holdfast.MaxRetention)
-	case f.maxOutput < 1 || f.maxOutput > holdfast.MaxOnceResult:
-		return j, usage("once: --max-output %d: want 1 to %d", f.maxOutput, holdfast.MaxOnceResult)
-	case f.ttl < runner.MinTTL:
-		return j, usage("once: --ttl %s: want at least %s, or there is no time to stop the command when the lease is lost", f.ttl, runner.MinTTL)
-	case changed("json"):
-		return j, usage("once: --json is for status and forget")
-	case f.await && changed("wait-for"):
-		return j, usage("once: --wait and -w exclude one another")
-	}
-	pause, err := killAfter(cmd, f.killAfter, f.ttl)
-	if err != nil {
-		return j, err
-	}
-	j = runner.OnceJob{Retention: f.retention, Fingerprint: f.fingerprint, MaxOutput: f.maxOutput}
-	j.Names, j.Args, j.KillAfter = words, command, pause
-	if err = driver.CheckName(words[0]); err == nil {
-		err = f.options(&j.Opts, changed("wait-for"))
-	}
-	if err != nil {
-		return j, usage("once: %w", err)
-	}
-	j.Await = f.await || j.Opts.Wait > 0
-	return j, nil
 }
 
 // look calls f for the key after the first word.

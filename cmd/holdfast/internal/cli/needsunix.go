@@ -1,0 +1,39 @@
+//go:build !unix
+
+package cli
+
+import (
+	"fmt"
+	"runtime"
+
+	"github.com/spf13/cobra"
+
+	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/exit"
+)
+
+// What stands in files for unix has its place here on other systems, in a line
+// each.
+
+func (a *app) runCommand() *cobra.Command { return needsUnix("run", "Run a command under a lock") }
+
+func (a *app) once(*cobra.Command, *onceFlags, []string, []string) error {
+	return errNeedsUnix("once KEY -- COMMAND")
+}
+
+func helper([]string) (status int, ok bool) { return 0, false }
+
+// needsUnix returns a command that takes whatever it is given, and refuses it.
+func needsUnix(verb, short string) *cobra.Command {
+	return &cobra.Command{
+		Use:                verb,
+		Short:              short + " (needs unix)",
+		DisableFlagParsing: true,
+		RunE:               func(*cobra.Command, []string) error { return errNeedsUnix(verb) },
+	}
+}
+
+// errNeedsUnix says that nothing was done.
+func errNeedsUnix(verb string) error {
+	return exit.With(exit.Config, fmt.Errorf("%s: needs unix, whose signals stop a command before its lock can be anybody else's: "+
+		"use it on Linux, macOS or a BSD; %s has the commands that read, token, once status and break", verb, runtime.GOOS))
+}

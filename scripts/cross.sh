@@ -1,0 +1,15 @@
+#!/bin/sh
+# cross.sh builds the command for the systems that "make test" does not run on, and
+# vets what is built there, tests included. Tests that start servers or send signals
+# need unix.
+set -eu
+cd "$(dirname "$0")/.."
+for os in windows darwin freebsd; do
+	for arch in amd64 arm64; do
+		echo "cross: $os/$arch"
+		GOOS=$os GOARCH=$arch go build -o /dev/null ./cmd/holdfast
+	done
+	skip='/systest|/examples'
+	[ $os != windows ] || skip="$skip|/rediscore|/redislock|/cmd/holdfast\$"
+	GOOS=$os go vet $(GOOS=$os go list work | grep -Ev "$skip")
+done
