@@ -81,7 +81,8 @@ var mayImport = map[string][]string{
 	"cmd/holdfast/internal/runner":     {".", "wire", "cmd/holdfast/internal/exit", "cmd/holdfast/internal/linewriter", "cmd/holdfast/internal/supervise"},
 	"cmd/holdfast/internal/linewriter": {},
 	"cmd/holdfast/internal/store":      {"driver", "memlock", "quorumlock", "redislock", "sqlitelock"},
-	"cmd/holdfast/internal/supervise":  {},
+	"cmd/holdfast/internal/supervise":  {"cmd/holdfast/internal/terminal"},
+	"cmd/holdfast/internal/terminal":   {},
 }
 
 // A room is who may use something that not everybody shall pay for.

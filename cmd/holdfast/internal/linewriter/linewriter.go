@@ -1,10 +1,13 @@
 // Package linewriter writes lines in the background, so that a reader who does not
 // read delays nobody: a full pipe on standard error must not hold up the
 // renewal of a lock, nor the end of a command that has lost it.
+//
+// On a terminal it also keeps one line below the others, which can be rewritten.
 package linewriter
 
 import (
 	"io"
+	"strings"
 	"sync"
 	"time"
 )
@@ -16,48 +19,158 @@ const (
 
 // A Writer writes to one writer. Its methods may be called concurrently.
 type Writer struct {
-	mu     sync.Mutex // guards lines against Put after Close
-	closed bool
-	lines  chan string
-	done   chan struct{}
+	w    io.Writer
+	ours func() bool // whether the screen is ours to draw on; nil if there is none
+
+	mu      sync.Mutex // guards the rest
+	changed sync.Cond
+	next    *batch // what is to be written; nil if there is nothing
+	writing *batch // what is being written
+	last    string // the line below the others
+	closed  bool
+	done    chan struct{}
+}
+
+// A batch is what is written at once.
+type batch struct {
+	lines   []string
+	last    string
+	written chan struct{} // closed when it is
 }
 
 // New returns a writer for w. The caller must Close it.
-func New(w io.Writer) *Writer {
-	o := &Writer{lines: make(chan string, size), done: make(chan struct{})}
-	go func() { // ends after Close, which waits for it unless w blocks
-		defer close(o.done)
-		for line := range o.lines {
-			_, _ = io.WriteString(w, line) // that a reader went away is not the fault of the job
-		}
-	}()
+func New(w io.Writer) *Writer { return NewTerminal(w, nil) }
+
+// NewTerminal is New for a terminal, on which Show draws while ours says that
+// the screen is ours; nil: there is none.
+func NewTerminal(w io.Writer, ours func() bool) *Writer {
+	o := &Writer{w: w, ours: ours, done: make(chan struct{})}
+	o.changed.L = &o.mu
+	go o.write() // ends after Close, which waits for it unless w blocks
 	return o
 }
 
 // Put writes a line, with its newline, as soon as those before it are written.
 // It never blocks. After Close it does nothing.
 func (o *Writer) Put(line string) {
+	o.add(func(b *batch) {
+		if len(b.lines) < size {
+			b.lines = append(b.lines, line)
+		}
+	})
+}
+
+// Show keeps a line, without a newline, below all others; "" takes it away. It
+// never blocks, and does nothing where there is no screen. The line must fit
+// into the width of the screen, its last column left free.
+func (o *Writer) Show(line string) {
+	if o.ours != nil {
+		o.add(func(*batch) { o.last = line })
+	}
+}
+
+// add changes what is to be written next.
+func (o *Writer) add(change func(*batch)) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.closed {
 		return
 	}
-	select {
-	case o.lines <- line:
-	default:
+	if o.next == nil {
+		o.next = &batch{written: make(chan struct{})}
+	}
+	change(o.next)
+	o.next.last = o.last
+	o.changed.Signal()
+}
+
+// Flush waits until everything is written, but no longer than limit.
+func (o *Writer) Flush(limit time.Duration) {
+	o.mu.Lock()
+	b := o.next
+	if b == nil {
+		b = o.writing
+	}
+	o.mu.Unlock()
+	if b != nil {
+		await(b.written, limit)
 	}
 }
 
-// Close waits a moment for the lines to be written.
+// Close takes away the line below the others, and waits a moment for everything
+// to be written.
 func (o *Writer) Close() {
+	o.Show("")
 	o.mu.Lock()
-	if !o.closed {
-		o.closed = true
-		close(o.lines)
-	}
+	o.closed = true
+	o.changed.Signal()
 	o.mu.Unlock()
+	await(o.done, patience)
+}
+
+// await waits for done, but no longer than limit.
+func await(done <-chan struct{}, limit time.Duration) {
+	timer := time.NewTimer(limit)
+	defer timer.Stop()
 	select {
-	case <-o.done:
-	case <-time.After(patience):
+	case <-done:
+	case <-timer.C:
 	}
+}
+
+// write writes batches until Close.
+func (o *Writer) write() {
+	defer close(o.done)
+	for drawn := ""; ; {
+		b := o.take()
+		if b == nil {
+			return
+		}
+		var text string
+		text, drawn = o.paint(b, drawn)
+		if text != "" {
+			_, _ = io.WriteString(o.w, text) // that a reader went away is not the fault of the job
+		}
+		close(b.written)
+	}
+}
+
+// take waits for the next batch, and returns nil when there will be none.
+func (o *Writer) take() *batch {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for o.next == nil && !o.closed {
+		o.writing = nil
+		o.changed.Wait()
+	}
+	o.writing, o.next = o.next, nil
+	return o.writing
+}
+
+// The cursor stands at the beginning of the line that is drawn. So it is in the right
+// place even if the terminal breaks the line in two when its window becomes
+// narrower, and everything from there on is the line's.
+const (
+	clearRest = "\x1b[J"
+	clearLine = "\r" + clearRest
+)
+
+// paint returns what is to be written for a batch, if the line that is drawn is
+// drawn, and what is drawn then. If the screen is somebody else's, nothing of it
+// is touched.
+func (o *Writer) paint(b *batch, drawn string) (text, draws string) {
+	text = strings.Join(b.lines, "")
+	if o.ours == nil || b.last == "" && drawn == "" || !o.ours() {
+		return text, ""
+	}
+	if b.last == drawn && text == "" {
+		return "", drawn
+	}
+	if drawn != "" && (text != "" || b.last == "") {
+		text = clearLine + text
+	}
+	if b.last != "" {
+		text += "\r" + b.last + clearRest + "\r"
+	}
+	return text, b.last
 }

@@ -4,11 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"runtime"
 	"sync/atomic"
 	"syscall"
 	"time"
-	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -197,21 +195,3 @@ func sysProcAttr() *syscall.SysProcAttr {
 func adoptOrphans() {
 	unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 }
-
-// stopSelf stops this process, unless its group is orphaned: the kernel does
-// that for SIGTSTP, if its action is the default one. Package signal cannot
-// restore the default action of a signal that it has once handled, but all
-// zeros is the default action in every layout of the kernel's structure.
-//
-// The signal goes to the calling thread, so that this thread does not run on
-// for a moment until another one has received it.
-func stopSelf() {
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
-	var byDefault [8]uint64
-	unix.RawSyscall6(unix.SYS_RT_SIGACTION, uintptr(unix.SIGTSTP), uintptr(unsafe.Pointer(&byDefault)), 0, sigsetSize, 0, 0)
-	unix.Tgkill(unix.Getpid(), unix.Gettid(), unix.SIGTSTP)
-}
-
-// sigsetSize is the size of the kernel's signal set in bytes.
-const sigsetSize = 8

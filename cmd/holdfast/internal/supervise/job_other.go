@@ -86,16 +86,3 @@ func sysProcAttr() *syscall.SysProcAttr {
 
 // adoptOrphans does nothing: orphans are process 1's, which reaps them.
 func adoptOrphans() {}
-
-// stopSelf stops this process if its parent is a shell with job control, which
-// can continue it. (The kernel would decide that for SIGTSTP, but package
-// signal cannot restore the default action of a signal that it has handled.)
-func stopSelf() {
-	parent := unix.Getppid()
-	group, err := unix.Getpgid(parent)
-	session, err2 := unix.Getsid(parent)
-	own, err3 := unix.Getsid(0)
-	if errors.Join(err, err2, err3) == nil && session == own && group != unix.Getpgrp() {
-		unix.Kill(unix.Getpid(), unix.SIGSTOP)
-	}
-}

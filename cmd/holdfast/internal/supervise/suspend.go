@@ -6,6 +6,8 @@ import (
 	"os/signal"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/terminal"
 )
 
 // Suspend stops the job and this process, as Ctrl-Z is to stop a job, and
@@ -20,7 +22,7 @@ func (t *Tree) Suspend() {
 	// The rest of our own group first: to a shell it is one job with us.
 	signal.Ignore(unix.SIGTSTP)
 	unix.Kill(0, unix.SIGTSTP)
-	stopSelf()
+	terminal.StopSelf()
 	t.catchStop()
 }
 

@@ -8,16 +8,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A terminal is the controlling terminal on standard input, if that is one.
-type terminal struct{ there bool }
+// A tty is the controlling terminal on standard input, if that is one.
+type tty struct{ there bool }
 
-func findTerminal() terminal {
+func findTerminal() tty {
 	_, err := unix.IoctlGetInt(unix.Stdin, unix.TIOCGPGRP)
-	return terminal{there: err == nil}
+	return tty{there: err == nil}
 }
 
 // foreground reports whether pgid is the foreground group.
-func (t terminal) foreground(pgid int) bool {
+func (t tty) foreground(pgid int) bool {
 	fg, err := unix.IoctlGetInt(unix.Stdin, unix.TIOCGPGRP)
 	return err == nil && fg == pgid
 }
@@ -30,7 +30,7 @@ func (t terminal) foreground(pgid int) bool {
 // messages and to take the terminal back without being stopped for it; a
 // supervisor that is stopped supervises nothing. The command is the warden's
 // child and does not inherit this.
-func (t terminal) mayGive() bool {
+func (t tty) mayGive() bool {
 	if !t.there || !t.foreground(unix.Getpgrp()) {
 		return false
 	}
@@ -39,20 +39,20 @@ func (t terminal) mayGive() bool {
 }
 
 // give puts pgid into the foreground if this process is there.
-func (t terminal) give(pgid int) {
+func (t tty) give(pgid int) {
 	if t.mayGive() {
 		unix.IoctlSetPointerInt(unix.Stdin, unix.TIOCSPGRP, pgid)
 	}
 }
 
 // takeBack returns the foreground from pgid to this process's group.
-func (t terminal) takeBack(pgid int) {
+func (t tty) takeBack(pgid int) {
 	if t.there && t.foreground(pgid) {
 		t.take()
 	}
 }
 
 // take puts this process's group into the foreground.
-func (t terminal) take() {
+func (t tty) take() {
 	unix.IoctlSetPointerInt(unix.Stdin, unix.TIOCSPGRP, unix.Getpgrp())
 }

@@ -52,7 +52,7 @@ type Command struct {
 // methods are for one goroutine.
 type Tree struct {
 	pgid    int
-	tty     terminal
+	tty     tty
 	warden  *warden
 	job     job
 	signals chan<- os.Signal

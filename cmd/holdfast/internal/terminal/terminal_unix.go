@@ -1,0 +1,62 @@
+//go:build unix
+
+package terminal
+
+import (
+	"os"
+	"os/signal"
+
+	"golang.org/x/sys/unix"
+)
+
+// A Terminal is the terminal that controls this process.
+type Terminal struct{ fd int }
+
+// foreground returns the group of processes whose turn it is.
+func (t *Terminal) foreground() (int, error) { return unix.IoctlGetInt(t.fd, unix.TIOCGPGRP) }
+
+// Ours reports whether this process is in the foreground. If it is not, the screen
+// is somebody else's, and to write on it may be to be stopped (SIGTTOU).
+func (t *Terminal) Ours() bool {
+	group, err := t.foreground()
+	return err == nil && group == unix.Getpgrp()
+}
+
+func (t *Terminal) columns() int {
+	size, err := unix.IoctlGetWinsize(t.fd, unix.TIOCGWINSZ)
+	if err != nil {
+		return 0
+	}
+	return int(size.Col)
+}
+
+// Catch delivers to the channel that the window has another size now, and Ctrl-Z,
+// which does not stop this process then: see IsStop. The caller must call Release.
+func (*Terminal) Catch(signals chan<- os.Signal) {
+	signal.Notify(signals, unix.SIGWINCH, unix.SIGTSTP)
+}
+
+// Release undoes Catch.
+func (*Terminal) Release(signals chan<- os.Signal) {
+	signal.Stop(signals)
+	signal.Ignore(unix.SIGTSTP)
+	stopByDefault()
+}
+
+// IsStop reports whether s is Ctrl-Z.
+func (*Terminal) IsStop(s os.Signal) bool { return s == unix.SIGTSTP }
+
+// Stop stops this process as Ctrl-Z would have done without Catch, and returns when
+// it is continued.
+func (*Terminal) Stop(signals chan<- os.Signal) {
+	StopSelf()
+	signal.Notify(signals, unix.SIGTSTP)
+}
+
+// StopSelf stops this process as Ctrl-Z does, although package signal has handled
+// that, and returns when it is continued. Without a shell that could continue it
+// the process is not stopped. Ctrl-Z stops it then, until it is caught again.
+func StopSelf() {
+	signal.Ignore(unix.SIGTSTP)
+	stopSelf()
+}
