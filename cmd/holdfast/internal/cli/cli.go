@@ -30,14 +30,17 @@ const awayTimeout = 100 * time.Millisecond
 
 // An app is one run of the program.
 type app struct {
-	getenv   func(string) string
+	asked    store.Asked        // --store, and where to look without it
 	stdout   io.Writer
 	messages *linewriter.Writer // to standard error
-	storeURL string             // --store
 	json     bool               // --json
 	quiet    bool               // --quiet of a command that waits
 	wait     time.Duration      // its --wait, which bounds the wait for the store too; 0 if it has none
 	away     atomic.Bool        // the store does not answer, and the user knows
+
+	chosen    bool // choice and choiceErr are what asked resolves to
+	choice    store.Choice
+	choiceErr error
 }
 
 // Main runs the program and returns its exit status.
@@ -45,7 +48,7 @@ func Main(args []string, getenv func(string) string, stdout, stderr io.Writer) i
 	if status, ok := helper(args); ok {
 		return status
 	}
-	a := &app{getenv: getenv, stdout: stdout, messages: linewriter.New(stderr)}
+	a := &app{asked: store.Asked{Getenv: getenv, Root: root}, stdout: stdout, messages: linewriter.New(stderr)}
 	defer a.messages.Close()
 	root := a.rootCommand()
 	root.SetArgs(args)
@@ -138,7 +141,7 @@ func flagError(cmd *cobra.Command, err error) error {
 // ask opens the store, calls f and closes everything. An error of f that has no
 // status gets that of the client's errors.
 func (a *app) ask(cmd *cobra.Command, f func(context.Context, *holdfast.Client) error) error {
-	return a.withClient(cmd.Context(), nil, func(c *holdfast.Client, _ string) error {
+	return a.withClient(cmd.Context(), nil, func(c *holdfast.Client, _ store.Choice) error {
 		err := f(cmd.Context(), c)
 		if e := (*exit.Error)(nil); errors.As(err, &e) {
 			return err
@@ -147,10 +150,10 @@ func (a *app) ask(cmd *cobra.Command, f func(context.Context, *holdfast.Client) 
 	})
 }
 
-// withClient is ask for those who observe the client, or want the store's URL.
+// withClient is ask for those who observe the client, or want to know which store it is.
 // The error of f has a status.
-func (a *app) withClient(ctx context.Context, observer holdfast.Observer, f func(c *holdfast.Client, url string) error) error {
-	engine, url, err := a.open(ctx)
+func (a *app) withClient(ctx context.Context, observer holdfast.Observer, f func(c *holdfast.Client, choice store.Choice) error) error {
+	engine, choice, err := a.open(ctx)
 	if err != nil {
 		return err
 	}
@@ -159,7 +162,7 @@ func (a *app) withClient(ctx context.Context, observer holdfast.Observer, f func
 		engine.Close()
 		return exit.FromStore(err)
 	}
-	err = f(client, url)
+	err = f(client, choice)
 	limit := closeLimit(err)
 	if a.away.Load() { // nothing can be cancelled now
 		limit = min(limit, awayTimeout)

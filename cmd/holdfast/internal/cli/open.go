@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,17 +14,33 @@ import (
 // openPause is the time between two attempts to open a store that is not there.
 const openPause = 500 * time.Millisecond
 
-// open opens the store that the user wants, and returns its URL.
-func (a *app) open(ctx context.Context) (engine driver.Engine, url string, err error) {
-	if url = cmp.Or(a.storeURL, a.getenv("HOLDFAST_STORE")); url == "" {
-		if url, err = store.Default(a.getenv("XDG_STATE_HOME")); err != nil {
-			return nil, "", exit.With(exit.Config, err)
-		}
+// choose returns the store that counts for this run of the program. It opens
+// nothing, and reads each file once.
+func (a *app) choose() (store.Choice, error) {
+	if !a.chosen {
+		a.chosen = true
+		a.choice, a.choiceErr = a.asked.Resolve()
 	}
-	if engine, err = a.await(ctx, url); err != nil {
-		return nil, "", openError("open store", err)
+	switch {
+	case errors.Is(a.choiceErr, store.ErrBoth):
+		return a.choice, exit.With(exit.Usage, a.choiceErr)
+	case a.choiceErr != nil:
+		return a.choice, exit.With(openStatus(a.choiceErr), a.choiceErr)
 	}
-	return engine, url, nil
+	return a.choice, nil
+}
+
+// open opens the store that the user wants.
+func (a *app) open(ctx context.Context) (driver.Engine, store.Choice, error) {
+	choice, err := a.choose()
+	if err != nil {
+		return nil, choice, err
+	}
+	engine, err := a.await(ctx, choice)
+	if err != nil {
+		return nil, choice, openError("open store", err)
+	}
+	return engine, choice, nil
 }
 
 // openError returns the error of what was to be done with a store as a whole:
@@ -41,18 +56,18 @@ func openStatus(err error) int {
 	return exit.StatusOf(err)
 }
 
-// await opens the store at url. With --wait it waits for a store that is not
+// await opens the store. With --wait it waits for a store that is not
 // there, and takes off a.wait what that took: one limit bounds both waits. The
 // first attempt has its own time, however short the wait is.
-func (a *app) await(ctx context.Context, url string) (driver.Engine, error) {
+func (a *app) await(ctx context.Context, choice store.Choice) (driver.Engine, error) {
 	if a.wait == 0 {
-		return store.Open(ctx, url)
+		return choice.Open(ctx)
 	}
 	began := time.Now()
 	waiting, cancel := context.WithTimeout(ctx, a.wait)
 	defer cancel()
 	for attempt := ctx; ; attempt = waiting {
-		engine, err := store.Open(attempt, url)
+		engine, err := choice.Open(attempt)
 		if err == nil {
 			a.storeIsBack(time.Since(began))
 			a.wait = max(a.wait-time.Since(began), time.Millisecond)

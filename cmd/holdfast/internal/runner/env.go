@@ -13,29 +13,34 @@ import (
 	"syscall"
 
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/exit"
+	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/held"
 )
 
 // environment returns env, which it changes, with what the command is told about
-// its lock. An outer holdfast's values are replaced: if a variable has two entries,
-// it depends on the reader which one counts.
-func environment(env []string, j Job, held hold) []string {
-	lease := held.first()
+// its locks: about the first, and a line about each where there may be several. An
+// outer holdfast's values are replaced: if a variable has two entries, it depends
+// on the reader which one counts. The user's own variables stay as they are, those
+// that name a store among them.
+func environment(env []string, j Job, h hold) []string {
+	lease, holds := h.first(), slices.Clone(j.Outer)
 	var names, tokens []string
-	for _, l := range held.leases {
+	for _, l := range h.leases {
 		names = append(names, l.Name())
 		tokens = append(tokens, strconv.FormatUint(l.Token(), 10))
+		holds = append(holds, held.Lock{Token: l.Token(), Store: j.Store, Name: l.Name()})
 	}
-	ours := []string{
+	ours := append([]string{
 		"HOLDFAST_NAME=" + lease.Name(),
 		"HOLDFAST_MODE=" + j.Opts.Mode.String(),
 		"HOLDFAST_FENCING_TOKEN=" + strconv.FormatUint(lease.Token(), 10),
-		mark(held),
+		mark(h),
 		"HOLDFAST_NAMES=" + strings.Join(names, "\n"),
 		"HOLDFAST_FENCING_TOKENS=" + strings.Join(tokens, "\n"),
 		"HOLDFAST_HOLDER=" + lease.Holder().String(),
 		"HOLDFAST_TTL_MS=" + strconv.FormatInt(TTL(j.Opts).Milliseconds(), 10),
-		"HOLDFAST_STORE=" + j.Store,
-	}
+		"HOLDFAST_LOCK_STORE=" + j.Store,
+		held.Variable + "=" + holds.String(),
+	}, j.StoreEnv...)
 	isReplaced := func(outer string) bool {
 		key, _, _ := strings.Cut(outer, "=")
 		return slices.ContainsFunc(ours, func(own string) bool { return strings.HasPrefix(own, key+"=") })
@@ -44,7 +49,7 @@ func environment(env []string, j Job, held hold) []string {
 }
 
 // mark is the entry of the environment that only this job has.
-func mark(held hold) string { return "HOLDFAST_LEASE_ID=" + string(held.first().ID()) }
+func mark(h hold) string { return "HOLDFAST_LEASE_ID=" + string(h.first().ID()) }
 
 // LookPath finds a command's file as a shell would, or returns an *exit.Error:
 // a command that cannot run must not take a lock first. The error begins with

@@ -15,6 +15,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/exit"
+	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/held"
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/supervise"
 )
 
@@ -34,7 +35,10 @@ type Job struct {
 	Names  []string // all of them, or none; of a OnceJob one
 	Try    bool     // do not wait for the lock
 	Opts   holdfast.AcquireOptions
-	Store  string // URL without credentials, for the command's environment
+
+	Store    string     // URL without credentials, for the command's environment
+	StoreEnv []string   // what else it has there for commands within it to find the store
+	Outer    held.Locks // what the runs around this one hold
 
 	Start     *supervise.Start // starts the command; not of a OnceJob
 	Path      string           // the command's file; see LookPath

@@ -3,11 +3,9 @@ package store
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/url"
 	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/holdfast-locks/holdfast/driver"
@@ -17,6 +15,17 @@ import (
 )
 
 const supported = "sqlite:///path/file.db, redis://host:port, redis+sentinel://host:port/master, redis+cluster://host:port, quorum+redis://a,b,c, the same with rediss, memory:"
+
+// Open opens the store, and makes the directory of the user's own. See Open for the
+// errors.
+func (c Choice) Open(ctx context.Context) (driver.Engine, error) {
+	if c.Dir != "" {
+		if err := os.MkdirAll(c.Dir, 0o700); err != nil {
+			return nil, fmt.Errorf("%w: the directory of your own store: %w; name another with --store", driver.ErrInvalid, err)
+		}
+	}
+	return Open(ctx, c.URL)
+}
 
 // Open opens the store at rawURL. An error that wraps driver.ErrInvalid or
 // driver.ErrUnsupported means that the URL is wrong or of a kind that this
@@ -52,21 +61,35 @@ func opened[E driver.Engine](engine E, err error) (driver.Engine, error) {
 
 // Public returns rawURL without credentials, to be shown and handed on.
 func Public(rawURL string) string {
+	public, _ := strip(rawURL)
+	return public
+}
+
+// hasCredentials reports whether rawURL has more in it than may be shown.
+func hasCredentials(rawURL string) bool {
+	_, stripped := strip(rawURL)
+	return stripped
+}
+
+// strip returns rawURL without credentials, and whether it had any, or may have
+// had: of a malformed one only the scheme is left.
+func strip(rawURL string) (public string, stripped bool) {
 	p, ok := split(rawURL)
 	if !ok {
-		scheme, _, _ := strings.Cut(rawURL, ":")
-		return scheme + ":"
+		scheme, rest, _ := strings.Cut(rawURL, ":")
+		return scheme + ":", rest != ""
 	}
 	u, err := url.Parse(p.rest)
 	if err != nil || strings.HasPrefix(strings.TrimPrefix(p.scheme, "quorum+"), "redis") && strings.Contains(p.rest, "@") {
-		return p.scheme + ":" // it may be a password with special characters
+		return p.scheme + ":", true // it may be a password with special characters
 	}
+	stripped = p.user != ""
 	if q := u.Query(); q.Has("sentinel_user") || q.Has("sentinel_password") {
 		q.Del("sentinel_user")
 		q.Del("sentinel_password")
-		u.RawQuery = q.Encode()
+		u.RawQuery, stripped = q.Encode(), true
 	}
-	return p.scheme + "://" + p.hosts + u.String()
+	return p.scheme + "://" + p.hosts + u.String(), stripped
 }
 
 // parts are those of scheme://user:password@a,b,c/path?query, joined as they
@@ -89,21 +112,4 @@ func split(rawURL string) (p parts, ok bool) {
 		p.user, p.hosts = p.hosts[:i], p.hosts[i:]
 	}
 	return p, ok
-}
-
-// Default returns the URL of the embedded store of this user, below stateHome
-// ($XDG_STATE_HOME) or else ~/.local/state, and makes its directory.
-func Default(stateHome string) (string, error) {
-	if !filepath.IsAbs(stateHome) { // which the XDG specification says to ignore
-		home, err := os.UserHomeDir()
-		if err != nil {
-			return "", errors.New("there is no home directory for the default store: set HOME, or name a store with --store")
-		}
-		stateHome = filepath.Join(home, ".local", "state")
-	}
-	dir := filepath.Join(stateHome, "holdfast")
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return "", fmt.Errorf("default store: %w; name another with --store", err)
-	}
-	return (&url.URL{Scheme: "sqlite", Path: filepath.Join(dir, "locks.db")}).String(), nil
 }

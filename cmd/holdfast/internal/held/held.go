@@ -1,0 +1,65 @@
+// Package held is what a command knows of the locks of the runs around it: those
+// that they hold, as HOLDFAST_HELD tells it, and whether it would wait for one of
+// them, which is to wait for itself.
+package held
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Variable is the environment variable that has the locks.
+const Variable = "HOLDFAST_HELD"
+
+// A Lock is one lock that a run holds.
+type Lock struct {
+	Token uint64
+	Store string // URL without credentials
+	Name  string
+}
+
+// Locks are those that this run and the runs around it hold, the outermost
+// first.
+type Locks []Lock
+
+// Parse reads what String has written. It leaves out lines that it does not
+// understand: they are of another version, or nobody's, and the locks only say
+// what not to wait for.
+func Parse(value string) (locks Locks) {
+	for line := range strings.Lines(value) {
+		fields := strings.SplitN(strings.TrimSuffix(line, "\n"), " ", 3) // names may have spaces in them
+		if len(fields) < 3 {
+			continue
+		}
+		token, err := strconv.ParseUint(fields[0], 10, 64)
+		if err != nil || token == 0 {
+			continue
+		}
+		locks = append(locks, Lock{token, fields[1], fields[2]})
+	}
+	return locks
+}
+
+// String has a line for each lock: TOKEN STORE NAME.
+func (l Locks) String() string {
+	var b strings.Builder
+	for i, lock := range l {
+		if i > 0 {
+			b.WriteByte('\n') // names have no control characters
+		}
+		b.WriteString(strconv.FormatUint(lock.Token, 10) + " " + strings.ReplaceAll(lock.Store, " ", "%20") + " " + lock.Name)
+	}
+	return b.String()
+}
+
+// of returns the locks of one name, whatever their stores are called: a store has
+// many names, and a token is the store's time in microseconds.
+func (l Locks) of(name string) Locks {
+	return slices.DeleteFunc(slices.Clone(l), func(lock Lock) bool { return lock.Name != name })
+}
+
+// has reports whether a token is that of one of the locks.
+func (l Locks) has(token uint64) bool {
+	return slices.ContainsFunc(l, func(lock Lock) bool { return lock.Token == token })
+}

@@ -1,0 +1,166 @@
+package held
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/driver/rules"
+)
+
+// A Want is what a command asks for.
+type Want struct {
+	Names []string // one, or several at once
+	Need  rules.Need
+	Try   bool // it does not wait
+}
+
+// WantOf returns what an acquire of names with these options asks for.
+func WantOf(o *holdfast.AcquireOptions, try bool, names ...string) Want {
+	n := rules.Need{Mode: o.Mode}
+	if o.Mode == holdfast.Semaphore {
+		n.Limit, n.Permits = o.Limit, max(o.Permits, 1)
+	}
+	return Want{names, n, try}
+}
+
+// A SelfError says that a command asked for a lock that it would get only when it
+// has ended itself. It is holdfast.ErrDeadlock.
+type SelfError struct {
+	Lock                // what the run around the command holds
+	Via  *driver.Holder // who is before the command in the queue, and waits for that run; nil if the lock itself is in the way
+}
+
+func (e *SelfError) Error() string {
+	if e.Via != nil {
+		return fmt.Sprintf("%q: the run around this command holds it, with token %d, and %s, which is next, waits for that: "+
+			"this command would wait for itself; leave the inner holdfast out, or use another name", e.Name, e.Token, e.Via)
+	}
+	return fmt.Sprintf("%q: the run around this command holds it, with token %d: "+
+		"this command would wait for itself; leave the inner holdfast out, or use another name", e.Name, e.Token)
+}
+
+// Is makes errors.Is(err, holdfast.ErrDeadlock) true.
+func (e *SelfError) Is(target error) bool { return target == holdfast.ErrDeadlock }
+
+// Take calls take, which asks for what w says, and returns its error. If one of
+// the locks keeps the request waiting for ever, it ends the context of take, and
+// the error is a *SelfError. It looks when the request has been refused for the
+// first time: take must call refused when its wait begins, and may at every change
+// of what it waits for; refused does not block. A lock whose run is over, so that
+// its token is nowhere in the store, is in nobody's way, even if its name is.
+//
+// Where nothing is held under the names it costs nothing, else one request, after
+// a refusal only.
+func (l Locks) Take(ctx context.Context, c *holdfast.Client, w Want, take func(ctx context.Context, refused func()) error) error {
+	if !l.concern(w.Names) {
+		return take(ctx, func() {})
+	}
+	taking, cancel := context.WithCancelCause(ctx)
+	asked, done := make(chan struct{}, 1), make(chan struct{})
+	go func() { // ends with taking; it is awaited
+		defer close(done)
+		for {
+			select {
+			case <-taking.Done():
+				return
+			case <-asked:
+				if self := l.look(taking, c, w); self != nil {
+					cancel(self)
+				}
+			}
+		}
+	}()
+	err := take(taking, func() {
+		select {
+		case asked <- struct{}{}:
+		default:
+		}
+	})
+	cancel(nil)
+	<-done
+	switch self := (*SelfError)(nil); {
+	case err == nil: // it was granted all the same
+		return nil
+	case errors.As(context.Cause(taking), &self):
+		return self
+	case errors.Is(err, holdfast.ErrHeld), errors.Is(err, holdfast.ErrInProgress):
+		if self := l.look(ctx, c, w); self != nil {
+			return self
+		}
+	}
+	return err
+}
+
+// concern reports whether anything is held under one of the names.
+func (l Locks) concern(names []string) bool {
+	for _, name := range names {
+		if len(l.of(name)) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// look asks the store what is in the way, and returns a *SelfError or nil. If the
+// store does not tell, nothing is known.
+func (l Locks) look(ctx context.Context, c *holdfast.Client, w Want) *SelfError {
+	for _, name := range w.Names {
+		mine := l.of(name)
+		if len(mine) == 0 {
+			continue
+		}
+		lock, err := c.Inspect(ctx, name)
+		if err != nil {
+			continue
+		}
+		if self := mine.block(lock, w); self != nil {
+			return self
+		}
+	}
+	return nil
+}
+
+// block returns why a request would wait for one of the locks, which are those of
+// one name: even if everybody else gave back what they have, it would not fit
+// beside them, or somebody who is before it in the queue would not.
+func (l Locks) block(state driver.Lock, w Want) *SelfError {
+	var view rules.View
+	var last Lock
+	for _, h := range state.Live() {
+		if l.has(h.Token) {
+			view.AddLease(rules.Need{Mode: state.Mode, Limit: state.Limit, Permits: h.Permits}, 1)
+			last = Lock{Token: h.Token, Name: state.Name}
+		}
+	}
+	if !view.Held {
+		return nil
+	}
+	if !view.Fits(w.Need) {
+		return &SelfError{Lock: last}
+	}
+	if w.Try {
+		return nil // it is somebody else who is in the way now, and it does not wait
+	}
+	for _, p := range before(state.Queue) {
+		if !view.Fits(rules.Need{Mode: p.Mode, Limit: state.Limit, Permits: p.Permits}) {
+			return &SelfError{last, &p.Holder}
+		}
+	}
+	return nil
+}
+
+// before returns the places that are before that of this process, or all if it has
+// none among them.
+func before(queue []driver.Waiting) []driver.Waiting {
+	host, _ := os.Hostname() // the library takes another text if this fails: then nobody is this process
+	for i, p := range queue {
+		if p.Holder.PID == os.Getpid() && p.Holder.Host == host {
+			return queue[:i]
+		}
+	}
+	return queue
+}

@@ -1,0 +1,77 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+
+	"github.com/holdfast-locks/holdfast/driver"
+)
+
+// maxFile is more than any file that names a store has in it, in bytes.
+const maxFile = 64 << 10
+
+// A file is one that names a store.
+type file struct {
+	path string
+	text string
+	info fs.FileInfo
+}
+
+// read returns a file that nobody but root and this user could have written:
+// whoever writes it chooses the store, and so who is kept out. Links may lead to
+// it if they are root's or this user's as well.
+func read(path string) (*file, error) {
+	link, err := os.Lstat(path)
+	if isAbsent(err) {
+		return nil, fmt.Errorf("%w store: %w", driver.ErrInvalid, err)
+	}
+	if err == nil && link.Mode()&fs.ModeSymlink != 0 {
+		if err := checkOwner(path, link); err != nil {
+			return nil, err
+		}
+	}
+	opened, err := os.OpenFile(path, os.O_RDONLY|dontWait, 0)
+	switch {
+	case isAbsent(err): // a link that leads nowhere names a store all the same
+		return nil, fmt.Errorf("%w store: %v", driver.ErrInvalid, err)
+	case errors.Is(err, fs.ErrPermission):
+		return nil, fmt.Errorf("%w: you may not read %s, so it is not known which store it names: "+
+			"have its owner let you read it, or name a store with --store", driver.ErrPermission, path)
+	case err != nil:
+		return nil, fmt.Errorf("%w store: %w", driver.ErrInvalid, err)
+	}
+	defer opened.Close()
+	f := &file{path: path}
+	if f.info, err = opened.Stat(); err != nil { // of what was opened: the name may have got another file meanwhile
+		return nil, fmt.Errorf("%w store: %w", driver.ErrInvalid, err)
+	}
+	if !f.info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%w store: %s is not a regular file", driver.ErrInvalid, path)
+	}
+	if err := checkOwner(path, f.info); err != nil {
+		return nil, err
+	}
+	if err := checkWriters(path, f.info); err != nil {
+		return nil, err
+	}
+	data, err := io.ReadAll(io.LimitReader(opened, maxFile+1))
+	if err == nil && len(data) > maxFile {
+		err = fmt.Errorf("%s has more than %d bytes", path, maxFile)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%w store: %w", driver.ErrInvalid, err)
+	}
+	f.text = string(data)
+	return f, nil
+}
+
+// checkSecret refuses a URL with credentials in a file that others may read.
+func (f *file) checkSecret(rawURL string) error {
+	if !hasCredentials(rawURL) {
+		return nil
+	}
+	return checkReaders(f.path, f.info)
+}

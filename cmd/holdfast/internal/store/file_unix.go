@@ -1,0 +1,67 @@
+//go:build unix
+
+package store
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"os/user"
+	"strconv"
+	"syscall"
+
+	"github.com/holdfast-locks/holdfast/driver"
+)
+
+// dontWait keeps the opening of a pipe from waiting for its writer.
+const dontWait = syscall.O_NONBLOCK
+
+// checkOwner refuses a file that somebody else can change at any time.
+func checkOwner(path string, info fs.FileInfo) error {
+	owner, me := ownerOf(info), os.Geteuid()
+	if owner == 0 || owner == me {
+		return nil
+	}
+	return fmt.Errorf("%w configuration: %s belongs to %s, who could have %s use another store: "+
+		"give it to root or to %s (chown), or name a store with --store", driver.ErrInvalid, path, nameOf(owner), nameOf(me), nameOf(me))
+}
+
+// checkWriters refuses a file that others may write.
+func checkWriters(path string, info fs.FileInfo) error {
+	if info.Mode().Perm()&0o022 == 0 {
+		return nil
+	}
+	return fmt.Errorf("%w configuration: %s can be written by others, who could have you use another store: chmod go-w %s",
+		driver.ErrInvalid, path, path)
+}
+
+// checkReaders refuses a file with a password that others may read. A group may if
+// root says so: that is how a house shares one.
+func checkReaders(path string, info fs.FileInfo) error {
+	refused := fs.FileMode(0o044)
+	if ownerOf(info) == 0 {
+		refused = 0o004
+	}
+	if info.Mode().Perm()&refused == 0 {
+		return nil
+	}
+	advice := "chmod go-r " + path
+	if ownerOf(info) == 0 {
+		advice = "chmod o-r " + path
+	}
+	return fmt.Errorf("%w configuration: %s has credentials in it, and others may read it: %s", driver.ErrInvalid, path, advice)
+}
+
+// ownerOf returns the user ID of a file's owner.
+func ownerOf(info fs.FileInfo) int {
+	return int(info.Sys().(*syscall.Stat_t).Uid)
+}
+
+// nameOf returns what people call a user.
+func nameOf(uid int) string {
+	id := strconv.Itoa(uid)
+	if u, err := user.LookupId(id); err == nil && u.Username != "" {
+		return u.Username
+	}
+	return "uid " + id
+}
