@@ -7,6 +7,11 @@ import (
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/cli"
 )
 
+// root stands in front of the paths of files that belong to the system, such as
+// /etc/holdfast.conf. Tests have the linker set it, so that they meet no file of the
+// machine's.
+var root string
+
 func main() {
-	os.Exit(cli.Main(os.Args[1:], os.Getenv, os.Stdout, os.Stderr))
+	os.Exit(cli.Main(os.Args[1:], os.Getenv, root, os.Stdout, os.Stderr))
 }

@@ -34,6 +34,10 @@ func TestMain(m *testing.M) {
 // second before it ends, in case of a late report.
 const quickExit = "atexit_sleep_ms=0"
 
+// systemRoot is the directory that the built binary takes for /, where it looks
+// for files of the system.
+var systemRoot string
+
 // withBinary runs the tests with the built binary on the PATH.
 type withBinary struct{ tests testscript.TestingM }
 
@@ -43,7 +47,9 @@ func (w *withBinary) Run() int {
 		return failed(err)
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
-	args := []string{"build", "-o", filepath.Join(dir, "holdfast")}
+	// The system's own files are below systemRoot: no test meets those of the machine.
+	systemRoot = filepath.Join(dir, "root")
+	args := []string{"build", "-ldflags", "-X main.root=" + systemRoot, "-o", filepath.Join(dir, "holdfast")}
 	if raceEnabled() {
 		args = append(args, "-race")
 	}
@@ -52,6 +58,10 @@ func (w *withBinary) Run() int {
 	}
 	for _, err := range []error{
 		os.Unsetenv("HOLDFAST_STORE"), // the tests alone say which store is used
+		os.Unsetenv("HOLDFAST_STORE_FILE"),
+		os.Unsetenv("HOLDFAST_LOCK_STORE"), // they may run under a lock
+		os.Unsetenv("HOLDFAST_HELD"),
+		os.Setenv("XDG_CONFIG_HOME", filepath.Join(dir, "config")),
 		os.Setenv("GORACE", quickExit),
 		os.Setenv("PATH", dir+string(filepath.ListSeparator)+os.Getenv("PATH")),
 	} {
@@ -101,6 +111,8 @@ func TestScripts(t *testing.T) {
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("GORACE", quickExit)
 			env.Setenv("XDG_STATE_HOME", filepath.Join(env.WorkDir, "state"))
+			env.Setenv("XDG_CONFIG_HOME", filepath.Join(env.WorkDir, "config"))
+			env.Setenv("ROOT", systemRoot)
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){

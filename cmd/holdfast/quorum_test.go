@@ -89,7 +89,7 @@ func TestQuorumCredentials(t *testing.T) {
 	if status != 1 || strings.Contains(stdout+stderr, "s3cret") {
 		t.Errorf("doctor: status %d\n%s%s", status, stdout, stderr)
 	}
-	status, stdout, stderr = run(t, secret, "run", "-v", "job", "--", "sh", "-c", "echo $HOLDFAST_STORE")
+	status, stdout, stderr = run(t, secret, "run", "-v", "job", "--", "sh", "-c", "echo $HOLDFAST_LOCK_STORE")
 	if status != 0 || strings.TrimSpace(stdout) != url || strings.Contains(stdout+stderr, "s3cret") {
 		t.Errorf("status %d, stdout %q, stderr %q", status, stdout, stderr)
 	}

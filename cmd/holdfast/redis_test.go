@@ -149,7 +149,7 @@ func TestCredentials(t *testing.T) {
 			}
 		}
 	}
-	status, stdout, stderr := run(t, "redis://:s3cret@"+server.Addr, "run", "-v", "job", "--", "sh", "-c", "echo $HOLDFAST_STORE")
+	status, stdout, stderr := run(t, "redis://:s3cret@"+server.Addr, "run", "-v", "job", "--", "sh", "-c", "echo $HOLDFAST_LOCK_STORE")
 	if status != 0 || !strings.HasPrefix(stdout, server.URL) || strings.Contains(stdout+stderr, "s3cret") {
 		t.Errorf("status %d, stdout %q, stderr %q", status, stdout, stderr)
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/exit"
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/linewriter"
+	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/store"
 	"github.com/holdfast-locks/holdfast/driver"
 )
 
@@ -30,7 +31,7 @@ const awayTimeout = 100 * time.Millisecond
 
 // An app is one run of the program.
 type app struct {
-	asked    store.Asked        // --store, and where to look without it
+	asked    store.Asked // --store, and where to look without it
 	stdout   io.Writer
 	messages *linewriter.Writer // to standard error
 	json     bool               // --json
@@ -43,12 +44,13 @@ type app struct {
 	choiceErr error
 }
 
-// Main runs the program and returns its exit status.
-func Main(args []string, getenv func(string) string, stdout, stderr io.Writer) int {
+// Main runs the program and returns its exit status. What stands in front of the
+// system's own paths, prefix, is empty but in tests.
+func Main(args []string, getenv func(string) string, prefix string, stdout, stderr io.Writer) int {
 	if status, ok := helper(args); ok {
 		return status
 	}
-	a := &app{asked: store.Asked{Getenv: getenv, Root: root}, stdout: stdout, messages: linewriter.New(stderr)}
+	a := &app{asked: store.Asked{Getenv: getenv, Root: prefix}, stdout: stdout, messages: linewriter.New(stderr)}
 	defer a.messages.Close()
 	root := a.rootCommand()
 	root.SetArgs(args)
@@ -82,8 +84,17 @@ func (a *app) rootCommand() *cobra.Command {
 		Long: `Holdfast runs commands under locks that several processes, on one host or on
 many, share through a store.
 
-Stores (--store, or HOLDFAST_STORE in the environment):
-  sqlite:///path/file.db    the processes of this host (default: in your state directory)
+The store is the first of these that is named:
+  --store URL, or --store-file FILE that has the URL in it
+  $HOLDFAST_STORE, or $HOLDFAST_STORE_FILE
+  holdfast.conf in $XDG_CONFIG_HOME (~/.config), with lines such as store = URL
+  /etc/holdfast.conf
+  the system's file, /var/lib/holdfast/locks.db, if it is there
+  your own file
+If it cannot be used the command fails: it does not try the next.
+
+URLs of stores:
+  sqlite:///path/file.db    the processes of this host
   redis://host:port         Redis or Valkey; rediss:// for TLS
   redis+sentinel://…/name, redis+cluster://…
                             the same with Sentinel, or a Redis Cluster
@@ -102,11 +113,27 @@ Stores (--store, or HOLDFAST_STORE in the environment):
 	// cobra prints versions by a template. With the templates, the linker has to
 	// keep every method of every type: the program would be almost twice as large.
 	root.Flags().BoolVarP(&version, "version", "v", false, "print the version")
-	root.PersistentFlags().StringVar(&a.storeURL, "store", "", "`URL` of the store (default: $HOLDFAST_STORE, or a file in your state directory)")
+	root.PersistentFlags().Var((*nonEmpty)(&a.asked.Store), "store", "`URL` of the store; without it and --store-file: see holdfast --help")
+	root.PersistentFlags().Var((*nonEmpty)(&a.asked.File), "store-file", "`FILE` that has the URL of the store, which no ps shows then")
 	root.SetFlagErrorFunc(flagError)
 	root.AddCommand(a.runCommand(), a.onceCommand(), a.tokenCommand(), a.checkCommand(), a.showCommand(), a.listCommand(),
 		a.breakCommand(), a.versionCommand(), a.doctorCommand())
 	return root
+}
+
+// A nonEmpty is the argument of a flag that must not be empty: an unset variable in
+// a script would have another store used.
+type nonEmpty string
+
+func (n *nonEmpty) String() string { return string(*n) }
+func (n *nonEmpty) Type() string   { return "string" }
+
+func (n *nonEmpty) Set(s string) error {
+	if s == "" {
+		return errors.New("it is empty")
+	}
+	*n = nonEmpty(s)
+	return nil
 }
 
 // usage returns an error for wrong arguments.

@@ -38,6 +38,7 @@ when you know that nobody uses the quorum yet: it is refused, with status 75, if
 a server has a lease, and with 69 if one does not answer.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			a.defaultTTL(cmd, &ttl)
 			if ttl < 10*time.Millisecond || ttl > 30*24*time.Hour {
 				return usage("doctor: --ttl %s: want 10ms to 720h", ttl)
 			}
@@ -53,7 +54,7 @@ func (a *app) doctor(ctx context.Context, ttl time.Duration, admit bool) error {
 	ctx, cancel := context.WithTimeout(ctx, doctorTimeout)
 	defer cancel()
 	opening, opened := context.WithTimeout(ctx, openTimeout)
-	engine, url, err := a.open(opening)
+	engine, choice, err := a.open(opening)
 	opened()
 	if err != nil {
 		return err
@@ -69,13 +70,13 @@ func (a *app) doctor(ctx context.Context, ttl time.Duration, admit bool) error {
 		return exit.With(exit.Config, fmt.Errorf("doctor: %w", err))
 	}
 	if features.Diagnoser == nil {
-		return exit.With(exit.Config, fmt.Errorf("doctor: there is nothing to check in the store %s", store.Public(url)))
+		return exit.With(exit.Config, fmt.Errorf("doctor: there is nothing to check in the store %s", choice.Public()))
 	}
-	diagnosis, err := features.Diagnoser.Diagnose(ctx, driver.DiagnoseRequest{TTL: ttl, URL: url})
+	diagnosis, err := features.Diagnoser.Diagnose(ctx, driver.DiagnoseRequest{TTL: ttl, URL: choice.URL})
 	if err != nil {
 		return openError("doctor", err)
 	}
-	return a.answerWith(doctorStatus(diagnosis), wire.DiagnosisOf(diagnosis, store.Public(url), ttl), render.Diagnosis(diagnosis))
+	return a.answerWith(doctorStatus(diagnosis), wire.DiagnosisOf(diagnosis, choice.Public(), ttl), render.Diagnosis(diagnosis))
 }
 
 // admitAll ends the quarantine of a quorum's members, unless one of them has a

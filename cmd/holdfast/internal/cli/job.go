@@ -9,6 +9,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/exit"
+	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/held"
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/runner"
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/store"
 )
@@ -22,9 +23,10 @@ func (a *app) work(ctx context.Context, f *jobFlags, job *runner.Job, busy int, 
 		}
 	}
 	a.quiet, a.wait = f.quiet, job.Opts.Wait
-	err := a.withClient(ctx, a.observer(f.verbose, job.Status), func(c *holdfast.Client, url string) error {
+	err := a.withClient(ctx, a.observer(f.verbose, job.Status), func(c *holdfast.Client, choice store.Choice) error {
 		job.Opts.Wait = a.wait
-		job.Client, job.Store = c, store.Public(url)
+		job.Client, job.Store, job.StoreEnv = c, choice.Public(), choice.Env
+		job.Outer = held.Parse(a.asked.Getenv(held.Variable))
 		return do()
 	})
 	if e := (*exit.Error)(nil); f.quiet && errors.As(err, &e) && e.Status == busy {

@@ -3,12 +3,14 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 	"runtime"
 
 	"github.com/spf13/cobra"
 
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/exit"
+	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/store"
 )
 
 // What stands in files for unix has its place here on other systems, in a line
@@ -19,6 +21,8 @@ func (a *app) runCommand() *cobra.Command { return needsUnix("run", "Run a comma
 func (a *app) once(*cobra.Command, *onceFlags, []string, []string) error {
 	return errNeedsUnix("once KEY -- COMMAND")
 }
+
+func (a *app) checkNested(context.Context, store.Choice) error { return nil }
 
 func helper([]string) (status int, ok bool) { return 0, false }
 

@@ -113,7 +113,7 @@ func (a *app) look(cmd *cobra.Command, words []string, f func(context.Context, *
 		return usage("once %s: want one KEY; to run a command under the key %q, put -- before it", words[0], words[0])
 	}
 	cmd.Flags().Visit(func(flag *pflag.Flag) {
-		if flag.Name != "json" && flag.Name != "store" {
+		if flag.Name != "json" && flag.Name != "store" && flag.Name != "store-file" {
 			err = usage("once %s: --%s is for running a command", words[0], flag.Name)
 		}
 	})

@@ -12,6 +12,7 @@ import (
 )
 
 func (a *app) once(cmd *cobra.Command, f *onceFlags, words, command []string) error {
+	a.defaultTTL(cmd, &f.ttl)
 	job, err := f.job(cmd, words, command)
 	if err != nil {
 		return err

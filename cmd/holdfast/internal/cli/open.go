@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/spf13/cobra"
+
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/exit"
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/store"
 	"github.com/holdfast-locks/holdfast/driver"
@@ -30,9 +32,23 @@ func (a *app) choose() (store.Choice, error) {
 	return a.choice, nil
 }
 
+// defaultTTL sets a --ttl that was not given to what a configuration file says. If
+// that cannot be read, open says so: first comes what is wrong with the arguments.
+func (a *app) defaultTTL(cmd *cobra.Command, ttl *time.Duration) {
+	if cmd.Flags().Changed("ttl") {
+		return
+	}
+	if choice, err := a.choose(); err == nil && choice.TTL > 0 {
+		*ttl = choice.TTL
+	}
+}
+
 // open opens the store that the user wants.
 func (a *app) open(ctx context.Context) (driver.Engine, store.Choice, error) {
 	choice, err := a.choose()
+	if err == nil {
+		err = a.checkNested(ctx, choice)
+	}
 	if err != nil {
 		return nil, choice, err
 	}

@@ -83,6 +83,7 @@ The exit status is the command's own, or 128 + n if signal n ended it, or
 }
 
 func (a *app) run(cmd *cobra.Command, f *runFlags, args []string) error {
+	a.defaultTTL(cmd, &f.ttl)
 	job, err := f.job(cmd, args)
 	if err != nil {
 		return err

@@ -41,6 +41,7 @@ type Asked struct {
 type Choice struct {
 	URL    string        // may have credentials: show Public
 	Source string        // what has named it, for people
+	ByFlag bool          // it was named by a flag of this very command
 	System bool          // it is the system store
 	Dir    string        // is made for it if it is not there; empty if it must be
 	TTL    time.Duration // of leases, unless a flag says another; 0 if no file says one
@@ -65,7 +66,11 @@ func (c Choice) Public() string { return Public(c.URL) }
 // driver.ErrPermission or ErrBoth, and have no credentials in them.
 func (a Asked) Resolve() (Choice, error) {
 	named := []func() (Choice, error){
-		func() (Choice, error) { return fromPair("--store", a.Store, "--store-file", a.File) },
+		func() (Choice, error) {
+			c, err := fromPair("--store", a.Store, "--store-file", a.File)
+			c.ByFlag = true
+			return c, err
+		},
 		func() (Choice, error) {
 			return fromPair("$"+variable, a.Getenv(variable), "$"+fileVariable, a.Getenv(fileVariable))
 		},

@@ -1,0 +1,53 @@
+package store
+
+import (
+	"net"
+	"net/url"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// Same reports whether two URLs, without credentials, name one store in ways that
+// differ only in what does not matter: the order of the hosts, a port that is
+// standard, TLS and other parameters of the connection, links to a file. What only
+// the network knows, such as two names of one host, it takes for two stores.
+func Same(a, b string) bool { return a == b || identity(a) == identity(b) }
+
+// identity is what a URL says of which store it is.
+func identity(rawURL string) string {
+	p, ok := split(rawURL)
+	if !ok {
+		return rawURL
+	}
+	u, err := url.Parse(p.rest)
+	if err != nil {
+		return rawURL
+	}
+	scheme := strings.ToLower(p.scheme)
+	if scheme == "sqlite" {
+		path := filepath.Clean(u.Path)
+		if real, err := filepath.EvalSymlinks(path); err == nil {
+			path = real
+		}
+		return scheme + "://" + path
+	}
+	scheme = strings.Replace(scheme, "rediss", "redis", 1)
+	port := "6379"
+	if strings.Contains(scheme, "sentinel") {
+		port = "26379"
+	}
+	var hosts []string
+	for host := range strings.SplitSeq(strings.ToLower(p.hosts), ",") {
+		if h, err := url.Parse("redis://" + host); err == nil && h.Port() == "" {
+			host = net.JoinHostPort(h.Hostname(), port)
+		}
+		hosts = append(hosts, host)
+	}
+	slices.Sort(hosts)
+	path := strings.TrimSuffix(u.Path, "/")
+	if path == "/0" {
+		path = ""
+	}
+	return scheme + "://" + strings.Join(hosts, ",") + path + "?prefix=" + url.QueryEscape(u.Query().Get("prefix"))
+}
