@@ -36,7 +36,7 @@ func read(path string) (*file, error) {
 	opened, err := os.OpenFile(path, os.O_RDONLY|dontWait, 0)
 	switch {
 	case isAbsent(err): // a link that leads nowhere names a store all the same
-		return nil, fmt.Errorf("%w store: %v", driver.ErrInvalid, err)
+		return nil, fmt.Errorf("%w store: %s is a link to nothing", driver.ErrInvalid, path)
 	case errors.Is(err, fs.ErrPermission):
 		return nil, fmt.Errorf("%w: you may not read %s, so it is not known which store it names: "+
 			"have its owner let you read it, or name a store with --store", driver.ErrPermission, path)

@@ -87,7 +87,7 @@ func (a Asked) Resolve() (Choice, error) {
 		}
 		if err != nil || c.URL != "" {
 			c.TTL = ttl
-			c.Env = a.env(c)
+			c.Env = a.env()
 			return c, err
 		}
 	}
@@ -118,7 +118,7 @@ func fromPair(urlName, rawURL, fileName, path string) (Choice, error) {
 // env returns what the environment of a command lacks that is to find the store
 // by itself: nothing if the environment or a file that everybody reads has named
 // it, and never a password.
-func (a Asked) env(c Choice) []string {
+func (a Asked) env() []string {
 	switch {
 	case a.Getenv(variable) != "" || a.Getenv(fileVariable) != "":
 	case a.Store != "" && !hasCredentials(a.Store):
