@@ -51,7 +51,7 @@ func fromConfig(path string) (c Choice, err error) {
 }
 
 // parseConfig returns the values of the keys. Its errors quote nothing but keys:
-// a value may be a password, or a line of a file that is none of ours.
+// a value may be a password, or a line of a file that is something else.
 func parseConfig(path, text string) (*config, error) {
 	c := &config{path, map[string]string{}, map[string]int{}}
 	number := 0
