@@ -12,6 +12,7 @@
 # make lint   formatting, vet, static checks, plain English
 # make cross  build the command for the systems that the tests do not run on, and vet
 # make ci     lint, cross and test: what has to be green before a change lands
+# make manual docs/cli.md, and pages for man(1) in dist/man, from what --help prints
 # make tidy   go mod tidy in every module of the workspace
 
 GO ?= go
@@ -50,6 +51,9 @@ lint:
 
 cross:
 	scripts/cross.sh
+
+manual:
+	$(GO) run ./cmd/holdfast/internal/manual -markdown docs/cli.md -man dist/man
 
 tidy:
 	scripts/tidy.sh

@@ -1,6 +1,6 @@
 #!/bin/sh
 # deps.sh finds what the tests need beside Go, or installs it: redis-server,
-# PostgreSQL and MariaDB, which the tests start for themselves, and a C
+# PostgreSQL and MariaDB, which the tests start for themselves, groff, and a C
 # compiler for the race detector.
 set -eu
 
@@ -24,6 +24,7 @@ need() { # need PROGRAM DEBIAN-PACKAGES HOMEBREW-PACKAGE
 need redis-server redis-server redis
 need postgres postgresql postgresql@17
 need mariadbd mariadb-server mariadb
+need groff groff-base groff
 have cc || need gcc "gcc libc6-dev" gcc
 [ -n "$debian" ] || exit 0
 

@@ -81,6 +81,7 @@ var mayImport = map[string][]string{
 	"cmd/holdfast/internal/runner":     {".", "wire", "cmd/holdfast/internal/exit", "cmd/holdfast/internal/held", "cmd/holdfast/internal/linewriter", "cmd/holdfast/internal/supervise"},
 	"cmd/holdfast/internal/held":       {".", "driver", "driver/rules"},
 	"cmd/holdfast/internal/linewriter": {},
+	"cmd/holdfast/internal/manual":     {"cmd/holdfast/internal/cli"},
 	"cmd/holdfast/internal/store":      {"driver", "memlock", "quorumlock", "redislock", "sqlitelock"},
 	"cmd/holdfast/internal/supervise":  {"cmd/holdfast/internal/terminal"},
 	"cmd/holdfast/internal/terminal":   {},

@@ -45,7 +45,6 @@ func All() []Mutant {
 		termMutants(),
 		lossMutants(),
 		waiterMutants(),
-		adoptMutants(),
 		turnsMutants(),
 		workMutants(),
 		mailboxMutants(),

@@ -53,6 +53,9 @@ func Main(args []string, getenv func(string) string, prefix string, stdout, stde
 	a := &app{asked: store.Asked{Getenv: getenv, Root: prefix}, stdout: stdout, messages: linewriter.New(stderr)}
 	defer a.messages.Close()
 	root := a.rootCommand()
+	if len(args) > 0 && strings.HasPrefix(args[0], cobra.ShellCompRequestCmd) {
+		a.setUpCompletion(root)
+	}
 	root.SetArgs(args)
 	root.SetOut(stdout)
 	root.SetErr(stderr)
@@ -102,12 +105,12 @@ URLs of stores:
   memory:                   this process only, for trying things out`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
-		Args:          cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error {
-			if version {
+		Args:          cobra.ArbitraryArgs,
+		RunE: func(root *cobra.Command, args []string) error {
+			if version && len(args) == 0 {
 				return a.printVersion()
 			}
-			return usage("no command given: try holdfast run NAME -- COMMAND")
+			return a.noCommand(root, args)
 		},
 	}
 	// cobra prints versions by a template. With the templates, the linker has to
@@ -116,8 +119,20 @@ URLs of stores:
 	root.PersistentFlags().Var((*nonEmpty)(&a.asked.Store), "store", "`URL` of the store; without it and --store-file: see holdfast --help")
 	root.PersistentFlags().Var((*nonEmpty)(&a.asked.File), "store-file", "`FILE` that has the URL of the store, which no ps shows then")
 	root.SetFlagErrorFunc(flagError)
-	root.AddCommand(a.runCommand(), a.onceCommand(), a.tokenCommand(), a.checkCommand(), a.showCommand(), a.listCommand(),
-		a.breakCommand(), a.versionCommand(), a.doctorCommand())
+	root.CompletionOptions.DisableDefaultCmd = true
+	root.AddCommand(
+		a.runCommand(),
+		a.onceCommand(),
+		a.tokenCommand(),
+		a.checkCommand(),
+		a.showCommand(),
+		a.listCommand(),
+		a.breakCommand(),
+		a.versionCommand(),
+		a.doctorCommand(),
+		a.completionCommand(),
+	)
+	group(root)
 	return root
 }
 

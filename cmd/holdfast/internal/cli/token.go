@@ -48,8 +48,11 @@ The exit status is 0, or
   78  the store cannot do this`,
 		Example: `  holdfast token issue --ttl 15m --payload 'user 42' >secret
   holdfast token redeem - <secret`,
-		Args: cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error {
+		Args: cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return usage("token: unknown command %q%s", args[0], suggested(cmd, args[0]))
+			}
 			return usage("token: want issue, redeem, revoke or prune")
 		},
 	}

@@ -1,0 +1,122 @@
+package cli
+
+import (
+	"context"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/store"
+)
+
+// completeTimeout bounds how long a shell waits for the names of locks, the time
+// to open the store included.
+const completeTimeout = 300 * time.Millisecond
+
+// maxCompletions is how many names a shell is told at most.
+const maxCompletions = 1000
+
+func (a *app) completionCommand() *cobra.Command {
+	shells := map[string]func(*cobra.Command, io.Writer) error{
+		"bash": func(c *cobra.Command, w io.Writer) error { return c.GenBashCompletionV2(w, true) },
+		"zsh":  (*cobra.Command).GenZshCompletion,
+		"fish": func(c *cobra.Command, w io.Writer) error { return c.GenFishCompletion(w, true) },
+	}
+	names := []string{"bash", "zsh", "fish"}
+	return &cobra.Command{
+		Use:   "completion bash|zsh|fish",
+		Short: "Print what makes a shell complete commands, flags, and the names of locks",
+		Long: `Completion prints a script for the shell. Names of locks and keys are asked of the
+store while you type; a store that does not answer within 300 ms completes nothing.
+Bash needs the package bash-completion.`,
+		Example: `  source <(holdfast completion bash)      # in ~/.bashrc
+  holdfast completion zsh >"${fpath[1]}/_holdfast"
+  holdfast completion fish >~/.config/fish/completions/holdfast.fish`,
+		ValidArgs: names,
+		Args:      cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) != 1 || !slices.Contains(names, args[0]) {
+				return usage("completion: want bash, zsh or fish")
+			}
+			var script strings.Builder
+			if err := shells[args[0]](cmd.Root(), &script); err != nil {
+				return err
+			}
+			return a.answer(nil, script.String())
+		},
+	}
+}
+
+// setUpCompletion tells what may stand for the arguments and flags of all commands.
+// Only the scripts of completionCommand need it, which call the command __complete.
+func (a *app) setUpCompletion(c *cobra.Command) {
+	if strings.Contains(c.Use, "NAME") || strings.Contains(c.Use, "PREFIX") {
+		c.ValidArgsFunction = a.completing(lockNames)
+	}
+	c.LocalFlags().VisitAll(func(f *pflag.Flag) {
+		value, _ := pflag.UnquoteUsage(f)
+		switch {
+		case strings.HasSuffix(f.Name, "file"): // as the shell does it
+		case strings.Contains(value, "|"):
+			_ = c.RegisterFlagCompletionFunc(f.Name, cobra.FixedCompletions(strings.Split(value, "|"), cobra.ShellCompDirectiveNoFileComp))
+		default:
+			_ = c.RegisterFlagCompletionFunc(f.Name, cobra.NoFileCompletions)
+		}
+	})
+	for _, sub := range c.Commands() {
+		a.setUpCompletion(sub)
+	}
+}
+
+// A completer returns what may stand for an argument that begins with prefix.
+type completer func(ctx context.Context, c *holdfast.Client, prefix string) []string
+
+// completing completes the first argument by what f finds, and those behind it as
+// files: they belong to a command that is run.
+func (a *app) completing(f completer) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
+		if len(args) > 0 {
+			return nil, cobra.ShellCompDirectiveDefault
+		}
+		return a.completions(cmd, prefix, f), cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
+// completions asks the store, and waits for it no longer than completeTimeout: what
+// is still under way then ends with the program.
+func (a *app) completions(cmd *cobra.Command, prefix string, f completer) []string {
+	ctx, cancel := context.WithTimeout(cmd.Context(), completeTimeout)
+	defer cancel()
+	found := make(chan []string, 1)
+	go func() { // ends with ctx, or with the program
+		var names []string
+		_ = a.withClient(ctx, nil, func(c *holdfast.Client, _ store.Choice) error {
+			names = f(ctx, c, prefix)
+			return nil
+		})
+		found <- names
+	}()
+	select {
+	case names := <-found:
+		return names
+	case <-ctx.Done():
+		return nil
+	}
+}
+
+// lockNames completes the names of locks that somebody holds or waits for.
+func lockNames(ctx context.Context, c *holdfast.Client, prefix string) (names []string) {
+	for lock, err := range c.List(ctx, prefix) {
+		if err != nil || len(names) == maxCompletions {
+			break
+		}
+		names = append(names, lock.Name)
+	}
+	slices.Sort(names)
+	return names
+}
