@@ -79,7 +79,7 @@ func (w *waiter) granted(sent instant, reply driver.AcquireReply) (*Lease, error
 		took := now.mono.Sub(sent.mono)
 		w.startOver() // the store may still hold the lock for us
 		w.countFailure(sent.mono)
-		return nil, fmt.Errorf("%w: it answered after %s, too late for a TTL of %s", ErrUnavailable, round(took), w.opts.TTL)
+		return nil, fmt.Errorf("%w: it answered after %s, too late for a TTL of %s", ErrUnavailable, driver.Span(took), w.opts.TTL)
 	}
 	w.answered()
 	l, ahead := w.client.newLease(&w.acquisition, reply.Token, reply.Acked, t)

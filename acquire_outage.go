@@ -82,9 +82,9 @@ func (a *acquisition) silentError() error {
 		err = fmt.Errorf("%w: no answer", ErrUnavailable)
 	}
 	if a.blocker == nil {
-		return fmt.Errorf("%w (waited %s)", err, round(time.Since(a.began)))
+		return fmt.Errorf("%w (waited %s)", err, driver.Span(time.Since(a.began)))
 	}
-	return fmt.Errorf("%w (for the last %s; before that held by %s)", err, round(time.Since(a.failingSince)), a.blocker.Holder)
+	return fmt.Errorf("%w (for the last %s; before that held by %s)", err, driver.Span(time.Since(a.failingSince)), a.blocker.Holder)
 }
 
 // heldError says who is in the way, and how much of what the store said is left.

@@ -191,6 +191,9 @@ func TestHeldErrorIsAged(t *testing.T) {
 			if !errors.As(err, &held) || held.ExpiresIn > 17700*time.Millisecond || held.ExpiresIn < 17690*time.Millisecond {
 				t.Errorf("%v, want held for another 17.7s", err)
 			}
+			if held != nil && (held.Since > 12310*time.Millisecond || held.Since < 12300*time.Millisecond) {
+				t.Errorf("held for %s, want 12.3s", held.Since)
+			}
 			release()
 		})
 	}

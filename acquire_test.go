@@ -16,18 +16,21 @@ import (
 func TestTryAcquireTellsWhoHolds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		engine := memlock.New()
-		a := newClient(t, engine, &holdfast.Options{Holder: holdfast.Holder{Host: "web-3", PID: 812}})
+		deploy := holdfast.Holder{Host: "web-3", User: "deploy", PID: 812, Program: "deploy.sh"}
+		a := newClient(t, engine, &holdfast.Options{Holder: deploy})
 		b := newClient(t, engine, nil)
 		l := mustAcquire(t, a, "orders/42", &holdfast.AcquireOptions{TTL: 12 * time.Second, Reason: "resize"})
 		defer l.Release(t.Context())
+		time.Sleep(12 * time.Minute) // it is renewed all the time
 
 		_, err := b.TryAcquire(t.Context(), "orders/42", nil)
 		var held *holdfast.HeldError
 		if !errors.As(err, &held) || !errors.Is(err, holdfast.ErrHeld) {
 			t.Fatalf("error = %v, want a *HeldError", err)
 		}
-		want := `holdfast: acquire "orders/42": held by web-3 (pid 812) for another 12s`
-		if err.Error() != want || held.Holder.Reason != "resize" || held.ExpiresIn != 12*time.Second {
+		want := `holdfast: acquire "orders/42": held by deploy@web-3 (pid 812, deploy.sh) for 12m: "resize"`
+		if err.Error() != want || held.Holder.Reason != "resize" || held.Since != 12*time.Minute || held.ExpiresIn > 12*time.Second ||
+			held.Released || held.Foreign || held.Queue != 0 {
 			t.Errorf("error = %q (%+v), want %q", err, held, want)
 		}
 	})

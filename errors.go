@@ -3,6 +3,7 @@ package holdfast
 import (
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -101,18 +102,16 @@ type HeldError struct {
 }
 
 func (e *HeldError) Error() string {
-	var b strings.Builder
-	b.WriteString("held by " + e.Holder.String())
-	switch {
-	case e.ExpiresIn > 0:
-		fmt.Fprintf(&b, " for another %s", round(e.ExpiresIn))
-	case e.ExpiresIn == Never:
-		b.WriteString(" with no expiry")
+	s := driver.Blocker{
+		Holder: e.Holder, Since: e.Since, ExpiresIn: e.ExpiresIn, Released: e.Released, Foreign: e.Foreign,
+	}.Possession()
+	if e.Holder.Reason != "" && !e.Released {
+		s += ": " + strconv.Quote(e.Holder.Reason)
 	}
 	if e.Waited > 0 {
-		fmt.Fprintf(&b, " (waited %s)", round(e.Waited))
+		s += " (waited " + driver.Span(e.Waited) + ")"
 	}
-	return b.String()
+	return s
 }
 
 // Is makes errors.Is(err, ErrHeld) true.
@@ -137,19 +136,8 @@ func (e *InProgressError) Error() string {
 // Is makes errors.Is(err, ErrInProgress) true.
 func (e *InProgressError) Is(target error) bool { return target == ErrInProgress }
 
-// round shortens a duration to what people read.
-func round(d time.Duration) time.Duration {
-	switch {
-	case d >= 10*time.Second:
-		return d.Round(time.Second)
-	case d >= time.Second:
-		return d.Round(100 * time.Millisecond)
-	}
-	return d.Round(time.Millisecond)
-}
-
 // opError adds the verb and the name to an error, and makes none of nil:
-// `holdfast: acquire "orders/42": held by web-3 (pid 812) for another 12s`.
+// `holdfast: acquire "orders/42": held by deploy@web-3 (pid 812, deploy.sh) for 12m`.
 func opError(op, name string, err error) error {
 	if err == nil {
 		return nil

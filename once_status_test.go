@@ -23,7 +23,7 @@ func TestStatusOfEachState(t *testing.T) {
 		}
 		r := once(t, a, &holdfast.OnceOptions{TTL: 10 * time.Second, Retention: time.Hour}, newJob(func(context.Context, *holdfast.Lease, int) ([]byte, error) {
 			time.Sleep(time.Second)
-			if s := wantState(t, b, holdfast.OnceInProgress); s.Holder.Host != "web-3" || s.ExpiresIn != 9*time.Second || s.Result.Value != nil {
+			if s := wantState(t, b, holdfast.OnceInProgress); s.Holder.Host != "web-3" || s.Since != time.Second || s.ExpiresIn != 9*time.Second || s.Result.Value != nil {
 				t.Errorf("in progress: %+v", s)
 			}
 			return []byte("kept"), nil

@@ -72,14 +72,15 @@ func TestOnceTellsWhoWorks(t *testing.T) {
 		a := newClient(t, engine, &holdfast.Options{Holder: holdfast.Holder{Host: "web-3", PID: 812}})
 		b := newClient(t, engine, nil)
 		j := newJob(func(context.Context, *holdfast.Lease, int) ([]byte, error) {
+			time.Sleep(3 * time.Second)
 			_, err := b.Once(bounded(t), "k", nil, returns("never").fn)
 			var busy *holdfast.InProgressError
 			if !errors.As(err, &busy) || !errors.Is(err, holdfast.ErrInProgress) || errors.Is(err, holdfast.ErrHeld) {
 				t.Errorf("error = %v, want an *InProgressError", err)
 				return nil, nil
 			}
-			want := `holdfast: once "k": in progress by web-3 (pid 812) for another 12s`
-			if err.Error() != want || busy.Holder.Reason != "resize" || busy.Holder.Labels["shop"] != "7" || busy.ExpiresIn != 12*time.Second {
+			want := `holdfast: once "k": in progress by web-3 (pid 812) for 3s: "resize"`
+			if err.Error() != want || busy.Since != 3*time.Second || busy.Holder.Reason != "resize" || busy.Holder.Labels["shop"] != "7" || busy.ExpiresIn != 9*time.Second {
 				t.Errorf("error = %q (%+v), want %q", err, busy, want)
 			}
 			return nil, nil

@@ -172,10 +172,12 @@ type RenewRequest struct {
 
 	// Repair asks to record the lease where it is missing. The sender must know
 	// that a majority has it. The rest counts only then: Token is the lease's,
-	// and Quarantine as in ProposeRequest.
+	// Since how long ago it was granted, 0 if the sender does not know, which the
+	// member must tell from then on, and Quarantine as in ProposeRequest.
 	Repair     bool
 	Token      uint64
 	Holder     Holder
+	Since      time.Duration
 	Quarantine time.Duration
 }
 

@@ -198,7 +198,7 @@ func (s *store) grant(n *entry, req driver.AcquireRequest, now, expiry time.Time
 	if s.fault != "holder is not copied" {
 		req.Holder.Labels = maps.Clone(req.Holder.Labels)
 	}
-	l := &lease{req: req, token: s.nextToken(n, req, now), expiry: expiry}
+	l := &lease{req: req, token: s.nextToken(n, req, now), granted: now, expiry: expiry}
 	n.leases = append(n.leases, l)
 	if s.fault == "latest grant is listed first" {
 		slices.Reverse(n.leases)
@@ -278,7 +278,7 @@ func (e *engine) blocker(n *entry, now time.Time) driver.AcquireReply {
 		l = slices.MaxFunc(n.leases, func(a, b *lease) int { return a.expiry.Compare(b.expiry) })
 	}
 	v.Left = l.expiry.Sub(now)
-	reply := driver.AcquireReply{Outcome: driver.Held, Blocker: v.Blocker(e.holder(l.req), 0)}
+	reply := driver.AcquireReply{Outcome: driver.Held, Blocker: v.Blocker(e.holding(l, now), 0, len(n.queue))}
 	switch e.fault {
 	case "refusal drops the holder":
 		reply.Holder = driver.Holder{}
@@ -292,6 +292,14 @@ func (e *engine) blocker(n *entry, now time.Time) driver.AcquireReply {
 		reply.Token = l.token
 	}
 	return reply
+}
+
+// holding returns what people are shown of a lease.
+func (s *store) holding(l *lease, now time.Time) driver.Holding {
+	return driver.Holding{
+		LeaseID: l.req.LeaseID, Token: l.token, Permits: l.req.Permits, Holder: s.holder(l.req),
+		Since: now.Sub(l.granted), ExpiresIn: l.expiry.Sub(now), Released: l.released,
+	}
 }
 
 // holder returns what may be shown of the holder of req.

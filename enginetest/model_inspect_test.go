@@ -31,10 +31,7 @@ func (s *store) describe(name string, n *entry, now time.Time) driver.Lock {
 	}
 	for _, l := range n.leases {
 		lock.Mode, lock.Limit = n.mode, l.req.Limit
-		h := driver.Holding{
-			LeaseID: l.req.LeaseID, Token: l.token, Permits: l.req.Permits, Holder: s.holder(l.req),
-			ExpiresIn: l.expiry.Sub(now), Released: l.released,
-		}
+		h := s.holding(l, now)
 		switch s.fault {
 		case "Inspect drops the holder":
 			h.Holder = driver.Holder{}

@@ -50,6 +50,7 @@ type entry struct {
 type lease struct {
 	req      driver.AcquireRequest
 	token    uint64
+	granted  time.Time
 	expiry   time.Time
 	released bool
 	extended bool

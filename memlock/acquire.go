@@ -45,16 +45,17 @@ func (e *Engine) acquireLocked(req *driver.AcquireRequest, now time.Time) (reply
 		} else {
 			// The store counts the TTL from when it carries the request out.
 			// The client counts from before it sent it, and so ends earlier.
-			v.own = l.grant(req, v.token, now.Add(req.TTL))
+			v.own = l.grant(req, v.token, now, now.Add(req.TTL))
 		}
 		reply.Token = v.own.token
 	case driver.Recorded:
 		reply.Record = slices.Clone(l.record.data)
 	case driver.Held:
-		reply.Blocker = v.blocker()
+		place := 0
 		if req.Queue { // the place is that of the first such request
-			reply.Place = l.givePlace(req, now)
+			place = l.givePlace(req, now)
 		}
+		reply.Blocker = v.Blocker(v.first.describe(now), place, len(l.queue))
 	}
 	return reply, nil
 }
@@ -67,8 +68,6 @@ type verdict struct {
 	own     *lease // of the request's lease ID, if it has one already
 	first   *lease // of the live leases the one that ends first, if there is any
 }
-
-func (v *verdict) blocker() driver.Blocker { return v.Blocker(v.first.holder(), 0) }
 
 // judgeLocked decides about a request for a lock that is settled, into v, and
 // changes nothing. INVARIANT I1: whoever calls it acts on the answer before e.mu is
@@ -99,14 +98,15 @@ func (e *Engine) AcquireAll(ctx context.Context, reqs []driver.AcquireRequest) (
 		if err := driver.CheckSupport(e.Capabilities(), *req); err != nil {
 			return driver.AllReply{}, err
 		}
+		l := e.settleLocked(req.Name, now)
 		var v verdict
-		if err := e.judgeLocked(e.settleLocked(req.Name, now), req, now, &v); err != nil {
+		if err := e.judgeLocked(l, req, now, &v); err != nil {
 			return driver.AllReply{}, err
 		}
 		switch v.outcome {
 		case driver.Granted:
 		case driver.Held:
-			return driver.AllReply{Outcome: v.outcome, Refused: i, Blocker: v.blocker()}, nil
+			return driver.AllReply{Outcome: v.outcome, Refused: i, Blocker: v.Blocker(v.first.describe(now), 0, len(l.queue))}, nil
 		default:
 			return driver.AllReply{Outcome: v.outcome, Refused: i}, nil
 		}

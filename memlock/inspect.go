@@ -36,10 +36,7 @@ func (l *lock) describe(name string, now time.Time) driver.Lock {
 	d := driver.Lock{Name: name, LastToken: l.lastToken, QueueLength: len(l.queue)}
 	for _, h := range l.leases {
 		d.Mode, d.Limit = h.need.Mode, h.need.Limit
-		d.Holders = append(d.Holders, driver.Holding{
-			LeaseID: h.id, Token: h.token, Permits: h.need.Permits, Holder: copyHolder(h.who),
-			ExpiresIn: h.expiry.Sub(now), Released: h.released,
-		})
+		d.Holders = append(d.Holders, h.describe(now))
 	}
 	for _, p := range l.queue {
 		d.Queue = append(d.Queue, driver.Waiting{

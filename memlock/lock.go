@@ -31,6 +31,7 @@ type lease struct {
 	need     rules.Need
 	who      driver.Holder // a copy
 	token    uint64        // never changes
+	granted  time.Time     // nor does this, which is the clock's; the token may be ahead of it
 	expiry   time.Time
 	released bool // kept closed by KeepFor
 }
@@ -105,12 +106,12 @@ func (l *lock) addHead(v *rules.View, now time.Time) {
 	}
 }
 
-// grant records a lease for req that ends at expiry. No other lease of the name
+// grant records a lease for req, of granted to expiry. No other lease of the name
 // had the token: whoever calls it has drawn it with rules.NextToken, or has
 // compared it with lastToken. INVARIANT I2.
-func (l *lock) grant(req *driver.AcquireRequest, token uint64, expiry time.Time) *lease {
+func (l *lock) grant(req *driver.AcquireRequest, token uint64, granted, expiry time.Time) *lease {
 	l.lastToken = token
-	h := &lease{id: req.LeaseID, need: rules.NeedOf(req), who: copyHolder(req.Holder), token: token, expiry: expiry}
+	h := &lease{id: req.LeaseID, need: rules.NeedOf(req), who: copyHolder(req.Holder), token: token, granted: granted, expiry: expiry}
 	l.leases = append(l.leases, h)
 	return h
 }
@@ -138,15 +139,18 @@ func (h *lease) keepClosed(t time.Time) { h.released, h.expiry = true, t }
 func (l *lock) blocker(place int, now time.Time) driver.Blocker {
 	var v rules.View
 	first := l.look(&v, now)
-	return v.Blocker(first.holder(), place)
+	return v.Blocker(first.describe(now), place, len(l.queue))
 }
 
-// holder returns a copy of who holds the lease; of no lease it is nobody.
-func (h *lease) holder() driver.Holder {
+// describe says what there is of the lease; of none it is nothing.
+func (h *lease) describe(now time.Time) driver.Holding {
 	if h == nil {
-		return driver.Holder{}
+		return driver.Holding{}
 	}
-	return copyHolder(h.who)
+	return driver.Holding{
+		LeaseID: h.id, Token: h.token, Permits: h.need.Permits, Holder: copyHolder(h.who),
+		Since: max(now.Sub(h.granted), 0), ExpiresIn: h.expiry.Sub(now), Released: h.released,
+	}
 }
 
 // copyHolder returns a copy that shares no labels with h: callers may change

@@ -84,7 +84,7 @@ func (m *Member) Propose(ctx context.Context, req driver.ProposeRequest) (driver
 	}
 	reply := m.voteLocked(l, &v, req, now)
 	if reply.Vote == driver.VoteHeld {
-		reply.Blocker = v.Blocker(first.holder(), 0)
+		reply.Blocker = v.Blocker(first.describe(now), 0, len(l.queue))
 	}
 	reply.Counter, reply.Clock = l.lastToken, uint64(now.UnixMicro())
 	return reply, nil
@@ -119,7 +119,7 @@ func (m *Member) voteLocked(l *lock, v *rules.View, req driver.ProposeRequest, n
 	if req.Token <= l.lastToken || !near(req.Token, now, driver.MaxProposalLag, req.Lead) {
 		return driver.ProposeReply{Vote: driver.VoteRefused}
 	}
-	l.accept(own, req.LeaseID, req.Holder, req.Token, now.Add(req.TTL))
+	l.accept(own, req.LeaseID, req.Holder, req.Token, now, now.Add(req.TTL))
 	return driver.ProposeReply{Vote: driver.VoteAccepted, Token: req.Token}
 }
 
@@ -135,8 +135,8 @@ func (l *lock) free(now time.Time) bool {
 
 // accept records a lease with a token that the counter is not above. It takes the
 // place of own, unless that is nil, and ends no earlier.
-func (l *lock) accept(own *lease, id driver.LeaseID, holder driver.Holder, token uint64, expiry time.Time) {
-	h := l.grant(&driver.AcquireRequest{LeaseID: id, Holder: holder}, token, expiry)
+func (l *lock) accept(own *lease, id driver.LeaseID, holder driver.Holder, token uint64, granted, expiry time.Time) {
+	h := l.grant(&driver.AcquireRequest{LeaseID: id, Holder: holder}, token, granted, expiry)
 	if own != nil {
 		l.end(own)
 		lengthen(&h.expiry, own.expiry)
@@ -168,7 +168,7 @@ func (m *Member) renewLocked(req driver.RenewRequest, now time.Time) driver.Rene
 	if !m.repairableLocked(l, own, req, now) {
 		return driver.RenewReply{Err: driver.ErrLost}
 	}
-	l.accept(own, req.LeaseID, req.Holder, req.Token, now.Add(req.TTL))
+	l.accept(own, req.LeaseID, req.Holder, req.Token, now.Add(-req.Since), now.Add(req.TTL))
 	return driver.RenewReply{Token: req.Token}
 }
 

@@ -38,7 +38,7 @@ func (e *Engine) serveLocked(l *lock, now time.Time) {
 		l.queue = l.queue[1:]
 		// The lease ends with the place, so that a waiter that died costs no
 		// more than that. One that lives asks for the rest.
-		h := l.grant(&head.req, token, head.until)
+		h := l.grant(&head.req, token, now, head.until)
 		e.watches.Tell(head.req.LeaseID, driver.Notice{Token: h.token})
 		v.AddLease(h.need, h.expiry.Sub(now))
 		l.addHead(&v, now)

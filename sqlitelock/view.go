@@ -55,7 +55,9 @@ func (v *view) add(n rules.Need, holder string, expiry int64, now instant) {
 }
 
 // blocker describes the lease that ends first, without the place of whoever asks.
-func (v *view) blocker() driver.Blocker { return v.Blocker(describe(v.holder), 0) }
+func (v *view) blocker() driver.Blocker {
+	return v.Blocker(driver.Holding{Holder: describe(v.holder)}, 0, 0)
+}
 
 // describe reads a holder. Of a text that is not ours it is empty.
 func describe(holder string) driver.Holder {

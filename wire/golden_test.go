@@ -81,15 +81,15 @@ func events() []wire.Event {
 
 func views() []any {
 	person := driver.Holder{
-		Host: "web-3", PID: 812, Label: "worker", Reason: "film <12> & more",
+		Host: "web-3", PID: 812, User: "deploy", Program: "deploy.sh", Label: "worker", Reason: "film <12> & more",
 		Labels: map[string]string{"b": "2", "a": "1"}, Fingerprint: "f",
 	}
 	lock := driver.Lock{
 		Name: "encoders/ü", Mode: driver.Semaphore, Limit: 3, LastToken: 1795256697547813, QueueLength: 7,
 		Holders: []driver.Holding{
-			{LeaseID: "0123456789abcdef0123456789abcdef", Token: 1795256697547813, Permits: 2, Holder: person, ExpiresIn: 26999500 * time.Microsecond},
+			{LeaseID: "0123456789abcdef0123456789abcdef", Token: 1795256697547813, Permits: 2, Holder: person, Since: 721500 * time.Millisecond, ExpiresIn: 26999500 * time.Microsecond},
 			{ExpiresIn: driver.Never},
-			{LeaseID: "0123456789abcdef0123456789abcdee", Token: 1795256697547812, Permits: 1, Holder: driver.Holder{Host: "web-4"}, ExpiresIn: 1500 * time.Millisecond, Released: true},
+			{LeaseID: "0123456789abcdef0123456789abcdee", Token: 1795256697547812, Permits: 1, Holder: driver.Holder{Host: "web-4", Person: true}, Since: time.Hour, ExpiresIn: 1500 * time.Millisecond, Released: true},
 		},
 		Queue: []driver.Waiting{
 			{LeaseID: "0123456789abcdef0123456789abcded", Mode: driver.Semaphore, Permits: 1, Holder: person, Since: 3200 * time.Millisecond, ExpiresIn: 14 * time.Second},
@@ -108,6 +108,6 @@ func views() []any {
 		wire.DiagnosisOf(diagnosis, "redis://host:1/2", 30*time.Second), wire.DiagnosisOf(driver.Diagnosis{}, "memory:", time.Second),
 		wire.Once{Key: "k", State: "unknown"},
 		wire.Once{Key: "k", State: "done", ExpiresInMS: wire.Left(time.Minute), Token: &token, OutputLength: new(int)},
-		wire.Once{Key: "k", State: "in_progress", ExpiresInMS: wire.Left(driver.Never), Holder: &wire.Who{Host: "h"}},
+		wire.Once{Key: "k", State: "in_progress", HeldMS: wire.Left(time.Minute), ExpiresInMS: wire.Left(driver.Never), Holder: &wire.Who{Host: "h"}},
 	}
 }

@@ -28,11 +28,14 @@ type LockDetails struct {
 
 // A Who names a holder of a lock, or a waiter, as people know them.
 type Who struct {
-	Host   string            `json:"host"`
-	PID    int               `json:"pid"`
-	Label  string            `json:"label"`
-	Reason string            `json:"reason"`
-	Labels map[string]string `json:"labels"`
+	Host    string            `json:"host"`
+	PID     int               `json:"pid"`
+	User    string            `json:"user"`
+	Program string            `json:"program"` // its base name, without arguments
+	Person  bool              `json:"person"`  // a person, without a process: nobody renews the lease
+	Label   string            `json:"label"`
+	Reason  string            `json:"reason"`
+	Labels  map[string]string `json:"labels"`
 }
 
 // A Token is a fencing token.
@@ -46,7 +49,8 @@ type Holder struct {
 	Who
 	Permits int `json:"permits"` // of a semaphore; else 0
 	Token
-	ExpiresInMS *int64 `json:"expires_in_ms"` // null: never
+	HeldMS      *int64 `json:"held_ms"`       // since the grant; null: the store does not know
+	ExpiresInMS *int64 `json:"expires_in_ms"` // unless it is renewed; null: never
 	Released    bool   `json:"released"`      // released; still blocks others until its minimum hold ends
 	Foreign     bool   `json:"foreign"`       // a client that is not holdfast
 }
@@ -117,7 +121,7 @@ func HoldersOf(holdings []driver.Holding) []Holder {
 	for i, h := range holdings {
 		holders[i] = Holder{
 			Who: WhoOf(h.Holder), Permits: h.Permits, Token: TokenOf(h.Token),
-			ExpiresInMS: Left(h.ExpiresIn), Released: h.Released, Foreign: h.Foreign(),
+			HeldMS: held(h), ExpiresInMS: Left(h.ExpiresIn), Released: h.Released, Foreign: h.Foreign(),
 		}
 	}
 	return holders
@@ -125,7 +129,19 @@ func HoldersOf(holdings []driver.Holding) []Holder {
 
 // WhoOf returns what people may know of a holder.
 func WhoOf(h driver.Holder) Who {
-	return Who{Host: h.Host, PID: h.PID, Label: h.Label, Reason: h.Reason, Labels: h.Labels}
+	return Who{
+		Host: h.Host, PID: h.PID, User: h.User, Program: h.Program, Person: h.Person,
+		Label: h.Label, Reason: h.Reason, Labels: h.Labels,
+	}
+}
+
+// held returns since when a lease is held, in milliseconds, or nil for a foreign one.
+func held(h driver.Holding) *int64 {
+	if h.Foreign() {
+		return nil
+	}
+	ms := h.Since.Milliseconds()
+	return &ms
 }
 
 // TokenOf returns a fencing token.

@@ -169,11 +169,14 @@ func (v *View) Judge(req *driver.AcquireRequest, clock uint64) (outcome driver.O
 // it were this request's turn, it would have been served.
 func (v *View) Free(n Need) bool { return !v.Queued && v.Fits(n) }
 
-// Blocker says what is in the way of a request that is answered Held: holder is
-// that of the lease that ends first, and place the rank of the request's place,
-// or 0.
-func (v *View) Blocker(holder driver.Holder, place int) driver.Blocker {
-	return driver.Blocker{Holder: holder, ExpiresIn: v.Left, Place: place}
+// Blocker says what is in the way of a request that is answered Held: first is the
+// lease that ends first, place the rank of the request's place, or 0, and queue how
+// many places there are. It leaves out the lease's token and ID (INVARIANT I4).
+func (v *View) Blocker(first driver.Holding, place, queue int) driver.Blocker {
+	return driver.Blocker{
+		Holder: first.Holder, Since: first.Since, ExpiresIn: v.Left, Released: first.Released,
+		Place: place, Queue: queue,
+	}
 }
 
 // Due reports whether the first place is to become a lease. INVARIANT I7: nobody

@@ -141,11 +141,13 @@ func TestBlocker(t *testing.T) {
 				soonest = i
 			}
 		}
-		want := driver.Blocker{Holder: driver.Holder{PID: 7}, Place: 5}
+		want := driver.Blocker{Holder: driver.Holder{PID: 7}, Since: time.Hour, Released: true, Place: 5, Queue: 6}
 		if soonest >= 0 {
 			want.ExpiresIn = leases[soonest].left
 		}
-		got := v.Blocker(driver.Holder{PID: 7}, 5)
+		got := v.Blocker(driver.Holding{
+			LeaseID: "secret", Token: 9, Holder: driver.Holder{PID: 7}, Since: time.Hour, ExpiresIn: -1, Released: true,
+		}, 5, 6)
 		if first != soonest || fmt.Sprint(got) != fmt.Sprint(want) || v.Held != (soonest >= 0) {
 			t.Fatalf("leases %v: lease %d is described as %+v (held: %t), want lease %d as %+v", leases, first, got, v.Held, soonest, want)
 		}

@@ -96,7 +96,7 @@ func (l *lock) settle(now time.Time, box *mailbox.Box[struct{}]) {
 	maps.DeleteFunc(l.cancelled, func(_ driver.LeaseID, until time.Time) bool { return !now.Before(until) })
 	for v, _ := l.view("", now); v.Due(); v, _ = l.view("", now) {
 		p := l.queue[0]
-		token, err := l.grant(p.AcquireRequest, rules.LeastToken(clock(now), p.MinToken), p.ends)
+		token, err := l.grant(p.AcquireRequest, rules.LeastToken(clock(now), p.MinToken), now, p.ends)
 		if err != nil {
 			return // no token is left: Judge refuses from now on
 		}
@@ -105,14 +105,14 @@ func (l *lock) settle(now time.Time, box *mailbox.Box[struct{}]) {
 	}
 }
 
-// view is what the rules have to know for a request of id, with the holder of
-// the lease that ends first. Step 3.
-func (l *lock) view(id driver.LeaseID, now time.Time) (v rules.View, first driver.Holder) {
+// view is what the rules have to know for a request of id, with the lease that ends
+// first. Step 3.
+func (l *lock) view(id driver.LeaseID, now time.Time) (v rules.View, first driver.Holding) {
 	_, v.Cancelled = l.cancelled[id]
 	v.Own = l.held(id) != nil
 	for _, h := range l.leases {
 		if v.AddLease(rules.NeedOf(&h.AcquireRequest), h.ends.Sub(now)) {
-			first = clone(h.Holder)
+			first = h.describe(now)
 		}
 	}
 	for _, p := range l.queue {
@@ -122,12 +122,18 @@ func (l *lock) view(id driver.LeaseID, now time.Time) (v rules.View, first drive
 }
 
 // grant records a lease. Step 6.
-func (l *lock) grant(req driver.AcquireRequest, least uint64, ends time.Time) (token uint64, err error) {
+func (l *lock) grant(req driver.AcquireRequest, least uint64, now, ends time.Time) (token uint64, err error) {
 	if token, err = rules.NextToken(l.last, least); err == nil {
 		l.last = token
-		l.leases = append(l.leases, &entry{AcquireRequest: req, token: token, ends: ends})
+		l.leases = append(l.leases, &entry{AcquireRequest: req, token: token, since: now, ends: ends})
 	}
 	return token, err
+}
+
+// describe says what people are shown of a lease. Step 3.
+func (x *entry) describe(now time.Time) driver.Holding {
+	return driver.Holding{LeaseID: x.LeaseID, Token: x.token, Permits: x.Permits, Holder: clone(x.Holder),
+		Since: now.Sub(x.since), ExpiresIn: x.ends.Sub(now), Released: x.released}
 }
 
 // held returns the live lease of id, or nil.
@@ -162,7 +168,7 @@ func (e *Engine) Acquire(ctx context.Context, req driver.AcquireRequest) (reply 
 	}
 	req.Holder = clone(req.Holder)
 	err = e.step(ctx, req.Name, func(l *lock, now time.Time) error {
-		v, holder := l.view(req.LeaseID, now)
+		v, first := l.view(req.LeaseID, now)
 		outcome, least, err := v.Judge(&req, clock(now))
 		switch h := l.held(req.LeaseID); {
 		case err != nil:
@@ -171,14 +177,14 @@ func (e *Engine) Acquire(ctx context.Context, req driver.AcquireRequest) (reply 
 			h.lengthen(now.Add(req.TTL))
 			reply.Token = h.token
 		case outcome == driver.Granted:
-			reply.Token, err = l.grant(req, least, now.Add(req.TTL))
+			reply.Token, err = l.grant(req, least, now, now.Add(req.TTL))
 		case outcome == driver.Held:
 			place := l.refresh(req.LeaseID, now.Add(req.WaiterTTL))
 			if place == 0 && req.Queue { // step 9
 				l.queue = append(l.queue, &entry{AcquireRequest: req, since: now, ends: now.Add(req.WaiterTTL)})
 				place = len(l.queue)
 			}
-			reply.Blocker = v.Blocker(holder, place)
+			reply.Blocker = v.Blocker(first, place, len(l.queue))
 		}
 		reply.Outcome = outcome
 		return err
@@ -242,11 +248,11 @@ func (e *Engine) Refresh(ctx context.Context, reqs []driver.RefreshRequest) []dr
 		r := &replies[i]
 		r.Err = e.step(ctx, req.Name, func(l *lock, now time.Time) error {
 			h, place := l.held(req.LeaseID), l.refresh(req.LeaseID, now.Add(req.WaiterTTL))
-			switch v, holder := l.view(req.LeaseID, now); {
+			switch v, first := l.view(req.LeaseID, now); {
 			case h != nil:
 				r.Outcome, r.Token = driver.Granted, h.token
 			case place > 0:
-				r.Blocker = v.Blocker(holder, place)
+				r.Blocker = v.Blocker(first, place, len(l.queue))
 			default:
 				return driver.ErrLost
 			}
@@ -263,8 +269,7 @@ func (e *Engine) Inspect(ctx context.Context, name string) (driver.Lock, error) 
 		shown.LastToken, shown.QueueLength = l.last, len(l.queue)
 		for _, h := range l.leases {
 			shown.Mode, shown.Limit = h.Mode, h.Limit
-			shown.Holders = append(shown.Holders, driver.Holding{LeaseID: h.LeaseID, Token: h.token, Permits: h.Permits,
-				Holder: clone(h.Holder), ExpiresIn: h.ends.Sub(now), Released: h.released})
+			shown.Holders = append(shown.Holders, h.describe(now))
 		}
 		for _, p := range l.queue {
 			shown.Queue = append(shown.Queue, driver.Waiting{LeaseID: p.LeaseID, Mode: p.Mode, Permits: p.Permits,

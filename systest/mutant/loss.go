@@ -103,6 +103,13 @@ func lossMutants() []Mutant {
 			FoundBy: []Finder{{".", "TestHeldErrorIsAged"}},
 		},
 		{
+			Name: "held-since-is-stale", Invariant: "I10", File: "acquire_outage.go",
+			Breaks:  "A refusal says for how long the lock had been held when the store last said so.",
+			Old:     "		since += time.Since(a.blockedAt)\n",
+			New:     "		since += time.Since(time.Now())\n",
+			FoundBy: []Finder{{".", "TestHeldErrorIsAged"}},
+		},
+		{
 			Name: "engines-are-compared-as-they-are", Invariant: "", File: "acquire_nesting.go",
 			Breaks:  "An engine that Go cannot compare makes a nested acquire panic.",
 			Old:     "return a == b || reflect.ValueOf(a.engine).Comparable() && reflect.ValueOf(b.engine).Comparable() && a.engine == b.engine",

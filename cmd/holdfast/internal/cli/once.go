@@ -143,8 +143,11 @@ func (a *app) onceStatus(ctx context.Context, c *holdfast.Client, key string) er
 		text, status = fmt.Sprintf("done, and counts as done for another %s", render.Short(s.ExpiresIn)), exit.OK
 	case holdfast.OnceInProgress:
 		holder := wire.WhoOf(s.Holder)
-		view.State, view.ExpiresInMS, view.Holder = "in_progress", wire.Left(s.ExpiresIn), &holder
+		view.State, view.HeldMS, view.ExpiresInMS, view.Holder = "in_progress", wire.Left(s.Since), wire.Left(s.ExpiresIn), &holder
 		text, status = "in progress by "+render.Plain(s.Holder.String()), exit.Busy
+		if s.Since > 0 {
+			text += " for " + render.Short(s.Since)
+		}
 	}
 	return a.answerWith(status, view, fmt.Sprintf("%s is %s\n", render.Plain(key), text))
 }

@@ -55,6 +55,7 @@ func Lock(lock driver.Lock, broken []driver.Broken) string {
 		if len(lock.Holders) > 1 { // else the first line names it
 			row("holder", strings.TrimPrefix(Possession(h), "held by "))
 		}
+		row("lease", renewal(h))
 		row("permits", number(uint64(h.Permits)))
 		row("reason", h.Holder.Reason)
 		for _, key := range slices.Sorted(maps.Keys(h.Holder.Labels)) {
@@ -75,17 +76,21 @@ func Lock(lock driver.Lock, broken []driver.Broken) string {
 	return Line(lock) + columns(2, rows)
 }
 
-// Possession says of one holder that it has the lock, and until when.
-func Possession(h driver.Holding) string {
-	who, until := Plain(h.Holder.String()), "for another "+timeLeft(h)
-	switch {
-	case h.Released:
-		return "kept closed " + until + " after " + who + " released it"
-	case h.ExpiresIn == driver.Never:
-		return "held by " + who + " with no expiry"
+// Possession says of one holder that it has the lock, and since when.
+func Possession(h driver.Holding) string { return Plain(h.Possession()) }
+
+// renewal says what the TTL of a lease means that its process renews: nothing for
+// those who wait, as long as it does.
+func renewal(h driver.Holding) string {
+	if ends(h) {
+		return ""
 	}
-	return "held by " + who + " " + until
+	return "ends in " + Short(h.ExpiresIn) + " unless it is renewed"
 }
+
+// ends reports whether what is left of a lease says when it is over: nobody will
+// renew it, or it is a foreign client's, and the store knows nothing else.
+func ends(h driver.Holding) bool { return h.Released || h.Holder.Person || h.Foreign() }
 
 // waiting describes one place of a queue.
 func waiting(p driver.Waiting) string {
@@ -114,11 +119,4 @@ func taken(lock driver.Lock) (permits int) {
 		permits += h.Permits
 	}
 	return permits
-}
-
-func timeLeft(h driver.Holding) string {
-	if h.ExpiresIn == driver.Never {
-		return "never"
-	}
-	return Short(h.ExpiresIn)
 }

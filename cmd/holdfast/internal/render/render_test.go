@@ -10,12 +10,12 @@ import (
 
 // The locks of these tests.
 var (
-	web3 = driver.Holder{Host: "web-3", PID: 812, Reason: "nightly", Labels: map[string]string{"b": "2", "a": "1"}}
+	web3 = driver.Holder{Host: "web-3", User: "deploy", PID: 812, Program: "deploy.sh", Reason: "nightly", Labels: map[string]string{"b": "2", "a": "1"}}
 	web4 = driver.Holder{Host: "web-4", PID: 77}
 
 	exclusive = driver.Lock{
 		Name:    "job",
-		Holders: []driver.Holding{{LeaseID: "1", Token: 41, Holder: web3, ExpiresIn: 12 * time.Second}},
+		Holders: []driver.Holding{{LeaseID: "1", Token: 41, Holder: web3, Since: 12 * time.Minute, ExpiresIn: 12 * time.Second}},
 		Queue: []driver.Waiting{
 			{LeaseID: "2", Holder: web4, Since: 3240 * time.Millisecond, ExpiresIn: 4 * time.Second},
 			{LeaseID: "3", Mode: driver.Shared, Holder: web3, Since: 90 * time.Second, ExpiresIn: time.Second},
@@ -25,15 +25,15 @@ var (
 	shared = driver.Lock{
 		Name: "read", Mode: driver.Shared, LastToken: 42,
 		Holders: []driver.Holding{
-			{LeaseID: "1", Token: 41, Holder: web3, ExpiresIn: time.Minute},
-			{LeaseID: "2", Token: 42, Holder: web4, ExpiresIn: 1500 * time.Millisecond},
+			{LeaseID: "1", Token: 41, Holder: web3, Since: 3 * time.Hour, ExpiresIn: time.Minute},
+			{LeaseID: "2", Token: 42, Holder: web4, Since: 4 * time.Second, ExpiresIn: 1500 * time.Millisecond},
 		},
 	}
 	semaphore = driver.Lock{
 		Name: "slots", Mode: driver.Semaphore, Limit: 4,
 		Holders: []driver.Holding{
-			{LeaseID: "1", Token: 41, Permits: 2, Holder: web3, ExpiresIn: time.Minute},
-			{LeaseID: "2", Token: 42, Permits: 1, Holder: web4, ExpiresIn: time.Second, Released: true},
+			{LeaseID: "1", Token: 41, Permits: 2, Holder: web3, Since: 70 * time.Second, ExpiresIn: time.Minute},
+			{LeaseID: "2", Token: 42, Permits: 1, Holder: web4, Since: time.Minute, ExpiresIn: time.Second, Released: true},
 		},
 		Queue: []driver.Waiting{
 			{LeaseID: "3", Mode: driver.Semaphore, Permits: 3, Holder: web4, Since: time.Second},
@@ -49,8 +49,13 @@ var (
 		},
 	}
 	foreigner = driver.Lock{Name: "old\x1b[2J\u202e", Holders: []driver.Holding{{ExpiresIn: driver.Never}}}
-	between   = driver.Lock{Name: "next", LastToken: 7, Queue: exclusive.Queue[:1], QueueLength: 1}
-	free      = driver.Lock{Name: "free"}
+	freeze    = driver.Lock{Name: "deploy", Holders: []driver.Holding{{
+		LeaseID: "1", Token: 41, Since: 3 * time.Hour, ExpiresIn: 45 * time.Hour,
+		Holder: driver.Holder{Host: "ops-1", User: "ada", Person: true, Reason: "release freeze"},
+	}}}
+	expiring = driver.Lock{Name: "theirs", Holders: []driver.Holding{{ExpiresIn: 12 * time.Second}}}
+	between  = driver.Lock{Name: "next", LastToken: 7, Queue: exclusive.Queue[:1], QueueLength: 1}
+	free     = driver.Lock{Name: "free"}
 )
 
 func TestLock(t *testing.T) {
@@ -59,44 +64,58 @@ func TestLock(t *testing.T) {
 		want string
 	}{
 		{exclusive, `
-job is held by web-3 (pid 812) for another 12s
+job is held by deploy@web-3 (pid 812, deploy.sh) for 12m
   mode    exclusive
+  lease   ends in 12s unless it is renewed
   reason  nightly
   label   a=1
   label   b=2
   token   41
   queue   1. web-4 (pid 77), exclusive, waiting for 3.2s
-  queue   2. web-3 (pid 812), shared, waiting for 1m30s: nightly
+  queue   2. deploy@web-3 (pid 812, deploy.sh), shared, waiting for 1m30s: nightly
 `},
 		{shared, `
 read is held by 2 holders
   mode    shared
-  holder  web-3 (pid 812) for another 1m0s
+  holder  deploy@web-3 (pid 812, deploy.sh) for 3h
+  lease   ends in 1m unless it is renewed
   reason  nightly
   label   a=1
   label   b=2
   token   41
-  holder  web-4 (pid 77) for another 1.5s
+  holder  web-4 (pid 77) for 4s
+  lease   ends in 1.5s unless it is renewed
   token   42
 `},
 		{semaphore, `
-slots is held by web-3 (pid 812) for another 1m0s, 3 of 4 permits taken
+slots is held by deploy@web-3 (pid 812, deploy.sh) for 1m10s, 3 of 4 permits taken
   mode     semaphore
-  holder   web-3 (pid 812) for another 1m0s
+  holder   deploy@web-3 (pid 812, deploy.sh) for 1m10s
+  lease    ends in 1m unless it is renewed
   permits  2
   reason   nightly
   label    a=1
   label    b=2
   token    41
-  holder   kept closed for another 1s after web-4 (pid 77) released it
+  holder   kept closed for another 1s after web-4 released it
   permits  1
   token    42
   queue    1. web-4 (pid 77), 3 permits, waiting for 1s
   queue    2. web-4 (pid 77), 1 permit, waiting for 0s
 `},
 		{foreigner, `
-old\x1b[2J\u202e is held by another client with no expiry
+old\x1b[2J\u202e is held by a client that is not holdfast, with no expiry
   mode  exclusive
+`},
+		{expiring, `
+theirs is held by a client that is not holdfast, ends in 12s unless it is renewed
+  mode  exclusive
+`},
+		{freeze, `
+deploy is held by ada@ops-1 (a person) for 3h, ends in 45h
+  mode    exclusive
+  reason  release freeze
+  token   41
 `},
 		{between, `
 next is free
@@ -133,10 +152,10 @@ func TestLine(t *testing.T) {
 		lock driver.Lock
 		want string
 	}{
-		{exclusive, "job is held by web-3 (pid 812) for another 12s"},
+		{exclusive, "job is held by deploy@web-3 (pid 812, deploy.sh) for 12m"},
 		{shared, "read is held by 2 holders"},
-		{semaphore, "slots is held by web-3 (pid 812) for another 1m0s, 3 of 4 permits taken"},
-		{closed, "closed is kept closed for another 1m0s after web-3 (pid 812) released it"}, // until the last is over
+		{semaphore, "slots is held by deploy@web-3 (pid 812, deploy.sh) for 1m10s, 3 of 4 permits taken"},
+		{closed, "closed is kept closed for another 1m after deploy@web-3 (deploy.sh) released it"}, // until the last is over
 	} {
 		if got := Line(c.lock); got != c.want+"\n" {
 			t.Errorf("%q, want %q", got, c.want)
@@ -146,16 +165,18 @@ func TestLine(t *testing.T) {
 
 func TestTable(t *testing.T) {
 	const want = `
-NAME               HOLDER                          MODE                EXPIRES IN   TOKEN   QUEUE   REASON
-job                web-3 (pid 812)                 exclusive           12s          41      2       nightly
-next               nobody                                                                   1
-old\x1b[2J\u202e   another client                  exclusive           never                0
-read               web-3 (pid 812)                 shared              1m0s         41      0       nightly
-read               web-4 (pid 77)                  shared              1.5s         42
-slots              web-3 (pid 812)                 semaphore, 2 of 4   1m0s         41      2       nightly
-slots              nobody (closed by --min-hold)   semaphore, 1 of 4   1s           42
+NAME               HOLDER                              MODE                HELD FOR   ENDS IN   TOKEN   QUEUE   REASON
+job                deploy@web-3 (pid 812, deploy.sh)   exclusive           12m                  41      2       nightly
+next               nobody                                                                               1
+old\x1b[2J\u202e   not holdfast                        exclusive                      never             0
+theirs             not holdfast                        exclusive                      12s               0
+deploy             ada@ops-1 (a person)                exclusive           3h         45h       41      0       release freeze
+read               deploy@web-3 (pid 812, deploy.sh)   shared              3h                   41      0       nightly
+read               web-4 (pid 77)                      shared              4s                   42
+slots              deploy@web-3 (pid 812, deploy.sh)   semaphore, 2 of 4   1m10s                41      2       nightly
+slots              nobody (closed by --min-hold)       semaphore, 1 of 4              1s        42
 `
-	if got := "\n" + Table([]driver.Lock{exclusive, between, foreigner, shared, semaphore}); got != want {
+	if got := "\n" + Table([]driver.Lock{exclusive, between, foreigner, expiring, freeze, shared, semaphore}); got != want {
 		t.Errorf("%swant%s", got, want)
 	}
 }

@@ -12,23 +12,45 @@ func Table(locks []driver.Lock) string {
 	if len(locks) == 0 {
 		return ""
 	}
-	rows := [][]string{{"NAME", "HOLDER", "MODE", "EXPIRES IN", "TOKEN", "QUEUE", "REASON"}}
+	rows := [][]string{{"NAME", "HOLDER", "MODE", "HELD FOR", "ENDS IN", "TOKEN", "QUEUE", "REASON"}}
 	for _, lock := range locks {
 		queue := strconv.Itoa(lock.QueueLength) // of the name, so in its first row
 		for _, h := range lock.Holders {
-			rows = append(rows, []string{lock.Name, possessor(h), share(lock, h), timeLeft(h), number(h.Token), queue, h.Holder.Reason})
+			rows = append(rows, []string{lock.Name, possessor(h), share(lock, h), heldFor(h), timeLeft(h), number(h.Token), queue, h.Holder.Reason})
 			queue = ""
 		}
 		if len(lock.Holders) == 0 { // its next holder has not been seen yet
-			rows = append(rows, []string{lock.Name, "nobody", "", "", "", queue, ""})
+			rows = append(rows, []string{lock.Name, "nobody", "", "", "", "", queue, ""})
 		}
 	}
 	return columns(3, rows)
 }
 
+// heldFor says since when a lock is held, as far as that is known.
+func heldFor(h driver.Holding) string {
+	if h.Released || h.Foreign() {
+		return ""
+	}
+	return Short(h.Since)
+}
+
+// timeLeft says when a lock is free, where that is known; see ends.
+func timeLeft(h driver.Holding) string {
+	switch {
+	case !ends(h):
+		return ""
+	case h.ExpiresIn == driver.Never:
+		return "never"
+	}
+	return Short(h.ExpiresIn)
+}
+
 func possessor(h driver.Holding) string {
 	if h.Released {
 		return "nobody (closed by --min-hold)"
+	}
+	if h.Foreign() {
+		return "not holdfast"
 	}
 	return h.Holder.String()
 }

@@ -7,15 +7,12 @@ import (
 	"text/tabwriter"
 	"time"
 	"unicode"
+
+	"github.com/holdfast-locks/holdfast/driver"
 )
 
 // Short prints a duration as people read it.
-func Short(d time.Duration) string {
-	if d < 10*time.Second {
-		return d.Round(100 * time.Millisecond).String()
-	}
-	return d.Round(time.Second).String()
-}
+func Short(d time.Duration) string { return driver.Span(d) }
 
 // number prints nothing for 0.
 func number(n uint64) string {
