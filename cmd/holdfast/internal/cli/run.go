@@ -3,6 +3,9 @@
 package cli
 
 import (
+	"cmp"
+	"fmt"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -17,13 +20,15 @@ import (
 // runFlags are the flags of run as they were given.
 type runFlags struct {
 	jobFlags
+	flockFlags
+	names     []string
 	noWait    bool
 	busy      int
 	shared    bool
 	exclusive bool
 	slots     int
 	permits   int
-	shell     string
+	shell     []string
 	minHold   time.Duration
 	maxHold   time.Duration
 	onLost    string
@@ -34,12 +39,15 @@ type runFlags struct {
 func (a *app) runCommand() *cobra.Command {
 	var f runFlags
 	cmd := &cobra.Command{
-		Use:   "run [flags] NAME [--] COMMAND [ARGUMENT...]",
+		Use:   "run [flags] NAME [--] COMMAND [ARGUMENT...] | run NAME [flags] -- COMMAND | run -N NAME -N NAME [flags] -- COMMAND",
 		Short: "Run a command under a lock",
 		Long: `Run takes the lock NAME, runs COMMAND, and gives the lock back. If the store
 cannot be reached any more, the command and all that descends from it are
 stopped before the lock can be anybody else's; if somebody breaks the lock, or
 deletes it in the store, within 5 s, or a third of the TTL if that is sooner.
+
+With -N it takes several locks, all or none, and the loss of one stops the command.
+What scripts give to flock(1) does the same here; docs/run.md has the differences.
 
 The exit status is the command's own, or 128 + n if signal n ended it, or
   64  wrong arguments                  79   the lock was lost; the command was stopped
@@ -51,6 +59,7 @@ The exit status is the command's own, or 128 + n if signal n ended it, or
   holdfast run -n backup -c 'pg_dump app | gzip > app.sql.gz'
   holdfast run -w 30s --store redis://redis.internal:6379 invoices -- ./invoice
   holdfast run -s catalogue -- ./export.sh
+  holdfast run -N orders -N stock -w 1m -- ./move.sh
   holdfast run --slots 3 encoders -- ./encode.sh`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -58,8 +67,10 @@ The exit status is the command's own, or 128 + n if signal n ended it, or
 		},
 	}
 	flags := cmd.Flags()
-	flags.SetInterspersed(false) // what follows NAME is the command's
+	flags.SetNormalizeFunc(ofFlock)
+	flags.SetInterspersed(false) // what follows NAME is the command's, unless a -- says otherwise
 	flags.SortFlags = false
+	flags.StringArrayVarP(&f.names, "name", "N", nil, "take the lock `NAME`; with several -N all of them, or none")
 	flags.BoolVarP(&f.noWait, "no-wait", "n", false, "do not wait for the lock")
 	durationVarP(flags, &f.wait, "wait", "w", 0, "wait at most `SECONDS` or a duration such as 1m30s; 0 is -n")
 	flags.IntVarP(&f.busy, "busy-status", "E", exit.Busy, "exit `STATUS` if somebody else has the lock")
@@ -67,7 +78,7 @@ The exit status is the command's own, or 128 + n if signal n ended it, or
 	flags.BoolVarP(&f.shared, "shared", "s", false, "others may share the lock; nobody has it exclusively")
 	flags.IntVar(&f.slots, "slots", 0, "at most `N` at a time; all who use NAME must say the same")
 	flags.IntVar(&f.permits, "permits", 1, "take `K` of the slots at once; only with --slots")
-	flags.StringVarP(&f.shell, "command", "c", "", "run `STRING` with sh -c")
+	flags.StringArrayVarP(&f.shell, "command", "c", nil, "run `STRING` with sh -c")
 	durationVar(flags, &f.ttl, "ttl", 30*time.Second, "lease TTL: after this host dies, others wait this long")
 	durationVar(flags, &f.minHold, "min-hold", 0, "keep the lock closed for at least this long, even if the command ends earlier")
 	durationVar(flags, &f.maxHold, "max-hold", 0, "stop the command so that the lock is released within this time")
@@ -79,12 +90,16 @@ The exit status is the command's own, or 128 + n if signal n ended it, or
 	flags.IntVar(&f.statusFD, "status-fd", 0, "report events as JSON lines to file descriptor `N`")
 	flags.BoolVarP(&f.quiet, "quiet", "q", false, "no messages about the lock")
 	flags.BoolVarP(&f.verbose, "verbose", "v", false, "tell what happens to the lock")
+	f.defineFlock(flags, &f.exclusive)
 	return cmd
 }
 
 func (a *app) run(cmd *cobra.Command, f *runFlags, args []string) error {
 	a.defaultTTL(cmd, &f.ttl)
 	job, err := f.job(cmd, args)
+	if f.version { // even if nothing else was said
+		return a.printVersion()
+	}
 	if err != nil {
 		return err
 	}
@@ -104,21 +119,20 @@ func (a *app) run(cmd *cobra.Command, f *runFlags, args []string) error {
 
 // job checks the arguments of run. A wrong one is a usage error, and nothing
 // has happened yet.
-func (f *runFlags) job(cmd *cobra.Command, args []string) (runner.Job, error) {
-	j := runner.Job{Busy: f.busy, WaitChildren: f.children}
-	if len(args) == 0 {
-		return j, usage("run: no lock name given")
+func (f *runFlags) job(cmd *cobra.Command, args []string) (j runner.Job, err error) {
+	words, err := splitRun(cmd, len(f.names) > 0, args)
+	if err = cmp.Or(f.refused(f.children), err); err != nil {
+		return j, err
 	}
-	j.Names = args[:1]
-	if err := driver.CheckName(args[0]); err != nil {
+	j = runner.Job{Names: append(f.names, words.names...), Busy: f.busy, WaitChildren: f.children}
+	if j.Args, err = f.command(words); err != nil {
+		return j, err
+	}
+	if err := checkNames(j.Names); err != nil {
 		return j, usage("run: %w", err)
 	}
 	if f.busy < 0 || f.busy > 255 {
 		return j, usage("run: -E %d: want a status from 0 to 255", f.busy)
-	}
-	var err error
-	if j.Args, err = f.command(cmd, args[1:]); err != nil {
-		return j, err
 	}
 	if err := f.acquisition(cmd, &j); err != nil {
 		return j, err
@@ -126,24 +140,37 @@ func (f *runFlags) job(cmd *cobra.Command, args []string) (runner.Job, error) {
 	return j, f.stopping(cmd, &j)
 }
 
-// command returns the command to run. As with flock(1), -c may stand before or
-// after the name.
-func (f *runFlags) command(cmd *cobra.Command, args []string) ([]string, error) {
-	shell, given := f.shell, cmd.Flags().Changed("command")
-	if len(args) > 0 && args[0] == "--" {
-		args = args[1:]
-	} else if len(args) == 2 && args[0] == "-c" && !given {
-		shell, given, args = args[1], true, nil
+// checkNames checks the names of a job.
+func checkNames(names []string) error {
+	if len(names) > driver.MaxBatch {
+		return fmt.Errorf("%d names: want %d at most", len(names), driver.MaxBatch)
 	}
+	for i, name := range names {
+		if err := driver.CheckName(name); err != nil {
+			return err
+		}
+		if slices.Contains(names[:i], name) {
+			return fmt.Errorf("-N %q is given twice", name)
+		}
+	}
+	return nil
+}
+
+// command returns the command to run.
+func (f *runFlags) command(w runWords) ([]string, error) {
 	switch {
-	case given && len(args) > 0:
+	case len(f.shell) > 1:
+		return nil, usage("run: -c is given twice")
+	case len(f.shell) == 1 && len(w.command) > 0:
 		return nil, usage("run: -c and a command are both given")
-	case given:
-		return []string{"/bin/sh", "-c", shell}, nil
-	case len(args) == 0 || args[0] == "":
+	case len(f.shell) == 1:
+		return []string{"/bin/sh", "-c", f.shell[0]}, nil
+	case len(w.command) == 0 && len(w.names) == 1 && isNumber(w.names[0]):
+		return nil, usage("run: no command given; holdfast takes no file descriptors: %s", inScripts)
+	case len(w.command) == 0 || w.command[0] == "":
 		return nil, usage("run: no command given")
 	}
-	return args, nil
+	return w.command, nil
 }
 
 // acquisition translates the flags about the lock.

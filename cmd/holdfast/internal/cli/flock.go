@@ -1,0 +1,61 @@
+package cli
+
+import (
+	"strings"
+
+	"github.com/spf13/pflag"
+)
+
+// ofFlock is the name of a flag for each long name of flock(1) that is not ours:
+// its scripts run as they are, and help names each flag once.
+func ofFlock(_ *pflag.FlagSet, name string) pflag.NormalizedName {
+	for _, alias := range flockNames {
+		if name == alias.flock {
+			name = alias.ours
+		}
+	}
+	return pflag.NormalizedName(name)
+}
+
+var flockNames = []struct{ flock, ours string }{
+	{"nonblock", "no-wait"}, {"nb", "no-wait"}, {"timeout", "wait"}, {"conflict-exit-code", "busy-status"},
+}
+
+// flockFlags are flags of flock(1) that say nothing new, or cannot be had here.
+type flockFlags struct {
+	closes  bool // -o
+	noFork  bool // -F
+	unlock  bool // -u
+	version bool // -V
+}
+
+// defineFlock defines the flags, which help does not list.
+func (f *flockFlags) defineFlock(flags *pflag.FlagSet, exclusive *bool) {
+	flags.BoolVarP(exclusive, "e", "e", false, "-x")
+	flags.BoolVarP(&f.closes, "close", "o", false, "what the command leaves behind does not keep the lock (default)")
+	flags.BoolVarP(&f.noFork, "no-fork", "F", false, "refused")
+	flags.BoolVarP(&f.unlock, "unlock", "u", false, "refused")
+	flags.BoolVarP(&f.version, "version", "V", false, "print the version")
+	for _, name := range []string{"e", "close", "no-fork", "unlock", "version"} {
+		flags.Lookup(name).Hidden = true
+	}
+}
+
+// inScripts says how a shell script takes a lock for itself.
+const inScripts = `to hold NAME from here to the end of a shell script, write: eval "$(holdfast acquire NAME --pid $$ || echo exit $?)"`
+
+// refused says what to use in place of what is not possible.
+func (f *flockFlags) refused(children bool) error {
+	switch {
+	case f.noFork:
+		return usage("run: -F: holdfast stays the parent of the command, because it renews the lock; %s, and then: exec COMMAND", inScripts)
+	case f.unlock:
+		return usage("run: -u: a lock of run is given back when its command ends; %s, and to give it back earlier: holdfast release NAME", inScripts)
+	case f.closes && children:
+		return usage("run: -o and --wait-children exclude one another: -o gives the lock back when the command ends")
+	}
+	return nil
+}
+
+// isNumber reports whether a word could be the number of a file descriptor.
+func isNumber(s string) bool { return s != "" && strings.Trim(s, "0123456789") == "" }

@@ -1,0 +1,57 @@
+//go:build unix
+
+package cli
+
+import (
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// runWords are the arguments of run that are not flags.
+type runWords struct {
+	names   []string // the one that stands among them; none with -N
+	command []string
+}
+
+// splitRun tells the name from the command. Flags may follow the name if a "--"
+// ends them; otherwise what follows it is the command's. With -N there is no
+// name among the words, and the command stands behind a "--", so that nobody takes
+// a name for a command.
+func splitRun(cmd *cobra.Command, named bool, args []string) (w runWords, err error) {
+	switch {
+	case named && len(args) > 0 && cmd.ArgsLenAtDash() != 0:
+		return w, usage("run: %q: with -N each name has a -N of its own, and a -- stands before the command", args[0])
+	case named:
+		return runWords{command: args}, nil
+	case len(args) == 0:
+		return w, usage("run: no lock name given")
+	}
+	w.names, w.command = args[:1], args[1:]
+	if len(w.command) > 0 && len(w.command[0]) > 1 && strings.HasPrefix(w.command[0], "-") {
+		w.command, err = flagsAfterName(cmd, w.command)
+	}
+	return w, err
+}
+
+// flagsAfterName reads the flags that follow the name and returns what follows
+// them: the command, behind a "--", or nothing if -c has the command.
+func flagsAfterName(cmd *cobra.Command, args []string) (command []string, err error) {
+	// The flags are the same, but it is told anew where a "--" stands.
+	flags := pflag.NewFlagSet(cmd.Name(), pflag.ContinueOnError)
+	flags.SetNormalizeFunc(ofFlock)
+	flags.SetInterspersed(false)
+	flags.AddFlagSet(cmd.Flags())
+	if err := flags.Parse(args); err != nil {
+		return nil, flagError(cmd, err)
+	}
+	command = flags.Args()
+	switch {
+	case flags.Changed("help"):
+		return nil, pflag.ErrHelp // cobra prints it
+	case flags.ArgsLenAtDash() == 0, len(command) == 0 && flags.Changed("command"), flags.Changed("version"):
+		return command, nil
+	}
+	return nil, usage("run: %q follows the name: put flags in front of it, or a -- between them and the command", args[0])
+}
