@@ -13,9 +13,10 @@ import (
 // An Engine is one process's connection to a lock database. Use Open to make
 // one, and Close it in the end.
 type Engine struct {
-	path  string
-	files fileSet // what was at path when it was opened
-	clock clock
+	path    string
+	files   fileSet // what was at path when it was opened
+	created bool    // the database is new
+	clock   clock
 
 	witness witness
 
@@ -66,6 +67,13 @@ func (e *Engine) Capabilities() driver.Capabilities {
 		AcquireAll: true, Records: true, OneTime: true, List: true, Diagnose: true,
 	}
 }
+
+// Path returns the one name of the file, without symbolic links.
+func (e *Engine) Path() string { return e.path }
+
+// Created reports whether Open has created the database: then nobody has used it
+// before. Of several processes that create it together, one is told so.
+func (e *Engine) Created() bool { return e.created }
 
 // Close implements driver.Engine. Requests that wait for the database fail
 // with driver.ErrClosed; Close waits for those that have begun.

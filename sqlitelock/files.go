@@ -21,8 +21,9 @@ const (
 	alarmSuffix  = "-alarm"
 )
 
-// locate returns the one name of the file at path, and makes the directory for
-// it.
+// locate returns the one name of the file at path. Its directory must be there: one
+// that is made for a mistyped path would have a store of its own, in which every
+// lock is free.
 func locate(path string) (string, error) {
 	if path == "" {
 		return "", fmt.Errorf("%w path: it is empty", driver.ErrInvalid)
@@ -31,13 +32,13 @@ func locate(path string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return "", err
-	}
 	// The files beside it must have the same names for those who come by a
 	// symbolic link.
 	dir, err := filepath.EvalSymlinks(filepath.Dir(path))
-	if err != nil {
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return "", fmt.Errorf("%w path: there is no directory %s: make it, or correct the path", driver.ErrInvalid, filepath.Dir(path))
+	case err != nil:
 		return "", err
 	}
 	path = filepath.Join(dir, filepath.Base(path))

@@ -118,6 +118,7 @@ func TestOneFileOneLock(t *testing.T) {
 		{"all deleted", remove("", memorySuffix, logSuffix, bellSuffix), true, true},
 		{"all deleted, with their directory", func(t *testing.T, path string) string {
 			check(t, os.RemoveAll(filepath.Dir(path)))
+			check(t, os.Mkdir(filepath.Dir(path), 0o700))
 			return path
 		}, true, true},
 		{"replaced", func(t *testing.T, path string) string {
@@ -132,6 +133,7 @@ func TestOneFileOneLock(t *testing.T) {
 		}, true, true},
 		{"the directory moved", func(t *testing.T, path string) string {
 			check(t, os.Rename(filepath.Dir(path), filepath.Dir(path)+"2"))
+			check(t, os.Mkdir(filepath.Dir(path), 0o700))
 			return path
 		}, true, true},
 		{"the directory moved, by its new name", func(t *testing.T, path string) string {
@@ -145,7 +147,9 @@ func TestOneFileOneLock(t *testing.T) {
 		t.Run(c.what, func(t *testing.T) {
 			seen := map[string]int{}
 			for range rounds {
-				e := open(t, filepath.Join(t.TempDir(), "locks", "locks.db"))
+				dir := filepath.Join(t.TempDir(), "locks")
+				check(t, os.Mkdir(dir, 0o700))
+				e := open(t, filepath.Join(dir, "locks.db"))
 				req := drivertest.Request("t", time.Hour)
 				drivertest.Granted(t, e, req)
 				extend(t, e, req)

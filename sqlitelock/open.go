@@ -74,13 +74,13 @@ func parseQuery(query string) (opts Options, err error) {
 	return opts, nil
 }
 
-// Open opens the lock database at path, which it creates, with the
-// directories above it, if it is missing. It waits while other processes do
-// the same, until ctx ends.
+// Open opens the lock database at path, which it creates if it is missing, in a
+// directory that is there; Created tells. It waits while other processes do the
+// same, until ctx ends.
 //
 // A path that cannot be a lock database is driver.ErrInvalid, and what is
-// there stays unchanged: a directory, a file of another program, a database
-// of another version of holdfast. So is one whose locks others might not see,
+// there stays unchanged: a directory, a path without one, a file of another program,
+// a database of another version of holdfast. So is one whose locks others might not see,
 // because the file has several names or is a mount point of its own, or because
 // other hosts may share its file system; and one whose files any user may replace.
 // One that this user may not use is driver.ErrPermission.

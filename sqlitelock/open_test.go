@@ -43,12 +43,15 @@ func number(t testing.TB, c *conn, query string) (n int64) {
 }
 
 func TestOpenCreates(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "a ?#%&+;ü", "b", "locks.db")
+	path := filepath.Join(t.TempDir(), "a ?#%&+;ü", "locks.db")
+	check(t, os.Mkdir(filepath.Dir(path), 0o700))
 	e := open(t, path)
-	hears(t, e, open(t, path))
-	for file, want := range map[string]os.FileMode{
-		"": 0o600, "-wal": 0o600, "-shm": 0o600, "-bell": 0o600, "-alarm": 0o600, "/..": 0o700, "/../..": 0o700,
-	} {
+	second := open(t, path)
+	hears(t, e, second)
+	if !e.Created() || second.Created() || e.Path() != path {
+		t.Errorf("created: %t, and again %t, at %s", e.Created(), second.Created(), e.Path())
+	}
+	for file, want := range map[string]os.FileMode{"": 0o600, "-wal": 0o600, "-shm": 0o600, "-bell": 0o600, "-alarm": 0o600} {
 		info, err := os.Stat(filepath.Clean(path + file))
 		if err != nil {
 			t.Error(err)
@@ -128,7 +131,7 @@ func TestOpenErrors(t *testing.T) {
 		want error
 	}{
 		{dir + "/empty", nil},
-		{dir + "/new/new/locks.db", nil},
+		{dir + "/mistyped/new/locks.db", driver.ErrInvalid},
 		{dir, driver.ErrInvalid},
 		{dir + "/", driver.ErrInvalid},
 		{file, driver.ErrInvalid},
@@ -155,6 +158,25 @@ func TestOpenErrors(t *testing.T) {
 	}
 	if content, err := os.ReadFile(file); err != nil || !strings.HasPrefix(string(content), "not a database") {
 		t.Errorf("the text is now %q, %v", content, err)
+	}
+}
+
+// TestMistypedPathMakesNothing: a store in a directory that is not there would be
+// one of its own, in which every lock is free.
+func TestMistypedPathMakesNothing(t *testing.T) {
+	dir := t.TempDir()
+	check(t, os.Symlink("nowhere", filepath.Join(dir, "link")))
+	for _, sub := range []string{"mistyped", "mistyped/deep", "link"} {
+		path := filepath.Join(dir, sub, "locks.db")
+		_, err := Open(t.Context(), path)
+		wantIs(t, "open in "+sub, err, driver.ErrInvalid)
+		if err == nil || !strings.Contains(err.Error(), "there is no directory "+filepath.Dir(path)) {
+			t.Errorf("%v does not say which directory is not there", err)
+		}
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil || len(entries) != 1 {
+		t.Errorf("there is %v, %v; want the link only", entries, err)
 	}
 }
 

@@ -38,6 +38,7 @@ func TestNotPermitted(t *testing.T) {
 	chmod(filepath.Dir(dir), 0o755)
 	locks := func(sub string) string { return filepath.Join(dir, sub, "locks.db") }
 	for _, sub := range []string{"closed", "readable", "file", "bell"} {
+		check(t, os.Mkdir(filepath.Dir(locks(sub)), 0o700))
 		_ = open(t, locks(sub)).Close()
 	}
 	chmod(filepath.Join(dir, "closed"), 0)
@@ -56,7 +57,7 @@ func TestNotPermitted(t *testing.T) {
 			_ = os.Chmod(d, 0o755)
 		}
 	})
-	for _, sub := range []string{"new", "closed", "readable", "file", "bell"} {
+	for _, sub := range []string{"", "closed", "readable", "file", "bell"} {
 		asNobody(func() {
 			e, err := Open(t.Context(), locks(sub))
 			wantIs(t, "open of "+sub, err, driver.ErrPermission)

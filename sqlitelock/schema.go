@@ -106,5 +106,6 @@ func (e *Engine) createSchema(ctx context.Context) error {
 	if err != nil {
 		_ = e.conn.run(rollbackSQL)
 	}
+	e.created = err == nil && number == 0
 	return err
 }

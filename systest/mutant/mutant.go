@@ -64,6 +64,7 @@ func All() []Mutant {
 		sqliteRuleMutants(),
 		sqliteGroupMutants(),
 		sqliteFileMutants(),
+		systemStoreMutants(),
 		quorumMutants(),
 		guardMutants(),
 		breakMutants(),
