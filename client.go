@@ -55,6 +55,7 @@ func New(engine driver.Engine, opts *Options) (*Client, error) {
 		return nil, fmt.Errorf("holdfast: new client: %w", err)
 	}
 	o.Holder.Reason, o.Holder.Labels = "", nil // each acquisition has its own
+	o.Holder.Once = false
 	background, abandon := context.WithCancel(context.Background())
 	c := &Client{
 		engine: engine, features: features, opts: o, holderErr: checkHolder(o.Holder), observed: opts != nil && opts.Observer != nil,

@@ -36,7 +36,7 @@ func (c *Client) holderFor(o *AcquireOptions) (Holder, error) {
 // leases need not keep for themselves, unless there is more to it.
 func (a *acquisition) holder() *Holder {
 	h := &a.req.Holder
-	if h.Reason == "" && h.Labels == nil && h.Fingerprint == a.client.opts.Holder.Fingerprint {
+	if h.Reason == "" && h.Labels == nil && !h.Once && h.Fingerprint == a.client.opts.Holder.Fingerprint {
 		return &a.client.opts.Holder
 	}
 	own := *h

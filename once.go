@@ -130,7 +130,7 @@ func (c *Client) newOnce(ctx context.Context, key string, o OnceOptions) (*waite
 		return nil, err
 	}
 	a.req.Once = true
-	a.req.Holder.Fingerprint = o.Fingerprint
+	a.req.Holder.Once, a.req.Holder.Fingerprint = true, o.Fingerprint
 	return a, nil
 }
 

@@ -25,13 +25,20 @@ func formatRecord(h recordHeader, value []byte) []byte {
 // replay returns the result that a record holds. It returns ErrFingerprint if
 // the record is of another request than fingerprint, where both are known.
 func replay(record []byte, fingerprint string) (OnceResult, error) {
-	line, value, ok := bytes.Cut(record, []byte{'\n'})
-	var h recordHeader
-	if err := json.Unmarshal(line, &h); err != nil || !ok || h.Version != recordVersion {
+	h, value, ok := parseRecord(record)
+	if !ok {
 		return OnceResult{}, fmt.Errorf("%w: the record is not of this version: forget the key", ErrKindMismatch)
 	}
 	if err := compareFingerprints(h.Fingerprint, fingerprint); err != nil {
 		return OnceResult{}, err
 	}
 	return OnceResult{Value: value, Replayed: true, Token: h.Token}, nil
+}
+
+// parseRecord reads the header of a record, or of its beginning, and returns what
+// follows.
+func parseRecord(record []byte) (h recordHeader, value []byte, ok bool) {
+	line, value, ok := bytes.Cut(record, []byte{'\n'})
+	err := json.Unmarshal(line, &h)
+	return h, value, ok && err == nil && h.Version == recordVersion
 }

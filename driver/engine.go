@@ -218,18 +218,19 @@ const TombstoneTTL = time.Minute
 // of its flags, and one that it implements without the flag is not used. See
 // FeaturesOf.
 type Capabilities struct {
-	Shared     bool // Mode Shared; the engine implements Downgrader
-	Semaphore  bool // Mode Semaphore
-	Queue      bool // AcquireRequest.Queue; the engine implements Queuer
-	Replicas   bool // AcquireRequest.Replicas
-	Break      bool // the engine implements Breaker
-	Losses     bool // the engine implements LossTeller
-	AcquireAll bool // the engine implements AllAcquirer
-	Records    bool // AcquireRequest.Once; the engine implements Recorder
-	OneTime    bool // the engine implements Vault
-	List       bool // the engine implements Lister
-	Routes     bool // the engine implements Router
-	Diagnose   bool // the engine implements Diagnoser
+	Shared      bool // Mode Shared; the engine implements Downgrader
+	Semaphore   bool // Mode Semaphore
+	Queue       bool // AcquireRequest.Queue; the engine implements Queuer
+	Replicas    bool // AcquireRequest.Replicas
+	Break       bool // the engine implements Breaker
+	Losses      bool // the engine implements LossTeller
+	AcquireAll  bool // the engine implements AllAcquirer
+	Records     bool // AcquireRequest.Once; the engine implements Recorder
+	OneTime     bool // the engine implements Vault
+	List        bool // the engine implements Lister
+	ListRecords bool // the engine implements RecordLister
+	Routes      bool // the engine implements Router
+	Diagnose    bool // the engine implements Diagnoser
 
 	// MaxTTL is the longest TTL of a lease. Acquire and Extend must refuse a
 	// longer one with ErrInvalid, without asking the store. Zero: 30 days.

@@ -11,16 +11,17 @@ import (
 type Features struct {
 	Capabilities
 
-	Queuer      Queuer
-	Downgrader  Downgrader
-	AllAcquirer AllAcquirer
-	Recorder    Recorder
-	Vault       Vault
-	Lister      Lister
-	Router      Router
-	Breaker     Breaker
-	LossTeller  LossTeller
-	Diagnoser   Diagnoser
+	Queuer       Queuer
+	Downgrader   Downgrader
+	AllAcquirer  AllAcquirer
+	Recorder     Recorder
+	RecordLister RecordLister
+	Vault        Vault
+	Lister       Lister
+	Router       Router
+	Breaker      Breaker
+	LossTeller   LossTeller
+	Diagnoser    Diagnoser
 }
 
 // A Capable says what it can do: an Engine or a Member.
@@ -48,6 +49,7 @@ func resolve(engine any, capable Capabilities) (Features, error) {
 		carry(&f.Downgrader, engine, f.Shared, "Shared", "Downgrade of driver.Downgrader"),
 		carry(&f.AllAcquirer, engine, f.AcquireAll, "AcquireAll", "AcquireAll of driver.AllAcquirer"),
 		carry(&f.Recorder, engine, f.Records, "Records", "Complete, Recall and Forget of driver.Recorder"),
+		carry(&f.RecordLister, engine, f.ListRecords, "ListRecords", "DescribeRecord and ListRecords of driver.RecordLister"),
 		carry(&f.Vault, engine, f.OneTime, "OneTime", "Deposit, Redeem and the others of driver.Vault"),
 		carry(&f.Lister, engine, f.List, "List", "List of driver.Lister"),
 		carry(&f.Router, engine, f.Routes, "Routes", "Route of driver.Router"),
@@ -77,19 +79,20 @@ func carry[I any](as *I, engine any, set bool, flag, methods string) error {
 // without returns c without the flags that are set in off.
 func (c Capabilities) without(off Capabilities) Capabilities {
 	return Capabilities{
-		Shared:     c.Shared && !off.Shared,
-		Semaphore:  c.Semaphore && !off.Semaphore,
-		Queue:      c.Queue && !off.Queue,
-		Replicas:   c.Replicas && !off.Replicas,
-		Break:      c.Break && !off.Break,
-		Losses:     c.Losses && !off.Losses,
-		AcquireAll: c.AcquireAll && !off.AcquireAll,
-		Records:    c.Records && !off.Records,
-		OneTime:    c.OneTime && !off.OneTime,
-		List:       c.List && !off.List,
-		Routes:     c.Routes && !off.Routes,
-		Diagnose:   c.Diagnose && !off.Diagnose,
-		MaxTTL:     c.MaxTTL,
-		MaxExtend:  c.MaxExtend,
+		Shared:      c.Shared && !off.Shared,
+		Semaphore:   c.Semaphore && !off.Semaphore,
+		Queue:       c.Queue && !off.Queue,
+		Replicas:    c.Replicas && !off.Replicas,
+		Break:       c.Break && !off.Break,
+		Losses:      c.Losses && !off.Losses,
+		AcquireAll:  c.AcquireAll && !off.AcquireAll,
+		Records:     c.Records && !off.Records,
+		OneTime:     c.OneTime && !off.OneTime,
+		List:        c.List && !off.List,
+		ListRecords: c.ListRecords && !off.ListRecords,
+		Routes:      c.Routes && !off.Routes,
+		Diagnose:    c.Diagnose && !off.Diagnose,
+		MaxTTL:      c.MaxTTL,
+		MaxExtend:   c.MaxExtend,
 	}
 }

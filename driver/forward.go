@@ -168,6 +168,22 @@ func (f Forward) Forget(ctx context.Context, name string) (found bool, err error
 	return pass(ctx, f.features().Recorder, Recorder.Forget, name)
 }
 
+// DescribeRecord implements RecordLister.
+func (f Forward) DescribeRecord(ctx context.Context, name string) (RecordInfo, bool, error) {
+	if r := f.features().RecordLister; r != nil {
+		return r.DescribeRecord(ctx, name)
+	}
+	return RecordInfo{}, false, unsupported[RecordLister]()
+}
+
+// ListRecords implements RecordLister.
+func (f Forward) ListRecords(ctx context.Context, prefix string) iter.Seq2[RecordInfo, error] {
+	if r := f.features().RecordLister; r != nil {
+		return r.ListRecords(ctx, prefix)
+	}
+	return Listed(func() ([]RecordInfo, error) { return nil, unsupported[RecordLister]() })
+}
+
 // Deposit implements Vault.
 func (f Forward) Deposit(ctx context.Context, req DepositRequest) error {
 	return passOrder(ctx, f.features().Vault, Vault.Deposit, req)

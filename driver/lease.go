@@ -41,7 +41,9 @@ type Holder struct {
 	// the lease, so it ends at its expiry.
 	Person bool `json:"person,omitempty"`
 
-	// Fingerprint is that of the request which do-once work answers.
+	// Once says that what is done under the lease is do-once work, and Fingerprint is
+	// that of the request which it answers.
+	Once        bool   `json:"once,omitempty"`
 	Fingerprint string `json:"fingerprint,omitempty"`
 }
 

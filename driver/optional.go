@@ -50,18 +50,18 @@ type Lister interface {
 	List(ctx context.Context, prefix string) iter.Seq2[Lock, error]
 }
 
-// Listed is List for an engine that reads all of its locks at once: it yields those
-// that read returns, or its error. Nothing is read before the first is asked for, and
-// the caller's loop may use the engine.
-func Listed(read func() ([]Lock, error)) iter.Seq2[Lock, error] {
-	return func(yield func(Lock, error) bool) {
-		locks, err := read()
+// Listed is List, or ListRecords, for an engine that reads everything at once: it
+// yields what read returns, or its error. Nothing is read before the first is asked
+// for, and the caller's loop may use the engine.
+func Listed[T any](read func() ([]T, error)) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		all, err := read()
 		if err != nil {
-			yield(Lock{}, err)
+			yield(*new(T), err)
 			return
 		}
-		for _, l := range locks {
-			if !yield(l, nil) {
+		for _, v := range all {
+			if !yield(v, nil) {
 				return
 			}
 		}

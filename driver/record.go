@@ -2,6 +2,7 @@ package driver
 
 import (
 	"context"
+	"iter"
 	"time"
 )
 
@@ -36,6 +37,31 @@ type Record struct {
 	Data      []byte
 	ExpiresIn time.Duration // until its retention is over
 }
+
+// A RecordLister is an engine with Capabilities.ListRecords: it can tell of records
+// without reading them whole.
+type RecordLister interface {
+	// DescribeRecord tells of the record of a name, or found false if it has none.
+	DescribeRecord(ctx context.Context, name string) (r RecordInfo, found bool, err error)
+
+	// ListRecords must yield the same of the records of all names that begin with
+	// prefix, in no particular order, each at most once. It must not hold the store
+	// up for longer than a bounded step at a time. Records that come or go
+	// meanwhile may be missed. An error ends the sequence.
+	ListRecords(ctx context.Context, prefix string) iter.Seq2[RecordInfo, error]
+}
+
+// A RecordInfo is what there is to tell of a record.
+type RecordInfo struct {
+	Name      string
+	Head      []byte // its first RecordHead bytes, or all
+	Length    int    // in bytes
+	ExpiresIn time.Duration
+}
+
+// RecordHead is the length of what RecordInfo shows of a record: room for a header
+// in front of the result.
+const RecordHead = 2048
 
 // MaxRecord is the greatest length of a record in bytes: 16 MiB and a header.
 const MaxRecord = 16<<20 + 4096

@@ -25,6 +25,18 @@ func optionalCalls(t *T, f driver.Features) (all []call) {
 	if f.Recorder != nil {
 		all = append(all, recordCalls(f.Recorder)...)
 	}
+	if f.RecordLister != nil {
+		all = append(all, call{"DescribeRecord", func(ctx context.Context, _ *T, l lease) error {
+			_, _, err := f.RecordLister.DescribeRecord(ctx, l.Name)
+			return err
+		}}, call{"ListRecords", func(ctx context.Context, _ *T, l lease) error {
+			var last error
+			for _, err := range f.RecordLister.ListRecords(ctx, l.Name) {
+				last = err
+			}
+			return last
+		}})
+	}
 	if f.Breaker != nil {
 		all = append(all, call{"Break", func(ctx context.Context, _ *T, l lease) error {
 			_, err := f.Breaker.Break(ctx, older(breakOf(l)))

@@ -106,6 +106,7 @@ func idle(t *T) (f driver.Features) {
 	unflagged(&f.Downgrader, t, of.Shared)
 	unflagged(&f.AllAcquirer, t, of.AcquireAll)
 	unflagged(&f.Recorder, t, of.Records)
+	unflagged(&f.RecordLister, t, of.ListRecords)
 	unflagged(&f.Vault, t, of.OneTime)
 	unflagged(&f.Lister, t, of.List)
 	unflagged(&f.Breaker, t, of.Break)

@@ -149,6 +149,7 @@ func Requirements() []Requirement {
 		acquireAllRequirements(),
 		completeRequirements(),
 		onceRequirements(),
+		listRecordsRequirements(),
 		vaultRequirements(),
 		depositRequirements(),
 		redeemRequirements(),

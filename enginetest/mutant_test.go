@@ -22,7 +22,7 @@ import (
 
 var everything = driver.Capabilities{
 	Shared: true, Semaphore: true, Queue: true, Break: true, Losses: true,
-	AcquireAll: true, Records: true, OneTime: true, List: true, Diagnose: true,
+	AcquireAll: true, Records: true, ListRecords: true, OneTime: true, List: true, Diagnose: true,
 }
 
 // bare are the capabilities of an engine that has no modes and no queue.
@@ -188,6 +188,7 @@ var mutants = slices.Concat(
 	queueMutants,
 	acquireAllMutants,
 	recordMutants,
+	listRecordsMutants,
 	vaultMutants,
 	pruneMutants,
 	inspectMutants,

@@ -79,7 +79,8 @@ var acquireMutants = []mutant{
 	}},
 	{fault: "record binds everybody", want: []string{
 		"CompleteReplacesRecord", "CompleteTwiceIsOnce", "EndedContextDoesNothing", "ForgetDeletesRecord",
-		"ForgetLeavesLease", "OnceIsAnsweredRecorded", "RecordBindsOnlyOnce", "TokensGrowOverComplete",
+		"ForgetLeavesLease", "ListsOnlyRecords", "OnceIsAnsweredRecorded", "RecordBindsOnlyOnce",
+		"TokensGrowOverComplete",
 	}},
 	{fault: "record ignores Once", want: []string{
 		"CompleteHandsOver", "OnceIsAnsweredRecorded", "RecallReturnsRecordWhole",
@@ -128,7 +129,8 @@ var acquireMutants = []mutant{
 		"WatchTellsAllReaders",
 	}},
 	{fault: "strange names are refused", want: []string{
-		"KeepsNamesApart", "ListsPrefixLiterally", "RecallReturnsRecordWhole", "TakesEveryName",
+		"KeepsNamesApart", "ListsPrefixLiterally", "ListsRecordsByPrefix", "RecallReturnsRecordWhole",
+		"TakesEveryName",
 	}},
 	{fault: "token is a counter", want: []string{"QueueRefusesMinTokenTooFarAhead", "TokenFollowsClock"}},
 	{fault: "token is beyond MaxToken", want: []string{

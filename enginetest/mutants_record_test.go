@@ -18,22 +18,25 @@ var recordMutants = []mutant{
 		"CompleteHandsOver", "CompleteTellsWatches", "WatchKeepsGrant",
 	}},
 	{fault: "Complete leaves the lease", want: []string{
-		"CompleteHandsOver", "CompleteReplacesRecord", "CompleteStoresRecordAndEndsLease", "CompleteTellsWatches",
-		"CompleteTwiceIsOnce", "EndedContextDoesNothing", "ForgetDeletesRecord", "ForgetLeavesLease",
-		"OnceIsAnsweredRecorded", "RecordBindsOnlyOnce", "RecordEndsWithRetention", "TokensGrowOverComplete",
+		"CompleteHandsOver", "CompleteReplacesRecord", "CompleteStoresRecordAndEndsLease",
+		"CompleteTellsWatches", "CompleteTwiceIsOnce", "EndedContextDoesNothing", "ForgetDeletesRecord",
+		"ForgetLeavesLease", "ListsOnlyRecords", "OnceIsAnsweredRecorded", "RecordBindsOnlyOnce",
+		"RecordEndsWithRetention", "TokensGrowOverComplete",
 	}},
 	{fault: "Complete of a lost lease is not an error", want: []string{
 		"CompleteOfLostIsLost", "CompleteOfStaleOverwritesNothing", "PlaceIsNoLease",
 	}},
 	{fault: "Complete takes a place for a lease", want: []string{"PlaceIsNoLease"}},
-	{fault: "empty record is none", want: []string{"RecallReturnsRecordWhole"}},
+	{fault: "empty record is none", want: []string{"DescribesRecord", "RecallReturnsRecordWhole"}},
 	{fault: "first record stays", want: []string{"CompleteHandsOver", "CompleteReplacesRecord"}},
 	{fault: "Forget always finds a record", want: []string{
 		"ForgetDeletesRecord", "RecallOfUnknownFindsNothing", "RecordEndsWithRetention",
 	}},
 	{fault: "Forget ends the leases", want: []string{"CompleteTwiceIsOnce", "ForgetLeavesLease"}},
 	{fault: "Forget forgets the last token", want: []string{"ForgetLeavesLease"}},
-	{fault: "Forget keeps the record", want: []string{"CompleteTwiceIsOnce", "ForgetDeletesRecord"}},
+	{fault: "Forget keeps the record", want: []string{
+		"CompleteTwiceIsOnce", "ForgetDeletesRecord", "ListsOnlyRecords",
+	}},
 	{fault: "longest retention stays", want: []string{"CompleteReplacesRecord"}},
 	{fault: "Recall fails if there is no record", want: []string{
 		"CompleteOfLostIsLost", "CompleteOfStaleOverwritesNothing", "CompleteTwiceIsOnce", "ForgetDeletesRecord",
@@ -41,12 +44,16 @@ var recordMutants = []mutant{
 	}},
 	{fault: "Recall says what is left in seconds", want: []string{"RecordEndsWithRetention"}},
 	{fault: "record is cut", want: []string{"RecallReturnsRecordWhole"}},
-	{fault: "record is given by reference", want: []string{"PayloadIsCopied", "RecordIsCopied"}},
+	{fault: "record is given by reference", want: []string{
+		"DescribesRecord", "PayloadIsCopied", "RecordIsCopied",
+	}},
 	{fault: "record is kept for a minute", want: []string{
-		"CompleteReplacesRecord", "CompleteTwiceIsOnce", "RecordEndsWithRetention",
+		"CompleteReplacesRecord", "CompleteTwiceIsOnce", "DescribesRecord", "RecordEndsWithRetention",
 	}},
 	{fault: "record is not copied", want: []string{"PayloadIsCopied", "RecordIsCopied"}},
-	{fault: "record is text", want: []string{"PayloadComesBackWhole", "RecallReturnsRecordWhole"}},
+	{fault: "record is text", want: []string{
+		"DescribesRecord", "PayloadComesBackWhole", "RecallReturnsRecordWhole",
+	}},
 	{fault: "second Complete ends whatever is there", want: []string{"CompleteTwiceIsOnce"}},
 	{fault: "second Complete is lost", want: []string{"CompleteTwiceIsOnce"}},
 	{fault: "second Complete starts the retention anew", want: []string{"CompleteTwiceIsOnce"}},

@@ -3,10 +3,11 @@ package enginetest_test
 var storeMutants = []mutant{
 	{fault: "Acquire compares half the ID", want: []string{"RepeatComparesWholeID"}},
 	{fault: "braces are cut to the hash tag", want: []string{
-		"AcquireAllDoesNotBarge", "AcquireAllErrorChangesNothing", "AcquireAllObeysCancel", "AcquireAllRepeatIsGrantedAgain",
-		"AcquireAllTakesAll", "AcquireAllTakesAllOrNone", "AcquireAllTakesAllOrNoneUnderContention", "AcquireAllTakesMaxBatch",
-		"AcquireAllTokensGrow", "KeepsNamesApart", "ListsByPrefix", "ListsPrefixLiterally", "RecallReturnsRecordWhole",
-		"WatchTellsGrant", "WatchTellsGrantAcrossEngines",
+		"AcquireAllDoesNotBarge", "AcquireAllErrorChangesNothing", "AcquireAllObeysCancel",
+		"AcquireAllRepeatIsGrantedAgain", "AcquireAllTakesAll", "AcquireAllTakesAllOrNone",
+		"AcquireAllTakesAllOrNoneUnderContention", "AcquireAllTakesMaxBatch", "AcquireAllTokensGrow",
+		"KeepsNamesApart", "ListsByPrefix", "ListsPrefixLiterally", "ListsRecordsByPrefix",
+		"RecallReturnsRecordWhole", "WatchTellsGrant", "WatchTellsGrantAcrossEngines",
 	}},
 	{fault: "capabilities change", want: []string{"ImplementsCapabilities"}},
 	{fault: "Close closes the watches", want: []string{"WatchStops"}},
@@ -19,7 +20,9 @@ var storeMutants = []mutant{
 	{fault: "dead reader stays as long as any", want: []string{"SharedLeaseEndsAlone"}},
 	{fault: "Downgrade compares half the ID", want: []string{"DowngradeOfLostIsLost"}},
 	{fault: "Downgrade ignores the ID", want: []string{"DowngradeOfLostIsLost", "PlaceIsNoLease"}},
-	{fault: "ended context is ignored", want: []string{"EndedContextDoesNothing", "ListReportsError"}},
+	{fault: "ended context is ignored", want: []string{
+		"EndedContextDoesNothing", "ListRecordsReportsError", "ListReportsError",
+	}},
 	{fault: "exclusive leases never expire", want: []string{
 		"CompleteOfLostIsLost", "DowngradeOfLostIsLost", "ExtendOfExpiredIsLost", "AcquireAllDoesNotBarge",
 		"HandsOverAtExpiry", "LeaseExpires", "ListsOnlyHeld", "ListsQueuedNames", "ModeEndsWithLease",
@@ -51,7 +54,7 @@ var storeMutants = []mutant{
 		"KeepForClosesName", "KeepForEnds", "KeepForHoldsQueue", "TokensGrowOverKeepFor",
 	}},
 	{fault: "names are cut", want: []string{"KeepsNamesApart"}},
-	{fault: "names are folded", want: []string{"KeepsNamesApart", "ListsByPrefix"}},
+	{fault: "names are folded", want: []string{"KeepsNamesApart", "ListsByPrefix", "ListsRecordsByPrefix"}},
 	{fault: "optional methods are missing", want: []string{"ImplementsCapabilities"}},
 	{fault: "other leases never expire", want: []string{
 		"ModeEndsWithLease", "SemaphoreChecksKindOfQueue", "SemaphorePermitsComeBackOneByOne",

@@ -158,6 +158,12 @@ func recordEnds(t *T) {
 	t.lasts("Recall of a record of some age", t.units(3), l, func() time.Duration { return t.recorded("a", "short") })
 	time.Sleep(t.units(2) + t.slack())
 	t.unrecorded("a")
+	if canListRecords(t) {
+		t.listsRecords("", []string{"b"})
+		if r, found := t.describeRecord("a"); found {
+			t.Errorf("DescribeRecord of a record whose retention is over says %+v", r)
+		}
+	}
 	if t.forget("a") {
 		t.Errorf("Forget found a record whose retention is over")
 	}

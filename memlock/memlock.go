@@ -33,15 +33,16 @@ type Engine struct {
 }
 
 var (
-	_ driver.Engine      = (*Engine)(nil)
-	_ driver.Queuer      = (*Engine)(nil)
-	_ driver.Downgrader  = (*Engine)(nil)
-	_ driver.AllAcquirer = (*Engine)(nil)
-	_ driver.Recorder    = (*Engine)(nil)
-	_ driver.Vault       = (*Engine)(nil)
-	_ driver.Lister      = (*Engine)(nil)
-	_ driver.Breaker     = (*Engine)(nil)
-	_ driver.LossTeller  = (*Engine)(nil)
+	_ driver.Engine       = (*Engine)(nil)
+	_ driver.Queuer       = (*Engine)(nil)
+	_ driver.Downgrader   = (*Engine)(nil)
+	_ driver.AllAcquirer  = (*Engine)(nil)
+	_ driver.Recorder     = (*Engine)(nil)
+	_ driver.RecordLister = (*Engine)(nil)
+	_ driver.Vault        = (*Engine)(nil)
+	_ driver.Lister       = (*Engine)(nil)
+	_ driver.Breaker      = (*Engine)(nil)
+	_ driver.LossTeller   = (*Engine)(nil)
 )
 
 // New returns an engine with an empty store.
@@ -58,7 +59,7 @@ func New() *Engine {
 func (e *Engine) Capabilities() driver.Capabilities {
 	return driver.Capabilities{
 		Shared: true, Semaphore: true, Queue: true, Break: true, Losses: true,
-		AcquireAll: true, Records: true, OneTime: true, List: true,
+		AcquireAll: true, Records: true, ListRecords: true, OneTime: true, List: true,
 	}
 }
 

@@ -2,7 +2,9 @@ package memlock
 
 import (
 	"context"
+	"iter"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/holdfast-locks/holdfast/driver"
@@ -52,6 +54,39 @@ func (e *Engine) Recall(ctx context.Context, name string) (driver.Record, bool, 
 		return driver.Record{}, false, nil
 	}
 	return driver.Record{Data: slices.Clone(r.data), ExpiresIn: r.expiry.Sub(now)}, true, nil
+}
+
+// DescribeRecord implements driver.RecordLister.
+func (e *Engine) DescribeRecord(ctx context.Context, name string) (driver.RecordInfo, bool, error) {
+	all, err := e.describeRecords(ctx, func(other string) bool { return other == name })
+	if err != nil || len(all) == 0 {
+		return driver.RecordInfo{}, false, err
+	}
+	return all[0], true, nil
+}
+
+// ListRecords implements driver.RecordLister.
+func (e *Engine) ListRecords(ctx context.Context, prefix string) iter.Seq2[driver.RecordInfo, error] {
+	return driver.Listed(func() ([]driver.RecordInfo, error) {
+		return e.describeRecords(ctx, func(name string) bool { return strings.HasPrefix(name, prefix) })
+	})
+}
+
+// describeRecords tells of the records of the names that are wanted. It takes a
+// snapshot, and remembers no name for having been asked about.
+func (e *Engine) describeRecords(ctx context.Context, wanted func(name string) bool) (all []driver.RecordInfo, err error) {
+	now, err := e.enter(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer e.mu.Unlock()
+	for name, l := range e.locks {
+		if r := l.record; r != nil && wanted(name) && now.Before(r.expiry) {
+			head := slices.Clone(r.data[:min(len(r.data), driver.RecordHead)])
+			all = append(all, driver.RecordInfo{Name: name, Head: head, Length: len(r.data), ExpiresIn: r.expiry.Sub(now)})
+		}
+	}
+	return all, nil
 }
 
 // Forget implements driver.Recorder. Leases and places stay: whoever waits to do

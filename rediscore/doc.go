@@ -117,7 +117,7 @@
 // commands evalsha, eval, exists, get, set, del, pttl, pexpire, time and scan;
 // for queues, shared leases and semaphores also unlink, pexpireat, zadd, zrem,
 // zcard, zcount, zscore, zmscore, zrank, zrange, zrangebyscore, hget, hmget,
-// hset, hdel and hscan; for records getrange; to break leases and for one-time
+// hset, hdel and hscan; for records getrange and strlen; to break leases and for one-time
 // tokens nothing more; for TellDeletions mget and client|tracking. A Member needs
 // the first of these, and info. Without
 // publish or subscribe locks work, and waiting relies on timers. A Guard needs

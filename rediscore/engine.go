@@ -21,16 +21,17 @@ type Engine struct {
 }
 
 var (
-	_ driver.Engine      = (*Engine)(nil)
-	_ driver.Queuer      = (*Engine)(nil)
-	_ driver.Downgrader  = (*Engine)(nil)
-	_ driver.AllAcquirer = (*Engine)(nil)
-	_ driver.Recorder    = (*Engine)(nil)
-	_ driver.Vault       = (*Engine)(nil)
-	_ driver.Router      = (*Engine)(nil)
-	_ driver.Lister      = (*Engine)(nil)
-	_ driver.Breaker     = (*Engine)(nil)
-	_ driver.LossTeller  = (*Engine)(nil)
+	_ driver.Engine       = (*Engine)(nil)
+	_ driver.Queuer       = (*Engine)(nil)
+	_ driver.Downgrader   = (*Engine)(nil)
+	_ driver.AllAcquirer  = (*Engine)(nil)
+	_ driver.Recorder     = (*Engine)(nil)
+	_ driver.RecordLister = (*Engine)(nil)
+	_ driver.Vault        = (*Engine)(nil)
+	_ driver.Router       = (*Engine)(nil)
+	_ driver.Lister       = (*Engine)(nil)
+	_ driver.Breaker      = (*Engine)(nil)
+	_ driver.LossTeller   = (*Engine)(nil)
 )
 
 // Options configure New. Nil is default; a zero field is default.
@@ -103,7 +104,7 @@ func (e *Engine) Store() *Store { return e.store }
 func (e *Engine) Capabilities() driver.Capabilities {
 	return driver.Capabilities{
 		Shared: true, Semaphore: true, Queue: true, Replicas: true, Break: true, Losses: true,
-		AcquireAll: true, Records: true, OneTime: true, List: true, Routes: true,
+		AcquireAll: true, Records: true, ListRecords: true, OneTime: true, List: true, Routes: true,
 		MaxExtend: mostPlain,
 	}
 }

@@ -1,7 +1,11 @@
 package rediscore
 
 import (
+	"cmp"
 	"context"
+	"errors"
+	"iter"
+	"strconv"
 
 	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/rediscore/internal/form"
@@ -49,6 +53,59 @@ func (e *Engine) Recall(ctx context.Context, name string) (driver.Record, bool, 
 		return driver.Record{}, false, form.Malformed("recall", reply)
 	}
 	return driver.Record{Data: []byte(data), ExpiresIn: form.ExpiresIn(left)}, true, nil
+}
+
+// DescribeRecord implements driver.RecordLister.
+func (e *Engine) DescribeRecord(ctx context.Context, name string) (driver.RecordInfo, bool, error) {
+	found, failed := e.describeRecords(ctx, []string{name})
+	return found[0], found[0].Name != "", failed[0]
+}
+
+// ListRecords implements driver.RecordLister, by SCAN.
+func (e *Engine) ListRecords(ctx context.Context, prefix string) iter.Seq2[driver.RecordInfo, error] {
+	return list(ctx, e, keys.Records, prefix, func(names []string) (all []driver.RecordInfo, err error) {
+		found, failed := e.describeRecords(ctx, names)
+		for i, r := range found {
+			if r.Name != "" {
+				all = append(all, r)
+			}
+			if !errors.Is(failed[i], driver.ErrKindMismatch) { // another program's key
+				err = cmp.Or(err, failed[i])
+			}
+		}
+		return all, err
+	})
+}
+
+// describeRecords tells of the records of names, without a name where there is none.
+func (e *Engine) describeRecords(ctx context.Context, names []string) (found []driver.RecordInfo, failed []error) {
+	found, failed = make([]driver.RecordInfo, len(names)), make([]error, len(names))
+	e.store.EvalEach(ctx, len(names), Batch{
+		Op: "list records", Script: e.scripts.Records, Args: []string{strconv.Itoa(driver.RecordHead)},
+		Name: func(i int) (string, driver.LeaseID) { return names[i], "" },
+		Answer: func(i int, item any, err error) {
+			if failed[i] = err; err == nil {
+				found[i], failed[i] = parseRecord(names[i], item)
+			}
+		},
+	})
+	return found, failed
+}
+
+// parseRecord reads what records.lua says of one name; nothing if it has no record.
+func parseRecord(name string, reply any) (r driver.RecordInfo, err error) {
+	if text, ok := reply.(string); ok {
+		return r, ReplyError(text)
+	}
+	var left, length int64
+	var head string
+	switch {
+	case form.Read(reply):
+		return r, nil
+	case !form.Read(reply, &left, &length, &head):
+		return r, form.Malformed("list records", reply)
+	}
+	return driver.RecordInfo{Name: name, Head: []byte(head), Length: int(length), ExpiresIn: form.ExpiresIn(left)}, nil
 }
 
 // Forget implements driver.Recorder.

@@ -175,7 +175,7 @@ func TestReadOnlyReplica(t *testing.T) {
 func TestRights(t *testing.T) {
 	server := testsvc.Redis(t)
 	admin := plain(t, server)
-	const documented = "+evalsha +eval +exists +get +getrange +set +del +pttl +pexpire +pexpireat +time +scan +subscribe +publish" +
+	const documented = "+evalsha +eval +exists +get +getrange +strlen +set +del +pttl +pexpire +pexpireat +time +scan +subscribe +publish" +
 		" +zadd +zrem +zcard +zcount +zscore +zrank +zmscore +zrange +zrangebyscore +hget +hmget +hset +hdel +hscan +unlink"
 	engine := func(t *testing.T, rights string) *Engine {
 		t.Helper()

@@ -2,6 +2,7 @@ package redislock
 
 import (
 	"bytes"
+	"strings"
 	"testing"
 	"time"
 
@@ -81,4 +82,57 @@ func TestCompleteHandsOver(t *testing.T) {
 	if err != nil || len(lock.Holders) != 1 || lock.Holders[0].LeaseID != waiter.LeaseID || lock.QueueLength != 0 {
 		t.Errorf("inspect: %+v, %v; want the waiter's lease", lock, err)
 	}
+}
+
+// listRecords returns how many records ListRecords yields, and its error.
+func listRecords(t *testing.T, e *Engine) (n int, err error) {
+	t.Helper()
+	for _, err := range e.ListRecords(t.Context(), "") {
+		if err != nil {
+			return n, err
+		}
+		n++
+	}
+	return n, nil
+}
+
+// TestRecordsBesideOtherKeys: what another program left under the key of a record is
+// left out, and the others are listed all the same. A record is not read whole.
+func TestRecordsBesideOtherKeys(t *testing.T) {
+	server := testsvc.Redis(t)
+	e, admin := open(t, server.URL), plain(t, server)
+	do(t, admin, "LPUSH", keyspace{}.record("list"), "x")
+	do(t, admin, "SET", keyspace{}.record("short"), "x")
+	for _, name := range []string{"a", "b"} {
+		req := drivertest.Request(name, time.Minute)
+		drivertest.Granted(t, e, req)
+		err := e.Complete(t.Context(), driver.CompleteRequest{Name: name, LeaseID: req.LeaseID, Record: make([]byte, 1<<20), Retention: time.Minute})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n, err := listRecords(t, e); n != 2 || err != nil {
+		t.Errorf("%d records, %v; want 2", n, err)
+	}
+	_, _, err := e.DescribeRecord(t.Context(), "list")
+	wantIs(t, "describe a key of another type", err, driver.ErrKindMismatch)
+	if r, found, err := e.DescribeRecord(t.Context(), "short"); found || err != nil {
+		t.Errorf("a key that is too short: %+v, %v", r, err)
+	}
+	if r, found, err := e.DescribeRecord(t.Context(), "a"); !found || err != nil || r.Length != 1<<20 || len(r.Head) != driver.RecordHead {
+		t.Errorf("%d bytes, of which %d are shown, %t, %v", r.Length, len(r.Head), found, err)
+	}
+}
+
+// TestRecordsNeedRights: who may not look is told so, and not that there is nothing.
+func TestRecordsNeedRights(t *testing.T) {
+	server := testsvc.Redis(t)
+	admin := plain(t, server)
+	do(t, admin, "SET", keyspace{}.record("a"), strings.Repeat("x", 40), "PX", "60000")
+	do(t, admin, "ACL SETUSER app reset on >"+secret+" ~* &* +@all -strlen")
+	e := open(t, "redis://app:"+secret+"@"+server.Addr)
+	_, err := listRecords(t, e)
+	wantIs(t, "list", err, driver.ErrPermission)
+	_, _, err = e.DescribeRecord(t.Context(), "a")
+	wantIs(t, "describe", err, driver.ErrPermission)
 }

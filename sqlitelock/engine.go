@@ -64,7 +64,7 @@ var (
 func (e *Engine) Capabilities() driver.Capabilities {
 	return driver.Capabilities{
 		Shared: true, Semaphore: true, Queue: true, Break: true, Losses: true,
-		AcquireAll: true, Records: true, OneTime: true, List: true, Diagnose: true,
+		AcquireAll: true, Records: true, ListRecords: true, OneTime: true, List: true, Diagnose: true,
 	}
 }
 

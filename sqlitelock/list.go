@@ -15,19 +15,33 @@ const pageNames = 256
 // queues. No statement is open while the caller's loop body runs, which may
 // use the engine.
 func (e *Engine) List(ctx context.Context, prefix string) iter.Seq2[driver.Lock, error] {
+	name := func(l driver.Lock) string { return l.Name }
+	locks := paged(ctx, e, prefix, pageNames, name, func(r reader, last string) ([]driver.Lock, error) { return r.page(prefix, last) })
 	return func(yield func(driver.Lock, error) bool) {
-		for last, more := "", true; more; {
-			locks, err := answer(ctx, e.query, func(r reader) ([]driver.Lock, error) { return r.page(prefix, last) })
-			if err != nil {
-				yield(driver.Lock{}, err)
+		for l, err := range locks {
+			if (err != nil || len(l.Holders) > 0 || l.QueueLength > 0) && !yield(l, err) {
 				return
 			}
-			more = len(locks) == pageNames
-			for _, l := range locks {
-				if last = l.Name; !strings.HasPrefix(last, prefix) {
+		}
+	}
+}
+
+// paged yields what page reads of the names behind the last of the page before, size
+// of them at a time, as long as they begin with prefix.
+func paged[T any](ctx context.Context, e *Engine, prefix string, size int, name func(T) string, page func(r reader, last string) ([]T, error)) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		for last, more := "", true; more; {
+			found, err := answer(ctx, e.query, func(r reader) ([]T, error) { return page(r, last) })
+			if err != nil {
+				yield(*new(T), err)
+				return
+			}
+			more = len(found) == size
+			for _, f := range found {
+				if last = name(f); !strings.HasPrefix(last, prefix) {
 					return // in the order of the names, none follows that has it
 				}
-				if (len(l.Holders) > 0 || l.QueueLength > 0) && !yield(l, nil) {
+				if !yield(f, nil) {
 					return
 				}
 			}

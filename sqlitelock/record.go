@@ -2,6 +2,7 @@ package sqlitelock
 
 import (
 	"context"
+	"iter"
 	"time"
 
 	"github.com/holdfast-locks/holdfast/driver"
@@ -63,6 +64,42 @@ func (r *reader) recall(name string) (data []byte, left time.Duration, found boo
 	found, err = r.sql.one(recallSQL, []any{name, r.bootID, r.now.boot, int64(r.now.micros)}, &data, &left)
 	return data, left, found, err
 }
+
+// DescribeRecord implements driver.RecordLister. It does not wait for writers.
+func (e *Engine) DescribeRecord(ctx context.Context, name string) (info driver.RecordInfo, found bool, err error) {
+	info, err = answer(ctx, e.query, func(r reader) (_ driver.RecordInfo, err error) {
+		var row recordRow
+		found, err = r.sql.one(describeRecordSQL, []any{name, r.bootID, r.now.boot, int64(r.now.micros), driver.RecordHead}, row.columns()...)
+		return row.RecordInfo, err
+	})
+	return info, found && err == nil, err
+}
+
+// pageRecords is the number of records that ListRecords reads in one step. SQLite
+// reads the whole of a record to give its beginning.
+const pageRecords = 32
+
+// ListRecords implements driver.RecordLister, in the order of the names. It does not
+// wait for writers, nor they for it.
+func (e *Engine) ListRecords(ctx context.Context, prefix string) iter.Seq2[driver.RecordInfo, error] {
+	name := func(row recordRow) string { return row.Name }
+	rows := paged(ctx, e, prefix, pageRecords, name, func(r reader, last string) ([]recordRow, error) {
+		args := []any{prefix, r.bootID, r.now.boot, int64(r.now.micros), driver.RecordHead, last, pageRecords}
+		return all(r.sql, pageRecordsSQL, args, (*recordRow).columns)
+	})
+	return func(yield func(driver.RecordInfo, error) bool) {
+		for row, err := range rows {
+			if (err != nil || row.ExpiresIn > 0) && !yield(row.RecordInfo, err) {
+				return
+			}
+		}
+	}
+}
+
+// A recordRow is a record without its data.
+type recordRow struct{ driver.RecordInfo }
+
+func (r *recordRow) columns() []any { return []any{&r.Name, &r.Head, &r.Length, &r.ExpiresIn} }
 
 // Forget implements driver.Recorder.
 func (e *Engine) Forget(ctx context.Context, name string) (found bool, err error) {

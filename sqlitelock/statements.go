@@ -179,6 +179,16 @@ const (
 	recallSQL = `SELECT data, CASE WHEN boot_id = ?2 THEN expiry - ?3 ELSE (wall_expiry - ?4) * 1000 END AS remaining
 		FROM record WHERE name = ?1 AND remaining > 0`
 
+	// describeRecordSQL and pageRecordsSQL: ?5 how many bytes to show. The one has ?1
+	// name; the other is one step of ListRecords, with ?1 prefix, ?6 last name of the
+	// step before, ?7 number of rows, and shows rows that are over as well.
+	describeRecord = `SELECT name, substr(data, 1, ?5), length(data),
+			CASE WHEN boot_id = ?2 THEN expiry - ?3 ELSE (wall_expiry - ?4) * 1000 END AS remaining FROM record `
+
+	describeRecordSQL = describeRecord + `WHERE name = ?1 AND remaining > 0`
+
+	pageRecordsSQL = describeRecord + `WHERE name >= ?1 AND name > ?6 ORDER BY name LIMIT ?7`
+
 	completedBySQL = `SELECT lease_id FROM record
 		WHERE name = ?1 AND CASE WHEN boot_id = ?2 THEN expiry > ?3 ELSE wall_expiry > ?4 END`
 

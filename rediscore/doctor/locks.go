@@ -140,7 +140,7 @@ func (s *survey) sample(ctx context.Context, server *server, all *sample) error 
 	cursor := uint64(0)
 	for range lookKeys / rediscore.ScanStep {
 		step, cancel := context.WithTimeout(ctx, Limit)
-		next, names, err := s.Names(step, server.client, "", cursor, seen)
+		next, names, err := s.Names(step, server.client, keys.Locks, "", cursor, seen)
 		cancel()
 		if err != nil {
 			return err

@@ -59,6 +59,7 @@ func engineRights() []right {
 		word("ZADD", "XX", "0", "m"), word("ZREM", "m"), word("ZCARD"), word("ZCOUNT", "0", "1"), word("ZSCORE", "m"),
 		word("ZRANK", "m"), word("ZMSCORE", "m"), word("ZRANGE", "0", "0"), word("ZRANGEBYSCORE", "0", "1"),
 		word("HGET", "f"), word("HMGET", "f"), word("HDEL", "f"), word("HSCAN", "0"), word("GETRANGE", "0", "0"),
+		word("STRLEN"),
 		{words: []string{"TIME"}, keyless: true}, {words: []string{"SCAN", "0", "COUNT", "1"}, keyless: true},
 		word("DEL"), word("UNLINK"),
 	}

@@ -56,8 +56,8 @@ func featureMutants() []Mutant {
 		{
 			Name: "forward-shows-what-is-off", File: "driver/features.go",
 			Breaks:  "A wrapper that has switched the queue off says that it has one.",
-			Old:     "Queue:      c.Queue && !off.Queue,",
-			New:     "Queue:      c.Queue,",
+			Old:     "Queue:       c.Queue && !off.Queue,",
+			New:     "Queue:       c.Queue,",
 			FoundBy: []Finder{{"driver", "TestForwardSwitchesOff"}},
 		},
 		{

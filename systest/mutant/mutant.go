@@ -68,6 +68,7 @@ func All() []Mutant {
 		quorumMutants(),
 		guardMutants(),
 		breakMutants(),
+		recordMutants(),
 		askMutants(),
 		lazyMutants(),
 		wholeMutants(),

@@ -71,7 +71,8 @@ func (w *Holders) Text(h driver.Holder) string {
 
 // same reports whether two holders are written alike.
 func same(a, b driver.Holder) bool {
-	return a.Host == b.Host && a.PID == b.PID && a.Label == b.Label && a.Reason == b.Reason && a.Fingerprint == b.Fingerprint &&
+	return a.Host == b.Host && a.PID == b.PID && a.User == b.User && a.Program == b.Program && a.Label == b.Label && a.Reason == b.Reason &&
+		a.Person == b.Person && a.Once == b.Once && a.Fingerprint == b.Fingerprint &&
 		maps.Equal(a.Labels, b.Labels)
 }
 

@@ -11,9 +11,14 @@ import (
 // whichever field makes the difference.
 func TestHolders(t *testing.T) {
 	labels := map[string]string{"a": "b"}
-	full := driver.Holder{Host: "h", PID: 1, Label: "l", Reason: "r", Labels: labels, Fingerprint: "f"}
+	full := driver.Holder{
+		Host: "h", PID: 1, User: "u", Program: "p", Label: "l", Reason: "r", Labels: labels, Person: true, Once: true, Fingerprint: "f",
+	}
 	all := []driver.Holder{full}
 	for i := range reflect.TypeFor[driver.Holder]().NumField() {
+		if reflect.ValueOf(full).Field(i).IsZero() {
+			t.Fatalf("field %d of a full holder is zero", i)
+		}
 		h := full
 		reflect.ValueOf(&h).Elem().Field(i).SetZero()
 		all = append(all, h)

@@ -3,6 +3,7 @@ package keys
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/holdfast-locks/holdfast/driver"
@@ -135,15 +136,31 @@ func (k Space) Inboxes() string { return k.Prefix + "holdfast:inbox:" }
 // AllInboxes ends the channel on which all engines hear of leases that are over.
 const AllInboxes = "all"
 
-// ListPattern matches the fence and queue keys of the names that begin with
-// namePrefix, and perhaps others.
-func (k Space) ListPattern(namePrefix string) string {
-	return globEscape(k.Prefix+reserved) + "*}:[fq][eu][ne][cu]e:" + globEscape(namePrefix) + "*"
+// A Listing finds names by their keys of these kinds.
+type Listing string
+
+const (
+	Locks   Listing = "fence queue"
+	Records Listing = "record"
+)
+
+// pattern matches the kinds, and perhaps others.
+func (l Listing) pattern() string {
+	if l == Locks {
+		return "[fq][eu][ne][cu]e"
+	}
+	return string(l)
 }
 
-// ListedName returns the name that a fence or queue key belongs to. A tag
+// ListPattern matches the keys of a listing of the names that begin with
+// namePrefix, and perhaps others.
+func (k Space) ListPattern(of Listing, namePrefix string) string {
+	return globEscape(k.Prefix+reserved) + "*}:" + of.pattern() + ":" + globEscape(namePrefix) + "*"
+}
+
+// ListedName returns the name that a key of a listing belongs to. A tag
 // contains no closing brace, so the first one ends it.
-func (k Space) ListedName(key string) (name string, ok bool) {
+func (k Space) ListedName(of Listing, key string) (name string, ok bool) {
 	rest, ok := strings.CutPrefix(key, k.Prefix+reserved)
 	if !ok {
 		return "", false
@@ -152,7 +169,7 @@ func (k Space) ListedName(key string) (name string, ok bool) {
 		return "", false
 	}
 	kind, name, ok := strings.Cut(rest, ":")
-	if !ok || kind != Fence && kind != Queue {
+	if !ok || !slices.Contains(strings.Fields(string(of)), kind) {
 		return "", false
 	}
 	return name, k.Check(name) == nil && driver.CheckName(name) == nil && k.Key(kind, name) == key

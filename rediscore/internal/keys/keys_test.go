@@ -42,7 +42,7 @@ func TestSlots(t *testing.T) {
 					t.Errorf("%q is in slot %d, its lock in %d", key, got, want)
 				}
 			}
-			if got, ok := keys.ListedName(keys.Key(Fence, name)); !ok || got != name {
+			if got, ok := keys.ListedName(Locks, keys.Key(Fence, name)); !ok || got != name {
 				t.Errorf("%q reads back as %q, %v", name, got, ok)
 			}
 		}
@@ -77,10 +77,10 @@ func FuzzKeyspace(f *testing.F) {
 		if Slot(fence) != Slot(keys.Lock(name)) {
 			t.Errorf("%q is not in the slot of %q", fence, keys.Lock(name))
 		}
-		if got, ok := keys.ListedName(fence); !ok || got != name {
+		if got, ok := keys.ListedName(Locks, fence); !ok || got != name {
 			t.Errorf("%q reads back as %q, %v", name, got, ok)
 		}
-		keys.ListedName(name) // must not panic
+		keys.ListedName(Locks, name) // must not panic
 	})
 }
 

@@ -11,7 +11,7 @@ const (
 // Engine are the scripts of an engine.
 type Engine struct {
 	Acquire, AcquireAll, Extend, Refresh, Release, Downgrade *Script
-	Complete, Recall                                         *Script
+	Complete, Recall, Records                                *Script
 	Break, Breaks                                            *Script
 	Inspect, InspectRest                                     *Script
 	ExtendAlone, ReleaseAlone                                *Script
@@ -43,6 +43,7 @@ func ForEngine(foreign bool) Engine {
 		Extend: build(leases+"extend", "| lock holders waiters detail", "| id ttl").again(),
 
 		Recall:      build("recall", "record", "").again(),
+		Records:     build("records", "| record", "head").again(),
 		Inspect:     build("value inspect", "| lock fence holders queue waiters detail", "places from").again(),
 		InspectRest: build("inspect_rest", "holders detail", "cursor group").again(),
 
