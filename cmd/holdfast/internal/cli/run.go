@@ -95,11 +95,15 @@ The exit status is the command's own, or 128 + n if signal n ended it, or
 }
 
 func (a *app) run(cmd *cobra.Command, f *runFlags, args []string) error {
-	a.defaultTTL(cmd, &f.ttl)
-	job, err := f.job(cmd, args)
+	words, err := splitRun(cmd, len(f.names) > 0, args)
 	if f.version { // even if nothing else was said
 		return a.printVersion()
 	}
+	if err = cmp.Or(f.refused(f.children), err); err != nil {
+		return err
+	}
+	a.defaultTTL(cmd, &f.ttl)
+	job, err := f.job(cmd, words)
 	if err != nil {
 		return err
 	}
@@ -119,11 +123,7 @@ func (a *app) run(cmd *cobra.Command, f *runFlags, args []string) error {
 
 // job checks the arguments of run. A wrong one is a usage error, and nothing
 // has happened yet.
-func (f *runFlags) job(cmd *cobra.Command, args []string) (j runner.Job, err error) {
-	words, err := splitRun(cmd, len(f.names) > 0, args)
-	if err = cmp.Or(f.refused(f.children), err); err != nil {
-		return j, err
-	}
+func (f *runFlags) job(cmd *cobra.Command, words runWords) (j runner.Job, err error) {
 	j = runner.Job{Names: append(f.names, words.names...), Busy: f.busy, WaitChildren: f.children}
 	if j.Args, err = f.command(words); err != nil {
 		return j, err
