@@ -77,6 +77,14 @@ type acquisition struct {
 // prepare begins an acquisition: it checks the arguments, and whether an acquire that
 // waits could wait for ever. It sends nothing.
 func (c *Client) prepare(ctx context.Context, a *acquisition, name string, opts *AcquireOptions, wait bool) error {
+	if err := c.fill(ctx, a, name, opts); err != nil {
+		return err
+	}
+	return a.checkNesting(wait)
+}
+
+// fill checks the arguments, and makes an acquisition of them.
+func (c *Client) fill(ctx context.Context, a *acquisition, name string, opts *AcquireOptions) error {
 	if err := driver.CheckName(name); err != nil {
 		return err
 	}
@@ -98,7 +106,7 @@ func (c *Client) prepare(ctx context.Context, a *acquisition, name string, opts 
 	if err == nil && o.LockDelay > 0 {
 		err = driver.CheckTTL(capable, "TTL with LockDelay", a.req.TTL)
 	}
-	return cmp.Or(err, driver.CheckSupport(capable, a.req), a.checkNesting(wait))
+	return cmp.Or(err, driver.CheckSupport(capable, a.req))
 }
 
 // run makes attempts until one is decisive. Without a lease it leaves nothing
@@ -113,7 +121,14 @@ func (w *waiter) run(ctx context.Context, wait bool) (*Lease, error) {
 		defer cancel()
 		w.bound = w.opts.Wait
 	}
+	returned := false
+	defer func() {
+		if !returned { // OnWait has panicked, or ended the goroutine
+			w.abandon()
+		}
+	}()
 	lease, err := w.attempts(asked, ctx)
+	returned = true
 	if err == nil && w.client.isClosed() {
 		_ = lease.Release(ctx) // goes on in the background where it fails
 		err = ErrClosed
@@ -164,6 +179,7 @@ func (w *waiter) attempts(asked, ctx context.Context) (*Lease, error) {
 		asked = ctx
 		if w.waits && errors.Is(err, ErrHeld) {
 			w.tellWaiting()
+			w.tellState()
 		}
 		switch {
 		case lease != nil:

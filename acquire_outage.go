@@ -30,6 +30,7 @@ func (w *waiter) suffer(err error) {
 	if w.waits && !w.outage && time.Since(w.failingSince) >= outageShortest {
 		w.outage = true
 		w.client.opts.Observer(Event{Kind: OutageBegan, Name: w.req.Name, LeaseID: w.req.LeaseID, Err: err})
+		w.tellState()
 	}
 }
 
@@ -88,7 +89,7 @@ func (a *acquisition) silentError() error {
 }
 
 // heldError says who is in the way, and how much of what the store said is left.
-func (a *acquisition) heldError(waited time.Duration) error {
+func (a *acquisition) heldError(waited time.Duration) *HeldError {
 	by, since, left := a.blocker, a.blocker.Since, a.blocker.ExpiresIn
 	if left != Never {
 		left = max(0, left-time.Since(a.blockedAt))

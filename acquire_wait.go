@@ -33,6 +33,7 @@ type waiter struct {
 	tried   time.Time    // when the last attempt was sent
 	told    bool         // the Observer knows that we wait
 	waits   bool         // and do not only try
+	shown   *WaitState   // what OnWait knows; nil if nothing
 }
 
 // ask makes the request one for a place, if the engine has a queue. The watch
@@ -166,6 +167,7 @@ func (w *waiter) await(ctx context.Context) (*Lease, error) {
 				w.queued = r.sent
 				w.answered()
 				w.blocked(r.reply.Blocker)
+				w.tellState()
 			case driver.Permanent(r.reply.Err):
 				w.startOver() // the next attempt asks for another place, or says why not
 				return nil, nil

@@ -46,12 +46,14 @@ type OnceOptions struct {
 	// MaxOnceResult. Default: 1 MiB.
 	MaxResult int
 
-	// WholeTTL, MaxHold, Progress, Reason and Labels are as in AcquireOptions.
+	// WholeTTL, MaxHold, Progress, Reason, Labels and OnWait are as in
+	// AcquireOptions. Without Await there is no wait to be told of.
 	WholeTTL bool
 	MaxHold  time.Duration
 	Progress time.Duration
 	Reason   string
 	Labels   map[string]string
+	OnWait   func(WaitState)
 }
 
 // A OnceState is what has become of do-once work.
@@ -124,7 +126,7 @@ func (c *Client) Once(ctx context.Context, key string, opts *OnceOptions, fn fun
 func (c *Client) newOnce(ctx context.Context, key string, o OnceOptions) (*waiter, error) {
 	a := &waiter{}
 	err := c.prepare(ctx, &a.acquisition, key, &AcquireOptions{
-		TTL: o.TTL, Wait: o.Wait, WholeTTL: o.WholeTTL, MaxHold: o.MaxHold, Progress: o.Progress, Reason: o.Reason, Labels: o.Labels,
+		TTL: o.TTL, Wait: o.Wait, WholeTTL: o.WholeTTL, MaxHold: o.MaxHold, Progress: o.Progress, Reason: o.Reason, Labels: o.Labels, OnWait: o.OnWait,
 	}, true)
 	if err != nil {
 		return nil, err

@@ -111,6 +111,16 @@ type AcquireOptions struct {
 	// Reason and Labels tell people why the lock is held.
 	Reason string
 	Labels map[string]string
+
+	// OnWait is told how the wait stands, for people who look on: when an acquire
+	// begins to wait, because somebody has the lock or the store does not answer,
+	// and whenever something of it changes but the times. It is not called when
+	// the wait ends, nor by TryAcquire. It runs on the goroutine that acquires:
+	// while it takes its time the place in the queue is kept, but the acquire does
+	// not hear that it has the lock, and may have to ask for it again. If it panics,
+	// the panic goes through Acquire, which leaves nothing behind. It must not call
+	// methods of the Client. Default: none.
+	OnWait func(WaitState)
 }
 
 // KeepAlive says who extends a lease.
