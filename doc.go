@@ -51,7 +51,8 @@
 //	acquire_*.go            between two requests: the wait, the queue, outages;
 //	                        what may not be waited for; several names
 //	lease_keepalive.go      who renews leases and ends them, on internal/schedule
-//	lease_*.go              renewal, release, downgrade; loss, and how it is noticed
+//	lease_*.go              renewal, release, downgrade; from one process to another;
+//	                        loss, and how it is noticed
 //	do.go                   acquire, work, release
 //	once.go, once_*.go      work that is done at most once
 //	inspect.go, break.go    other people's locks

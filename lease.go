@@ -103,11 +103,13 @@ func (l *Lease) Limit() int { return l.limit }
 // Permits: see Limit.
 func (l *Lease) Permits() int { return l.permit }
 
-// Holder returns what the store tells others about this lease.
+// Holder returns what the store tells others about this lease. Of one that was
+// adopted it is that of this client.
 func (l *Lease) Holder() Holder { return *l.holder }
 
 // Context ends when the lease does: with a cause that is ErrLost, at Deadline
-// at the latest, or with context.Canceled when Release begins. It carries the
+// at the latest, or with context.Canceled when Release begins, or with one that is
+// ErrLeft at Leave. It carries the
 // values of the context that the lease was acquired under, but not its end.
 func (l *Lease) Context() context.Context { return (*leaseContext)(l) }
 

@@ -9,7 +9,7 @@ import (
 // called from several goroutines at once, but with the events of one lease in
 // their order. It must not call methods of the Client.
 //
-// Acquired, Waiting, Refused, Released and outages are told by the call that they are
+// Acquired, Waiting, Refused, Released, Left and outages are told by the call that they are
 // about, before it returns: a slow Observer makes that call slow. Everything
 // else is told in the background, after it has taken effect: no Observer
 // holds up a renewal, or the end of a lost lease's context. Close waits until
@@ -22,7 +22,7 @@ type Event struct {
 	Name    string
 	LeaseID LeaseID
 	Token   uint64        // 0 if there was no grant
-	Took    time.Duration // Acquired, Refused: the wait; Released, Lost: the possession; Renewed, RenewFailed: the request; OutageEnded: the outage
+	Took    time.Duration // Acquired, Refused: the wait; Released, Lost, Left: the possession; Renewed, RenewFailed: the request; OutageEnded: the outage
 	Err     error         // why, for Waiting, Refused, RenewFailed, Lost, CleanupFailed and OutageBegan
 }
 
@@ -30,9 +30,9 @@ type Event struct {
 type EventKind int
 
 const (
-	Acquired      EventKind = iota // a lease was handed to the caller
+	Acquired      EventKind = iota // a lease was handed to the caller, by Adopt too
 	Waiting                        // the first attempt met another holder; Acquire waits
-	Refused                        // an acquire ended without a lease
+	Refused                        // an acquire, or an Adopt, ended without a lease
 	Renewed                        // the lease was lengthened, by the keep-alive or by Extend
 	RenewFailed                    // a renewal failed or was not answered; it is retried until the deadline
 	Lost                           // the lease is over without a release
@@ -40,10 +40,11 @@ const (
 	CleanupFailed                  // an abandoned request could not be cancelled; its lease, if any, ends with its TTL
 	OutageBegan                    // the store does not answer an Acquire that waits, which goes on waiting
 	OutageEnded                    // it answers again
+	Left                           // the holder left the lease to whoever adopts it
 )
 
 func (k EventKind) String() string {
-	return nameOf(int(k), "acquired", "waiting", "refused", "renewed", "renew-failed", "lost", "released", "cleanup-failed", "outage-began", "outage-ended")
+	return nameOf(int(k), "acquired", "waiting", "refused", "renewed", "renew-failed", "lost", "released", "cleanup-failed", "outage-began", "outage-ended", "left")
 }
 
 // A report is an event of a lease that the Observer has to be told of. The zero

@@ -45,6 +45,7 @@ func All() []Mutant {
 		termMutants(),
 		lossMutants(),
 		waiterMutants(),
+		adoptMutants(),
 		turnsMutants(),
 		workMutants(),
 		mailboxMutants(),

@@ -31,6 +31,7 @@ var table = append(wire.Codes{
 	{Name: "not-replicated", Status: 503, Err: holdfast.ErrNotReplicated},
 	{Name: "max-hold", Status: 410, Err: holdfast.ErrMaxHold},
 	{Name: "stalled", Status: 410, Err: holdfast.ErrStalled},
+	{Name: "left", Status: 410, Err: holdfast.ErrLeft},
 
 	{Name: "malformed", Status: 400, Err: onetime.ErrMalformed},
 	{Name: "unknown", Status: 410, Err: onetime.ErrUnknown},

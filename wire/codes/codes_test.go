@@ -105,6 +105,7 @@ func TestWhatSaysMostCounts(t *testing.T) {
 		"broken":    &driver.BrokenError{Author: "ada"},
 		"max-hold":  fmt.Errorf("%w: %w", holdfast.ErrLost, holdfast.ErrMaxHold),
 		"stalled":   fmt.Errorf("%w: %w", holdfast.ErrLost, holdfast.ErrStalled),
+		"left":      fmt.Errorf("%w: %w", holdfast.ErrLost, holdfast.ErrLeft),
 		"lock-held": &holdfast.HeldError{},
 	} {
 		if c := codes.Of(err); c.Name != want {

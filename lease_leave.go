@@ -1,0 +1,47 @@
+package holdfast
+
+import (
+	"errors"
+	"fmt"
+	"time"
+)
+
+// ErrLeft is the cause, together with ErrLost, of the end of the context of a lease
+// that was left.
+var ErrLeft = errors.New("left to whoever adopts it")
+
+var errLeft = fmt.Errorf("%w: %w", ErrLost, ErrLeft)
+
+// Leave ends the lease for this process and not in the store, so that another one
+// can adopt it by its lease ID: see Client.Adopt. Context ends, with a cause that is
+// ErrLeft, and from now on nothing is sent for the lease: no renewal, and no release
+// by Release, which then returns nil, or by Client.Close. A renewal that is under way
+// may still lengthen it. Unless somebody adopts it, it lasts until its expiry.
+//
+// A lease that was handed over by another holder has only a few seconds at first;
+// see AcquireOptions.WholeTTL. What the lease protects must have stopped before, or
+// be in the hands of whoever adopts it.
+//
+// Leave sends nothing. It returns ErrLost if the lease was lost or released before.
+func (l *Lease) Leave() error {
+	l.validAt(l.client.now()) // if the deadline has passed unnoticed, the lease is lost
+	l.mu.Lock()
+	was := l.state
+	if was == stateHeld {
+		// INVARIANT I9: no renewal begins in this state, as after Release.
+		l.state, l.lost = stateReleased, errLeft
+	}
+	l.mu.Unlock()
+	if was != stateHeld {
+		if err := l.lostError(); !errors.Is(err, ErrLeft) {
+			return opError("leave", l.name, err)
+		}
+		return nil
+	}
+	l.client.leases.remove(l)
+	l.endContext()
+	if l.client.observed {
+		l.client.opts.Observer(Event{Kind: Left, Name: l.name, LeaseID: l.id, Token: l.token, Took: time.Since(l.present().began.mono)})
+	}
+	return nil
+}
