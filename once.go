@@ -3,11 +3,8 @@ package holdfast
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"time"
-
-	"github.com/holdfast-locks/holdfast/driver"
 )
 
 // The limits of do-once results and of how long they are kept.
@@ -95,31 +92,11 @@ type OnceResult struct {
 // ErrOutcomeUnknown says that fn has succeeded, but the store did not answer
 // when the result was to be stored: it may be kept or not.
 func (c *Client) Once(ctx context.Context, key string, opts *OnceOptions, fn func(ctx context.Context, l *Lease) ([]byte, error)) (OnceResult, error) {
-	o, err := opts.resolve()
-	if err != nil {
-		return OnceResult{}, opError("once", key, err)
+	run, result, err := c.OnceBegin(ctx, key, opts)
+	if run == nil {
+		return result, err
 	}
-	recorder, err := c.recorder(key)
-	if err != nil {
-		return OnceResult{}, opError("once", key, err)
-	}
-	a, err := c.newOnce(ctx, key, o)
-	if err != nil {
-		return OnceResult{}, opError("once", key, err)
-	}
-	lease, err := a.run(ctx, o.Await)
-	var held *HeldError
-	switch {
-	case errors.Is(err, errRecorded):
-		r, err := replay(a.record, o.Fingerprint)
-		return r, opError("once", key, err)
-	case errors.As(err, &held):
-		err = (*InProgressError)(held)
-	}
-	if err != nil {
-		return OnceResult{}, opError("once", key, err)
-	}
-	return onceRun{lease: lease, recorder: recorder, opts: o}.do(ctx, fn)
+	return run.do(ctx, fn)
 }
 
 // newOnce returns the acquisition of a key's lease.
@@ -144,15 +121,8 @@ func compareFingerprints(there, ours string) error {
 	return nil
 }
 
-// A onceRun is the work of one caller of Once, under its lease.
-type onceRun struct {
-	lease    *Lease
-	recorder driver.Recorder
-	opts     OnceOptions
-}
-
 // do runs fn, and stores its result or frees the key, even if fn panics.
-func (r onceRun) do(ctx context.Context, fn func(context.Context, *Lease) ([]byte, error)) (result OnceResult, err error) {
+func (r *OnceRun) do(ctx context.Context, fn func(context.Context, *Lease) ([]byte, error)) (result OnceResult, err error) {
 	workCtx, stop := r.lease.attach(ctx)
 	defer func() {
 		stop()
@@ -165,18 +135,7 @@ func (r onceRun) do(ctx context.Context, fn func(context.Context, *Lease) ([]byt
 	if err != nil {
 		return OnceResult{}, err
 	}
-	if len(value) > r.opts.MaxResult {
-		err := fmt.Errorf("%w result: it has %d bytes, the limit is %d: raise MaxResult, or store it elsewhere", ErrInvalid, len(value), r.opts.MaxResult)
-		return OnceResult{}, opError("once", r.lease.name, err)
-	}
-	req := driver.CompleteRequest{
-		Name: r.lease.name, LeaseID: r.lease.id, Retention: r.opts.Retention,
-		Record: formatRecord(recordHeader{Fingerprint: r.opts.Fingerprint, Token: r.lease.token}, value),
-	}
-	if err := r.lease.complete(ctx, r.recorder, req); err != nil {
-		return OnceResult{}, opError("once", r.lease.name, err)
-	}
-	return OnceResult{Value: value, Token: r.lease.token}, nil
+	return r.Complete(ctx, value)
 }
 
 // resolve returns a copy of o with the defaults filled in, or an error that

@@ -48,6 +48,51 @@ func ExampleClient_Once() {
 	// message 7, replayed: true
 }
 
+func ExampleClient_OnceBegin() {
+	client, ctx := openExample(), context.Background()
+	twice := func() error {
+		run, result, err := client.OnceBegin(ctx, "email/order-42", nil)
+		switch {
+		case err != nil:
+			return err
+		case run == nil:
+			fmt.Printf("done before: %s\n", result.Value)
+			return nil
+		}
+		result, err = run.Complete(ctx, []byte("message 7"))
+		fmt.Printf("done now: %s\n", result.Value)
+		return err
+	}
+	fmt.Println(twice(), twice())
+	// Output:
+	// done now: message 7
+	// done before: message 7
+	// <nil> <nil>
+}
+
+func ExampleClient_OnceAdopt() {
+	client, ctx, key := openExample(), context.Background(), "email/order-42"
+	begun, _, err := client.OnceBegin(ctx, key, nil)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	leaseID, token := begun.Lease().ID(), begun.Lease().Token()
+	if err := begun.Lease().Leave(); err != nil {
+		fmt.Println(err)
+		return
+	}
+	// In another process:
+	run, _, err := client.OnceAdopt(ctx, key, leaseID, token, nil)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	result, err := run.Complete(ctx, []byte("message 7"))
+	fmt.Printf("%s, %v\n", result.Value, err)
+	// Output: message 7, <nil>
+}
+
 func ExampleClient_Once_errors() {
 	client, ctx := openExample(), context.Background()
 	busy, err := client.TryAcquire(ctx, "email/order-42", nil)

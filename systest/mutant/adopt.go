@@ -47,6 +47,13 @@ func adoptMutants() []Mutant {
 			FoundBy: []Finder{{".", "TestLeave"}, {".", "TestLeaveInDo"}},
 		},
 		{
+			Name: "once-adopt-takes-any-result", Invariant: "", File: "once_begin.go",
+			Breaks:  "A do-once run that is over is told the result of another run as its own.",
+			Old:     " && status.Result.Token == token {",
+			New:     " {",
+			FoundBy: []Finder{{".", "TestOnceAdoptAfterTheEnd"}},
+		},
+		{
 			Name: "panic-leaves-a-place", Invariant: "I5", File: "acquire.go",
 			Breaks:  "An acquire whose OnWait panics leaves its place in the queue.",
 			Old:     "if !returned {",
