@@ -18,7 +18,7 @@ const (
 	Output        = 74  // what was asked for cannot be written to standard output
 	Busy          = 75  // somebody else has the lock
 	NotPermitted  = 77  // the store refuses our credentials or rights
-	Config        = 78  // the store cannot do what was asked for, or does not exist
+	Config        = 78  // the store cannot do what was asked for, or does not exist; or it is this command itself that is in the way
 	Lost          = 79  // the lock was lost while the command ran
 	MaxHold       = 124 // --max-hold was over; the status of timeout(1)
 	NotExecutable = 126 // the command cannot be executed
@@ -80,6 +80,7 @@ var statuses = map[string]int{
 	"unsupported":   Config,
 	"kind-mismatch": Config,
 	"key-reused":    Config,
+	"deadlock":      Config,
 	"invalid":       Usage,
 
 	"unknown":   Not,

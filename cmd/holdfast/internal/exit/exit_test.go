@@ -13,7 +13,7 @@ import (
 // TestEveryCodeHasAStatus: no error ends in a status that nobody has chosen.
 func TestEveryCodeHasAStatus(t *testing.T) {
 	later := []string{ // the same command may succeed
-		"store-unavailable", "outcome-unknown", "closed", "not-replicated", "too-many-attempts", "deadlock",
+		"store-unavailable", "outcome-unknown", "closed", "not-replicated", "too-many-attempts",
 		"broken", "lost", "max-hold", "stalled", "left", "token-stale", "marks-full",
 	}
 	for _, c := range codes.All() {
@@ -30,7 +30,7 @@ func TestStatusOf(t *testing.T) {
 	for want, errs := range map[int][]error{
 		Busy:         {&holdfast.HeldError{}, &holdfast.InProgressError{}},
 		NotPermitted: {holdfast.ErrPermission},
-		Config:       {holdfast.ErrUnsupported, holdfast.ErrKindMismatch, holdfast.ErrFingerprint},
+		Config:       {holdfast.ErrUnsupported, holdfast.ErrKindMismatch, holdfast.ErrFingerprint, holdfast.ErrDeadlock},
 		Usage:        {holdfast.ErrInvalid, onetime.ErrMalformed},
 		Not:          {onetime.ErrUnknown, onetime.ErrExpired, onetime.ErrRevoked, onetime.ErrRedeemed},
 		Unavailable:  {holdfast.ErrUnavailable, holdfast.ErrOutcomeUnknown, holdfast.ErrLost, fmt.Errorf("of no class")},

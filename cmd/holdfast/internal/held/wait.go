@@ -36,10 +36,10 @@ type SelfError struct {
 
 func (e *SelfError) Error() string {
 	if e.Via != nil {
-		return fmt.Sprintf("%q: the run around this command holds it, with token %d, and %s, which is next, waits for that: "+
+		return fmt.Sprintf("acquire %q: the run around this command holds it, with token %d, and %s, which is next, waits for that: "+
 			"this command would wait for itself; leave the inner holdfast out, or use another name", e.Name, e.Token, e.Via)
 	}
-	return fmt.Sprintf("%q: the run around this command holds it, with token %d: "+
+	return fmt.Sprintf("acquire %q: the run around this command holds it, with token %d: "+
 		"this command would wait for itself; leave the inner holdfast out, or use another name", e.Name, e.Token)
 }
 
@@ -48,40 +48,36 @@ func (e *SelfError) Is(target error) bool { return target == holdfast.ErrDeadloc
 
 // Take calls take, which asks for what w says, and returns its error. If one of
 // the locks keeps the request waiting for ever, it ends the context of take, and
-// the error is a *SelfError. It looks when the request has been refused for the
-// first time: take must call refused when its wait begins, and may at every change
-// of what it waits for; refused does not block. A lock whose run is over, so that
-// its token is nowhere in the store, is in nobody's way, even if its name is.
+// the error is a *SelfError. A lock whose run is over, so that its token is nowhere
+// in the store, is in nobody's way, whoever has its name now.
 //
-// Where nothing is held under the names it costs nothing, else one request, after
-// a refusal only.
-func (l Locks) Take(ctx context.Context, c *holdfast.Client, w Want, take func(ctx context.Context, refused func()) error) error {
+// It looks when the request has been refused: take must call Acquire or Once with
+// options that have *onWait, which Take sets for that if anything is held under
+// the names. If nothing is, it costs nothing.
+func (l Locks) Take(ctx context.Context, c *holdfast.Client, w Want, onWait *func(holdfast.WaitState), take func(context.Context) error) error {
 	if !l.concern(w.Names) {
-		return take(ctx, func() {})
+		return take(ctx)
 	}
 	taking, cancel := context.WithCancelCause(ctx)
-	asked, done := make(chan struct{}, 1), make(chan struct{})
+	defer cancel(nil)
+	refused, looked := make(chan struct{}, 1), make(chan struct{})
 	go func() { // ends with taking; it is awaited
-		defer close(done)
-		for {
-			select {
-			case <-taking.Done():
-				return
-			case <-asked:
-				if self := l.look(taking, c, w); self != nil {
-					cancel(self)
-				}
-			}
-		}
+		defer close(looked)
+		l.lookEach(taking, c, w, refused, cancel)
 	}()
-	err := take(taking, func() {
+	tell := *onWait
+	*onWait = func(s holdfast.WaitState) {
 		select {
-		case asked <- struct{}{}:
+		case refused <- struct{}{}:
 		default:
 		}
-	})
+		if tell != nil {
+			tell(s)
+		}
+	}
+	err := take(taking)
 	cancel(nil)
-	<-done
+	<-looked
 	switch self := (*SelfError)(nil); {
 	case err == nil: // it was granted all the same
 		return nil
@@ -93,6 +89,21 @@ func (l Locks) Take(ctx context.Context, c *holdfast.Client, w Want, take func(c
 		}
 	}
 	return err
+}
+
+// lookEach looks whenever the request was refused, until ctx ends, and cancels it
+// if that is for ever.
+func (l Locks) lookEach(ctx context.Context, c *holdfast.Client, w Want, refused <-chan struct{}, cancel context.CancelCauseFunc) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-refused:
+			if self := l.look(ctx, c, w); self != nil {
+				cancel(self)
+			}
+		}
+	}
 }
 
 // concern reports whether anything is held under one of the names.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/exit"
+	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/held"
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/supervise"
 )
 
@@ -108,12 +109,19 @@ func (o *once) await(ctx context.Context) (_ holdfast.OnceResult, ended syscall.
 	}
 }
 
-// take calls Once, under a lease that has its whole TTL.
-func (o *once) take(ctx context.Context) (holdfast.OnceResult, error) {
-	return o.Client.Once(ctx, o.Names[0], &holdfast.OnceOptions{
+// take calls Once, under a lease that has its whole TTL. It does not wait for a run
+// around this one.
+func (o *once) take(ctx context.Context) (result holdfast.OnceResult, err error) {
+	opts := holdfast.OnceOptions{
 		TTL: o.Opts.TTL, Retention: o.Retention, Await: o.Await, Wait: o.Opts.Wait, WholeTTL: true, Fingerprint: o.Fingerprint,
-		MaxResult: o.MaxOutput, Reason: o.Opts.Reason, Labels: o.Opts.Labels,
-	}, o.work)
+		MaxResult: o.MaxOutput, Reason: o.Opts.Reason, Labels: o.Opts.Labels, OnWait: o.Opts.OnWait,
+	}
+	want := held.WantOf(&o.Opts, !o.Await, o.Names...)
+	err = o.Outer.Take(ctx, o.Client, want, &opts.OnWait, func(ctx context.Context) error {
+		result, err = o.Client.Once(ctx, o.Names[0], &opts, o.work)
+		return err
+	})
+	return result, err
 }
 
 // work runs the command under a lease and returns its output.

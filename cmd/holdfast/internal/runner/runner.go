@@ -123,12 +123,22 @@ func (j Job) acquire(ctx context.Context, signals <-chan os.Signal) (hold, error
 }
 
 // take returns leases that have their whole TTL: a shorter one might end before a
-// command can be stopped.
-func (j Job) take(ctx context.Context) (hold, error) {
+// command can be stopped. It does not wait for a run around this one.
+func (j Job) take(ctx context.Context) (taken hold, err error) {
 	j.Opts.WholeTTL = !j.Try
-	if len(j.Names) > 1 {
-		return j.takeAll(ctx)
-	}
+	want := held.WantOf(&j.Opts, j.Try, j.Names...)
+	err = j.Outer.Take(ctx, j.Client, want, &j.Opts.OnWait, func(ctx context.Context) error {
+		if len(j.Names) > 1 {
+			taken, err = j.takeAll(ctx)
+		} else {
+			taken, err = j.takeOne(ctx)
+		}
+		return err
+	})
+	return taken, err
+}
+
+func (j Job) takeOne(ctx context.Context) (hold, error) {
 	acquire := j.Client.Acquire
 	if j.Try {
 		acquire = j.Client.TryAcquire
@@ -140,7 +150,7 @@ func (j Job) take(ctx context.Context) (hold, error) {
 	return holdOf(lease), nil
 }
 
-// takeAll is take for several names: it takes all of them, or none.
+// takeAll is takeOne for several names: it takes all of them, or none.
 func (j Job) takeAll(ctx context.Context) (hold, error) {
 	acquire := j.Client.AcquireAll
 	if j.Try {
