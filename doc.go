@@ -41,7 +41,7 @@
 // of their names. A good order to read them in:
 //
 //	errors.go               what callers test for
-//	options.go, holder.go   what a caller wants, and who it says that it is
+//	options.go, holder*.go  what a caller wants, and who it says that it is
 //	clock.go, clock_*.go    an instant, as two local clocks show it
 //	client.go               a Client: what its calls share, and how it ends
 //	lease.go                a Lease, as its holder sees it

@@ -4,21 +4,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"os"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/holdfast-locks/holdfast/driver"
 )
-
-// localHolder names this process.
-func localHolder() Holder {
-	host, err := os.Hostname()
-	if err != nil {
-		host = "unknown host"
-	}
-	return Holder{Host: host, PID: os.Getpid()}
-}
 
 // holderFor returns what the store is told of an acquisition, or an error that wraps
 // ErrInvalid; see checkHolder. What all acquisitions of the client have in common was

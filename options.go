@@ -34,8 +34,11 @@ type Options struct {
 	// answer before it is repeated or given up. Default: 5 seconds.
 	RequestTimeout time.Duration
 
-	// Holder tells people who holds a lock. Default: the host's name and the
-	// process ID. Reason and Labels are set for each acquisition.
+	// Holder tells people who holds a lock. If it has no Host, PID, User and Label
+	// New fills them in but for the Label, and the Program: the base name of this
+	// program, without its arguments, unless it is given. The User is that of the
+	// system's file of users, or a number: no directory service is asked. With
+	// Person it is Host and User. Reason and Labels are set for each acquisition.
 	Holder Holder
 
 	// Observer is told what happens to leases. Default: none.
@@ -156,8 +159,8 @@ func (o *Options) withDefaults() Options {
 	if c.Observer == nil {
 		c.Observer = func(Event) {}
 	}
-	if c.Holder.Host == "" && c.Holder.PID == 0 && c.Holder.Label == "" {
-		c.Holder = localHolder()
+	if h := c.Holder; h.Host == "" && h.PID == 0 && h.Label == "" && h.User == "" {
+		c.Holder = localHolder(h)
 	}
 	return c
 }
