@@ -20,10 +20,11 @@ type Lock struct {
 	LastTokenStr string   `json:"last_token_str"`
 }
 
-// A LockDetails is a lock and who lost it.
+// A LockDetails is a lock, who lost it, and what became of do-once work.
 type LockDetails struct {
 	Lock
-	Broken []Broken `json:"broken"` // in the last 24 hours, the latest last
+	Once   *Once    `json:"once,omitempty"` // nil: there was no do-once work under the name
+	Broken []Broken `json:"broken"`         // in the last 24 hours, the latest last
 }
 
 // A Who names a holder of a lock, or a waiter, as people know them.

@@ -77,7 +77,7 @@ var mayImport = map[string][]string{
 	"cmd/holdfast/internal/cli":        {".", "driver", "onetime", "wire", "wire/codes", "cmd/holdfast/internal/control", "cmd/holdfast/internal/exit", "cmd/holdfast/internal/held", "cmd/holdfast/internal/linewriter", "cmd/holdfast/internal/render", "cmd/holdfast/internal/runner", "cmd/holdfast/internal/store", "cmd/holdfast/internal/supervise"},
 	"cmd/holdfast/internal/control":    {".", "cmd/holdfast/internal/exit"},
 	"cmd/holdfast/internal/exit":       {"wire/codes"},
-	"cmd/holdfast/internal/render":     {"driver"},
+	"cmd/holdfast/internal/render":     {".", "driver"},
 	"cmd/holdfast/internal/runner":     {".", "wire", "cmd/holdfast/internal/exit", "cmd/holdfast/internal/held", "cmd/holdfast/internal/linewriter", "cmd/holdfast/internal/supervise"},
 	"cmd/holdfast/internal/held":       {".", "driver", "driver/rules"},
 	"cmd/holdfast/internal/linewriter": {},

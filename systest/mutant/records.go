@@ -25,6 +25,20 @@ func recordMutants() []Mutant {
 			FoundBy: []Finder{{".", "TestOnceListRacesCompletion"}},
 		},
 		{
+			Name: "once-list-shows-a-value", File: "once_list.go",
+			Breaks:  "once list shows the result of what was done.",
+			Old:     "Key: r.Name, State: OnceDone",
+			New:     "Key: r.Name, Holder: Holder{Host: string(r.Head)}, State: OnceInProgress",
+			FoundBy: []Finder{{"cmd/holdfast", "TestScripts/once_list"}, {".", "TestOnceList"}},
+		},
+		{
+			Name: "show-says-done-is-free", File: "cmd/holdfast/internal/render/lock.go",
+			Breaks:  "show says of a done key that it is free.",
+			Old:     "once.State == holdfast.OnceDone {",
+			New:     "once.State == holdfast.OnceDone && false {",
+			FoundBy: []Finder{{"cmd/holdfast", "TestScripts/once_list"}},
+		},
+		{
 			Name: "redis-records-without-rights", Invariant: "I10", File: "rediscore/internal/lua/records.lua",
 			Breaks:  "A user who may not ask for the length of a record is told that there is none.",
 			Old:     "reply = length.err",

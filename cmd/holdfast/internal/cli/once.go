@@ -13,7 +13,6 @@ import (
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/exit"
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/render"
 	"github.com/holdfast-locks/holdfast/driver"
-	"github.com/holdfast-locks/holdfast/wire"
 )
 
 // onceFlags are the flags of once as they were given.
@@ -29,7 +28,7 @@ type onceFlags struct {
 func (a *app) onceCommand() *cobra.Command {
 	var f onceFlags
 	cmd := &cobra.Command{
-		Use:   "once KEY [flags] -- COMMAND [ARGUMENT...] | once status KEY | once forget KEY",
+		Use:   "once KEY [flags] -- COMMAND [ARGUMENT...] | once status KEY | once forget KEY | once list [PREFIX]",
 		Short: "Run a command unless it was done already, and keep its output",
 		Long: `Once runs COMMAND if nobody has run it under this KEY yet, and keeps what it
 writes to standard output. If it was done already nothing is run, and the exit
@@ -37,9 +36,10 @@ status is 0. A command that fails leaves the KEY free for the next caller.
 
 once status KEY tells by its status: 0 done, 75 in progress, 1 neither.
 once forget KEY deletes what was recorded.
+once list [PREFIX] lists the keys that are done or in progress.
 
 The "--" before COMMAND is required: what stands before it is always a KEY,
-even "status" and "forget". A KEY that begins with "-" goes after a "--" too:
+even "status", "forget" and "list". A KEY that begins with "-" goes after a "--" too:
 holdfast once -- -KEY -- COMMAND.
 
 The exit status is the command's own, or 128 + n if signal n ended it, or
@@ -76,7 +76,7 @@ The exit status is the command's own, or 128 + n if signal n ended it, or
 
 // onceOrLook decides what the words ask for: with a "--" and a command behind
 // it they are a key to run it under, whatever the key's name; without, they
-// are "status KEY" or "forget KEY".
+// are "status KEY", "forget KEY" or "list".
 func (a *app) onceOrLook(cmd *cobra.Command, f *onceFlags, args []string) error {
 	words, command, given := splitAtDash(args, cmd.ArgsLenAtDash())
 	switch {
@@ -84,12 +84,14 @@ func (a *app) onceOrLook(cmd *cobra.Command, f *onceFlags, args []string) error 
 		return a.once(cmd, f, words, command)
 	case len(words) > 0 && words[0] == "status":
 		return a.look(cmd, words, a.onceStatus)
+	case len(words) > 0 && words[0] == "list":
+		return a.onceList(cmd, words)
 	case len(words) > 0 && words[0] == "forget":
 		return a.look(cmd, words, a.onceForget)
 	case len(words) == 0:
 		return usage("once: no key given")
 	}
-	return usage(`once: no command given: want KEY -- COMMAND, status KEY or forget KEY`)
+	return usage(`once: no command given: want KEY -- COMMAND, status KEY, forget KEY or list`)
 }
 
 // splitAtDash returns what stands before and after the "--". One that comes
@@ -108,16 +110,11 @@ func splitAtDash(args []string, dash int) (words, command []string, given bool) 
 }
 
 // look calls f for the key after the first word.
-func (a *app) look(cmd *cobra.Command, words []string, f func(context.Context, *holdfast.Client, string) error) (err error) {
+func (a *app) look(cmd *cobra.Command, words []string, f func(context.Context, *holdfast.Client, string) error) error {
 	if len(words) != 2 {
 		return usage("once %s: want one KEY; to run a command under the key %q, put -- before it", words[0], words[0])
 	}
-	cmd.Flags().Visit(func(flag *pflag.Flag) {
-		if flag.Name != "json" && flag.Name != "store" && flag.Name != "store-file" {
-			err = usage("once %s: --%s is for running a command", words[0], flag.Name)
-		}
-	})
-	if err != nil {
+	if err := onlyAsks(cmd, words[0]); err != nil {
 		return err
 	}
 	if err := driver.CheckName(words[1]); err != nil {
@@ -126,30 +123,33 @@ func (a *app) look(cmd *cobra.Command, words []string, f func(context.Context, *
 	return a.ask(cmd, func(ctx context.Context, c *holdfast.Client) error { return f(ctx, c, words[1]) })
 }
 
+// onlyAsks refuses the flags that are for running a command.
+func onlyAsks(cmd *cobra.Command, word string) (err error) {
+	cmd.Flags().Visit(func(flag *pflag.Flag) {
+		if flag.Name != "json" && flag.Name != "store" && flag.Name != "store-file" {
+			err = usage("once %s: --%s is for running a command", word, flag.Name)
+		}
+	})
+	return err
+}
+
 // onceStatus tells what has become of a key.
 func (a *app) onceStatus(ctx context.Context, c *holdfast.Client, key string) error {
-	s, err := c.OnceStatus(ctx, key)
+	s, err := c.OnceEntry(ctx, key)
 	if err != nil {
 		return err
 	}
-	view := wire.Once{Key: key, State: "unknown"}
 	text, status := "unknown: nobody does it, and nobody has done it lately", exit.Not
 	switch s.State {
 	case holdfast.OnceDone:
-		length := len(s.Result.Value)
-		view.State, view.ExpiresInMS, view.OutputLength = "done", wire.Left(s.ExpiresIn), &length
-		token := wire.TokenOf(s.Result.Token)
-		view.Token = &token
 		text, status = fmt.Sprintf("done, and counts as done for another %s", render.Short(s.ExpiresIn)), exit.OK
 	case holdfast.OnceInProgress:
-		holder := wire.WhoOf(s.Holder)
-		view.State, view.HeldMS, view.ExpiresInMS, view.Holder = "in_progress", wire.Left(s.Since), wire.Left(s.ExpiresIn), &holder
 		text, status = "in progress by "+render.Plain(s.Holder.String()), exit.Busy
 		if s.Since > 0 {
 			text += " for " + render.Short(s.Since)
 		}
 	}
-	return a.answerWith(status, view, fmt.Sprintf("%s is %s\n", render.Plain(key), text))
+	return a.answerWith(status, onceView(s), fmt.Sprintf("%s is %s\n", render.Plain(key), text))
 }
 
 // onceForget deletes what was recorded of a key.

@@ -52,7 +52,7 @@ func (a *app) checkCommand() *cobra.Command {
 }
 
 func (a *app) showCommand() *cobra.Command {
-	return a.question("show NAME", "Show who holds a lock, for how long, who waits for it, and who lost it", cobra.ExactArgs(1),
+	return a.question("show NAME", "Show who holds a lock, for how long, who waits for it, who lost it, and what was done once", cobra.ExactArgs(1),
 		func(ctx context.Context, c *holdfast.Client, args []string) error {
 			lock, err := c.Inspect(ctx, args[0])
 			if err != nil {
@@ -62,7 +62,16 @@ func (a *app) showCommand() *cobra.Command {
 			if err != nil && !errors.Is(err, holdfast.ErrUnsupported) { // a store that cannot break locks remembers nobody
 				return err
 			}
-			return a.answer(wire.LockDetailsOf(lock, broken), render.Lock(lock, broken))
+			once, err := onceOf(ctx, c, lock)
+			if err != nil {
+				return err
+			}
+			view := wire.LockDetailsOf(lock, broken)
+			if once.State != holdfast.OnceAbsent {
+				v := onceView(once)
+				view.Once = &v
+			}
+			return a.answer(view, render.Lock(lock, once, broken))
 		})
 }
 

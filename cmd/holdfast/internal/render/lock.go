@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/driver"
 )
 
@@ -38,8 +39,8 @@ func state(lock driver.Lock) string {
 // shownBreaks is how many breaks are shown to people.
 const shownBreaks = 5
 
-// Lock describes one lock, and who lost it.
-func Lock(lock driver.Lock, broken []driver.Broken) string {
+// Lock describes one lock, the do-once work under its name, and who lost it.
+func Lock(lock driver.Lock, once holdfast.OnceEntry, broken []driver.Broken) string {
 	var rows [][]string
 	row := func(what, text string) {
 		if text != "" {
@@ -51,6 +52,7 @@ func Lock(lock driver.Lock, broken []driver.Broken) string {
 	} else {
 		row("last token", number(lock.LastToken))
 	}
+	row("once", onceState(once))
 	for _, h := range lock.Holders {
 		if len(lock.Holders) > 1 { // else the first line names it
 			row("holder", strings.TrimPrefix(Possession(h), "held by "))
@@ -73,7 +75,11 @@ func Lock(lock driver.Lock, broken []driver.Broken) string {
 	for _, b := range broken {
 		row("broken", fmt.Sprintf("%s ago by %s: %s (held by %s, token %d)", Short(b.Ago), b.Author, b.Reason, b.Holder, b.Token))
 	}
-	return Line(lock) + columns(2, rows)
+	line := Line(lock)
+	if len(lock.Holders) == 0 && once.State == holdfast.OnceDone {
+		line = Plain(lock.Name) + " is done\n" // and free for work that is not do-once
+	}
+	return line + columns(2, rows)
 }
 
 // Possession says of one holder that it has the lock, and since when.

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/driver"
 )
 
@@ -124,7 +125,7 @@ next is free
 `},
 		{free, "\nfree is free\n"},
 	} {
-		if got, want := Lock(c.lock, nil), strings.TrimPrefix(c.want, "\n"); got != want {
+		if got, want := Lock(c.lock, holdfast.OnceEntry{}, nil), strings.TrimPrefix(c.want, "\n"); got != want {
 			t.Errorf("%s:\n%swant\n%s", c.lock.Name, got, want)
 		}
 	}

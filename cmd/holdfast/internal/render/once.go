@@ -1,0 +1,42 @@
+package render
+
+import (
+	"fmt"
+	"strconv"
+
+	"github.com/holdfast-locks/holdfast"
+)
+
+// OnceTable lists do-once keys. Results are not shown, only how long they are.
+func OnceTable(entries []holdfast.OnceEntry) string {
+	if len(entries) == 0 {
+		return ""
+	}
+	rows := [][]string{{"KEY", "STATE", "HELD FOR", "KEPT FOR", "BYTES", "TOKEN", "HOLDER"}}
+	for _, e := range entries {
+		row := []string{e.Key, e.State.String(), "", "", "", "", ""}
+		switch e.State {
+		case holdfast.OnceDone:
+			row[3], row[4], row[5] = Short(e.ExpiresIn), strconv.Itoa(e.Length), number(e.Token)
+		case holdfast.OnceInProgress:
+			row[2], row[6] = Short(e.Since), e.Holder.String()
+		}
+		rows = append(rows, row)
+	}
+	return columns(3, rows)
+}
+
+// onceState says what has become of do-once work; nothing if there was none.
+func onceState(e holdfast.OnceEntry) string {
+	switch e.State {
+	case holdfast.OnceDone:
+		text := fmt.Sprintf("done, and kept for another %s, %d bytes", Short(e.ExpiresIn), e.Length)
+		if e.Token != 0 {
+			text += fmt.Sprintf(", token %d", e.Token)
+		}
+		return text
+	case holdfast.OnceInProgress:
+		return "in progress"
+	}
+	return ""
+}
