@@ -42,7 +42,7 @@ var systemRoot string
 type withBinary struct{ tests testscript.TestingM }
 
 func (w *withBinary) Run() int {
-	dir, err := os.MkdirTemp("", "holdfast-test")
+	dir, err := os.MkdirTemp("/tmp", "holdfast-test") // the paths of sockets are short
 	if err != nil {
 		return failed(err)
 	}
@@ -63,6 +63,8 @@ func (w *withBinary) Run() int {
 		os.Unsetenv("HOLDFAST_HELD"),
 		os.Setenv("XDG_CONFIG_HOME", filepath.Join(dir, "config")),
 		os.Setenv("GORACE", quickExit),
+		os.Setenv("XDG_RUNTIME_DIR", filepath.Join(dir, "run")),
+		os.Mkdir(filepath.Join(dir, "run"), 0o700),
 		os.Setenv("PATH", dir+string(filepath.ListSeparator)+os.Getenv("PATH")),
 	} {
 		if err != nil {
@@ -110,6 +112,7 @@ func TestScripts(t *testing.T) {
 		Dir: filepath.Join("testdata", "script"),
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("GORACE", quickExit)
+			env.Setenv("XDG_RUNTIME_DIR", os.Getenv("XDG_RUNTIME_DIR"))
 			env.Setenv("XDG_STATE_HOME", filepath.Join(env.WorkDir, "state"))
 			env.Setenv("XDG_CONFIG_HOME", filepath.Join(env.WorkDir, "config"))
 			env.Setenv("ROOT", systemRoot)

@@ -74,6 +74,7 @@ func All() []Mutant {
 		lazyMutants(),
 		wholeMutants(),
 		commandMutants(),
+		keepMutants(),
 		startMutants(),
 		textMutants(),
 		foreignMutants(),

@@ -5,9 +5,11 @@ package cli
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/control"
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/exit"
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/held"
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/runner"
@@ -22,8 +24,14 @@ func (a *app) work(ctx context.Context, f *jobFlags, job *runner.Job, busy int, 
 			a.say(format, arguments...)
 		}
 	}
+	server, err := a.control(f, job)
+	if err != nil {
+		return err
+	}
+	defer server.Close()
+	job.Control = server
 	a.quiet, a.wait = f.quiet, job.Opts.Wait
-	err := a.withClient(ctx, a.observer(f.verbose, job.Status), func(c *holdfast.Client, choice store.Choice) error {
+	err = a.withClient(ctx, a.observer(f.verbose, job.Status), func(c *holdfast.Client, choice store.Choice) error {
 		job.Opts.Wait = a.wait
 		job.Client, job.Store, job.StoreEnv = c, choice.Public(), choice.Env
 		job.Outer = held.Parse(a.asked.Getenv(held.Variable))
@@ -59,4 +67,18 @@ func (a *app) observer(verbose bool, status *runner.Status) holdfast.Observer {
 			a.say("%s %q: %v", e.Kind, e.Name, e.Err)
 		}
 	}
+}
+
+// control returns the socket for the commands of a job. Without one they cannot
+// speak to it, which only matters to jobs that depend on that.
+func (a *app) control(f *jobFlags, job *runner.Job) (*control.Server, error) {
+	server, err := control.Listen(a.asked.Getenv)
+	switch {
+	case err == nil:
+	case job.Opts.KeepAlive == holdfast.KeepAliveOff, job.Opts.Progress > 0:
+		return nil, exit.With(exit.Config, fmt.Errorf("run: %w", err))
+	case f.verbose:
+		a.say("%v: holdfast extend and progress do not work in this job", err)
+	}
+	return server, nil
 }

@@ -18,6 +18,16 @@ import (
 
 func (a *app) runCommand() *cobra.Command { return needsUnix("run", "Run a command under a lock") }
 
+func (a *app) extendCommand() *cobra.Command { return needsUnix("extend", "Lengthen a lease") }
+
+func (a *app) progressCommand() *cobra.Command {
+	return needsUnix("progress", "Tell that work goes on")
+}
+
+func (a *app) releaseCommand() *cobra.Command { return needsUnix("release", "Give a lock back") }
+
+func (a *app) checkLease(context.Context, bool) error { return errNeedsUnix("check without NAME") }
+
 func (a *app) once(*cobra.Command, *onceFlags, []string, []string) error {
 	return errNeedsUnix("once KEY -- COMMAND")
 }

@@ -23,7 +23,7 @@ func (a *app) checkNested(ctx context.Context, choice store.Choice) error {
 	if choice.ByFlag || outer == "" || a.asked.Getenv(held.Variable) == "" || store.Same(choice.Public(), outer) {
 		return nil
 	}
-	if socket := a.asked.Getenv(control.Variable); socket != "" {
+	if socket := a.asked.Getenv(control.Variable); socket != "" && socket != control.None {
 		ctx, cancel := context.WithTimeout(ctx, runTimeout)
 		defer cancel()
 		if _, err := control.Ask(ctx, socket, control.Request{Do: control.Check}); errors.Is(err, control.ErrGone) {

@@ -32,23 +32,40 @@ func (a *app) question(use, short string, args cobra.PositionalArgs, f func(cont
 
 func (a *app) checkCommand() *cobra.Command {
 	var quiet bool
-	cmd := a.question("check NAME", "Tell by the exit status whether a lock is held: 0 held, 1 not", cobra.ExactArgs(1),
-		func(ctx context.Context, c *holdfast.Client, args []string) error {
-			lock, err := c.Inspect(ctx, args[0])
-			if err != nil {
-				return err
+	cmd := a.withJSON(&cobra.Command{
+		Use:   "check [NAME]",
+		Short: "Tell by the exit status whether a lock is held, or whether the lease of this script is",
+		Long: `Check NAME tells whether anybody holds the lock NAME: 0 held, 1 not. Without NAME
+it tells whether the lease of the environment is still good, in a command of
+holdfast run or a script with holdfast acquire: 0, or 79 if it is lost.`,
+		Example: `  holdfast check deploy || echo nobody deploys
+  holdfast check -q || exit`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return a.checkLease(cmd.Context(), quiet)
 			}
-			text, status := render.Line(lock), exit.Not
-			if quiet {
-				text = ""
-			}
-			if len(lock.Live()) > 0 {
-				status = exit.OK
-			}
-			return a.answerWith(status, wire.WholeLockOf(lock), text)
-		})
+			return a.ask(cmd, func(ctx context.Context, c *holdfast.Client) error { return a.checkName(ctx, c, args[0], quiet) })
+		},
+	})
 	cmd.Flags().BoolVarP(&quiet, "quiet", "q", false, "print nothing")
 	return cmd
+}
+
+// checkName tells whether anybody holds a lock.
+func (a *app) checkName(ctx context.Context, c *holdfast.Client, name string, quiet bool) error {
+	lock, err := c.Inspect(ctx, name)
+	if err != nil {
+		return err
+	}
+	text, status := render.Line(lock), exit.Not
+	if quiet {
+		text = ""
+	}
+	if len(lock.Live()) > 0 {
+		status = exit.OK
+	}
+	return a.answerWith(status, wire.WholeLockOf(lock), text)
 }
 
 func (a *app) showCommand() *cobra.Command {

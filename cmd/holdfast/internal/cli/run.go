@@ -34,6 +34,8 @@ type runFlags struct {
 	onLost    string
 	children  bool
 	statusFD  int
+	noRenewal bool
+	progress  time.Duration
 }
 
 func (a *app) runCommand() *cobra.Command {
@@ -82,6 +84,8 @@ The exit status is the command's own, or 128 + n if signal n ended it, or
 	durationVar(flags, &f.ttl, "ttl", 30*time.Second, "lease TTL: after this host dies, others wait this long")
 	durationVar(flags, &f.minHold, "min-hold", 0, "keep the lock closed for at least this long, even if the command ends earlier")
 	durationVar(flags, &f.maxHold, "max-hold", 0, "stop the command so that the lock is released within this time")
+	flags.BoolVar(&f.noRenewal, "no-keep-alive", false, "renew nothing in the background: the command calls holdfast extend")
+	durationVar(flags, &f.progress, "progress", 0, "stop the command if it has not called holdfast progress for this long")
 	flags.StringVar(&f.onLost, "on-lost", "term", "what happens to the command if the lock is lost: `term|kill|ignore`")
 	durationVar(flags, &f.killAfter, "kill-after", 0, "time between TERM and KILL (default: a quarter of the TTL, 5s at most)")
 	flags.BoolVar(&f.children, "wait-children", false, "keep the lock until what the command leaves behind has ended, too")
@@ -175,15 +179,21 @@ func (f *runFlags) command(w runWords) ([]string, error) {
 
 // acquisition translates the flags about the lock.
 func (f *runFlags) acquisition(cmd *cobra.Command, j *runner.Job) error {
-	j.Opts = holdfast.AcquireOptions{MinHold: f.minHold, MaxHold: f.maxHold}
+	j.Opts = holdfast.AcquireOptions{MinHold: f.minHold, MaxHold: f.maxHold, Progress: f.progress}
+	if f.noRenewal {
+		j.Opts.KeepAlive = holdfast.KeepAliveOff
+	}
 	if err := f.mode(cmd, &j.Opts); err != nil {
 		return err
 	}
 	changed := cmd.Flags().Changed
-	for name, given := range map[string]time.Duration{"min-hold": f.minHold, "max-hold": f.maxHold, "ttl": f.ttl} {
+	for name, given := range map[string]time.Duration{"min-hold": f.minHold, "max-hold": f.maxHold, "ttl": f.ttl, "progress": f.progress} {
 		if changed(name) && given <= 0 {
 			return usage("run: --%s %s: want more than 0", name, given)
 		}
+	}
+	if f.noRenewal && changed("progress") {
+		return usage("run: --no-keep-alive and --progress exclude one another: without renewals the lease ends by itself")
 	}
 	waits := changed("wait")
 	if waits && f.noWait {

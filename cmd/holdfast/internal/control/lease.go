@@ -23,8 +23,8 @@ type Possession interface {
 
 // A Desk answers what is asked about a lease. Its functions may be nil.
 type Desk struct {
-	Name    string
-	LeaseID holdfast.LeaseID
+	What    string           // its name, or names, as messages show them
+	LeaseID holdfast.LeaseID // of the first
 	Lease   Possession
 
 	Extended   func() // the lease lasts longer now
@@ -87,5 +87,5 @@ func (d Desk) lost(verb string) Answer {
 }
 
 func (d Desk) refuse(status int, verb string, err error) Answer {
-	return Answer{Status: status, Error: fmt.Sprintf("%s %q: %v", verb, d.Name, err)}
+	return Answer{Status: status, Error: fmt.Sprintf("%s %s: %v", verb, d.What, err)}
 }

@@ -3,6 +3,7 @@
 package control
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/hex"
@@ -61,6 +62,13 @@ func (s *Server) Path() string {
 	}
 	return s.path
 }
+
+// None is the path of a run that has no socket: its lease is no business of those
+// who find it in the environment.
+const None = "none"
+
+// Entry returns the entry of the environment that tells of the socket.
+func Entry(s *Server) string { return Variable + "=" + cmp.Or(s.Path(), None) }
 
 // Serve answers requests in the background, until Close.
 func (s *Server) Serve(handler Handler) {

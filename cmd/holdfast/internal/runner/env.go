@@ -12,6 +12,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/control"
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/exit"
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/held"
 )
@@ -39,6 +40,7 @@ func environment(env []string, j Job, h hold) []string {
 		"HOLDFAST_HOLDER=" + lease.Holder().String(),
 		"HOLDFAST_TTL_MS=" + strconv.FormatInt(TTL(j.Opts).Milliseconds(), 10),
 		"HOLDFAST_LOCK_STORE=" + j.Store,
+		control.Entry(j.Control),
 		held.Variable + "=" + holds.String(),
 	}, j.StoreEnv...)
 	isReplaced := func(outer string) bool {

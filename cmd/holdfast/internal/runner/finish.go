@@ -4,10 +4,12 @@ package runner
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
 
+	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/exit"
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/supervise"
 )
@@ -59,8 +61,8 @@ const (
 	// that a busy machine has as much again.
 	lateEnd = 150 * time.Millisecond
 
-	// maxHoldRelease bounds the release after --max-hold: the store is well, but
-	// the lease is about to end by itself.
+	// maxHoldRelease bounds the release after --max-hold, or without progress: the
+	// store is well, but the lease may be about to end by itself.
 	maxHoldRelease = time.Second
 )
 
@@ -96,7 +98,7 @@ func (w *watch) end(ctx context.Context) error {
 // sets that as the end of the whole program after a loss. It is called once, when
 // the job is gone.
 func endBy(verdict *exit.Error) time.Time {
-	if verdict.Status == exit.MaxHold {
+	if verdict.Status == exit.MaxHold || errors.Is(verdict, holdfast.ErrStalled) {
 		return time.Now().Add(maxHoldRelease)
 	}
 	verdict.EndBy = time.Now().Add(lateEnd)

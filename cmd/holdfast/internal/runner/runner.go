@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/control"
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/exit"
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/held"
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/supervise"
@@ -39,6 +40,8 @@ type Job struct {
 	Store    string     // URL without credentials, for the command's environment
 	StoreEnv []string   // what else it has there for commands within it to find the store
 	Outer    held.Locks // what the runs around this one hold
+
+	Control *control.Server // for the commands of the job; may be nil
 
 	Start     *supervise.Start // starts the command; not of a OnceJob
 	Path      string           // the command's file; see LookPath

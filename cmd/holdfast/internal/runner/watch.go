@@ -23,6 +23,7 @@ import (
 // be killed, well before the deadline if no renewal has moved it by then.
 type watch struct {
 	Job
+	desk    desk
 	held    hold
 	tree    *supervise.Tree
 	signals <-chan os.Signal
@@ -49,6 +50,7 @@ func newWatch(j Job, held hold, acquired time.Time, tree *supervise.Tree, signal
 	if j.Opts.MaxHold > 0 {
 		w.maxEnd = acquired.Add(j.Opts.MaxHold)
 	}
+	w.open()
 	return w
 }
 
@@ -74,6 +76,11 @@ func (w *watch) loop() {
 			w.stop(w.lostVerdict())
 		case <-w.timer.C:
 			w.tick()
+		case done := <-w.desk.extended:
+			if !w.killing {
+				w.tick()
+			}
+			done <- struct{}{}
 		case <-w.tree.Stopped():
 			w.suspend()
 		case s := <-w.signals:
@@ -146,6 +153,11 @@ func (w *watch) tick() {
 	if w.verdict != nil {
 		return // ignored
 	}
+	idle, bounded := w.idle()
+	if bounded && idle <= 0 {
+		w.stop(w.stalledVerdict())
+		return
+	}
 	lead := w.margin()
 	if w.OnLost != Kill {
 		lead += w.KillAfter
@@ -155,7 +167,11 @@ func (w *watch) tick() {
 			w.tree.Until(w.killBy(w.held))
 		}
 		// Often enough for the warden to know of each renewal in good time.
-		w.timer.Reset(min(left, TTL(w.Opts)/4, lookEvery))
+		next := min(left, TTL(w.Opts)/4, lookEvery)
+		if bounded {
+			next = min(next, idle)
+		}
+		w.timer.Reset(next)
 		return
 	}
 	verdict := w.lostVerdict()
@@ -227,8 +243,12 @@ func (w *watch) lostVerdict() *exit.Error {
 	if errors.Is(cause, holdfast.ErrMaxHold) || !w.maxEnd.IsZero() && cause == nil && time.Until(w.maxEnd) < slack {
 		return &exit.Error{Status: exit.MaxHold, Err: fmt.Errorf("%s %s: --max-hold %s is over; the command was stopped", w.verb, quoted(w.Names), w.Opts.MaxHold)}
 	}
-	if cause == nil {
-		cause = errors.New("the store does not answer, and the lease is about to end")
+	switch {
+	case cause != nil:
+	case w.Opts.KeepAlive == holdfast.KeepAliveOff:
+		cause = errUnextended
+	default:
+		cause = errUnanswered
 	}
 	return &exit.Error{Status: exit.Lost, Err: fmt.Errorf("%s %s: %w; the command was stopped", w.verb, quoted(names), cause)}
 }

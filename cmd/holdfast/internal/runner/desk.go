@@ -1,0 +1,75 @@
+//go:build unix
+
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/control"
+	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/exit"
+)
+
+// A desk is what the watch hears of requests to the control socket, which are
+// answered on goroutines of their own: none of them holds the watch up.
+type desk struct {
+	extended   chan chan<- struct{} // the hold lasts longer; tells when the warden knows
+	progressed atomic.Int64  // when progress was last told of, in nanoseconds after began
+	began      time.Time
+}
+
+// open answers the requests of the job from now on.
+func (w *watch) open() {
+	d := &w.desk
+	d.began, d.extended = time.Now(), make(chan chan<- struct{})
+	w.Control.Serve(control.Desk{
+		What: quoted(w.Names), LeaseID: w.held.first().ID(), Lease: w.held,
+		Extended: d.tell,
+		Progressed: func() { d.progressed.Store(int64(time.Since(d.began))) },
+		End:        w.keeps,
+	}.Answer)
+}
+
+// told bounds how long an answer waits for the watch, which may have ended.
+const told = time.Second
+
+// tell has the watch look at the hold, so that the warden knows of an extension
+// before whoever asked for it relies on it.
+func (d *desk) tell() {
+	late, done := time.After(told), make(chan struct{}, 1)
+	select {
+	case d.extended <- done:
+		<-done
+	case <-late:
+	}
+}
+
+// keeps refuses to end the lease before the job has ended.
+func (w *watch) keeps(_ context.Context, r control.Request) control.Answer {
+	return control.Answer{Status: exit.Config, Error: fmt.Sprintf(
+		"%s %s: holdfast %s gives it back when its command ends: end that", r.Do, quoted(w.Names), w.verb)}
+}
+
+// idle is how long the job may go on without progress; false without --progress.
+func (w *watch) idle() (left time.Duration, bounded bool) {
+	if w.Opts.Progress == 0 || w.OnLost == Ignore {
+		return 0, false
+	}
+	return w.Opts.Progress - time.Since(w.desk.began.Add(time.Duration(w.desk.progressed.Load()))), true
+}
+
+// stalledVerdict says that the job has stopped making progress. The lease is live.
+func (w *watch) stalledVerdict() *exit.Error {
+	return &exit.Error{Status: exit.Lost, Err: fmt.Errorf(
+		"%s %s: %w for %s; the command was stopped", w.verb, quoted(w.Names), holdfast.ErrStalled, w.Opts.Progress)}
+}
+
+// Reasons for the end of a lease that is still live.
+var (
+	errUnanswered = errors.New("the store does not answer, and the lease is about to end")
+	errUnextended = errors.New("nothing renews the lease, which is about to end: holdfast extend would have")
+)
