@@ -78,7 +78,7 @@ var mayImport = map[string][]string{
 	"cmd/holdfast/internal/control":    {".", "cmd/holdfast/internal/exit"},
 	"cmd/holdfast/internal/exit":       {"wire/codes"},
 	"cmd/holdfast/internal/render":     {".", "driver"},
-	"cmd/holdfast/internal/runner":     {".", "wire", "cmd/holdfast/internal/exit", "cmd/holdfast/internal/held", "cmd/holdfast/internal/linewriter", "cmd/holdfast/internal/supervise"},
+	"cmd/holdfast/internal/runner":     {".", "wire", "cmd/holdfast/internal/control", "cmd/holdfast/internal/exit", "cmd/holdfast/internal/held", "cmd/holdfast/internal/linewriter", "cmd/holdfast/internal/supervise"},
 	"cmd/holdfast/internal/held":       {".", "driver", "driver/rules"},
 	"cmd/holdfast/internal/linewriter": {},
 	"cmd/holdfast/internal/manual":     {"cmd/holdfast/internal/cli"},

@@ -22,15 +22,15 @@ func keepMutants() []Mutant {
 		{
 			Name: "socket-of-the-living-is-swept", Invariant: "", File: control + "/dir.go",
 			Breaks:  "Control sockets of processes that are starting are deleted.",
-			Old:     "|| time.Since(info.ModTime()) < old {",
-			New:     "{",
+			Old:     "time.Since(info.ModTime()) < old {",
+			New:     "time.Since(info.ModTime()) < 0 {",
 			FoundBy: []Finder{{control, "TestSweep"}},
 		},
 		{
 			Name: "extension-is-not-told-to-the-warden", Invariant: "I3", File: runner + "/desk.go",
 			Breaks:  "A command is killed at the end of the lease that it has extended.",
-			Old:     "Extended: d.tell,",
-			New:     "Extended: nil,",
+			Old:     "d.tell,",
+			New:     "nil,",
 			FoundBy: []Finder{{command, "TestExtensionReachesTheWarden"}},
 		},
 		{
@@ -48,11 +48,11 @@ func keepMutants() []Mutant {
 			FoundBy: []Finder{{command, "TestScripts/control"}},
 		},
 		{
-			Name: "requests-hold-up-the-watch", Invariant: "I3", File: runner + "/watch.go",
-			Breaks:  "A request to a store that does not answer delays the end of a job that has lost its lock.",
-			Old:     "case done := <-w.desk.extended:",
-			New:     "case done := <-w.desk.extended:\n\t\t\t_ = w.held.Extend(context.Background(), w.Opts.TTL)",
-			FoundBy: []Finder{{command, "TestRequestsHoldNothingUp"}},
+			Name: "one-silent-peer-holds-up-all", Invariant: "", File: control + "/server.go",
+			Breaks:  "A connection to the control socket that says nothing keeps everybody else from an answer.",
+			Old:     "const (\n\t// conversations is how many requests are answered at a time. More have to wait.\n\tconversations = 16",
+			New:     "const (\n\t// conversations is how many requests are answered at a time. More have to wait.\n\tconversations = 16 - 15",
+			FoundBy: []Finder{{control, "TestSilentPeersHoldNobodyUp"}},
 		},
 	}
 }

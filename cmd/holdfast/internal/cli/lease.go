@@ -46,7 +46,7 @@ func (a *app) possession(verb string) (possession, error) {
 		return p, exit.With(exit.Config, fmt.Errorf("%s: there is no lease in the environment: it is for commands of holdfast run, "+
 			`and for scripts after eval "$(holdfast acquire NAME --pid $$ || echo exit $?)"`, verb))
 	case !p.leaseID.Valid() || err != nil || driver.CheckName(p.name) != nil:
-		return p, exit.With(exit.Config, fmt.Errorf("%s: HOLDFAST_NAME, HOLDFAST_LEASE_ID or HOLDFAST_FENCING_TOKEN was changed: they are no lease", verb))
+		return p, exit.With(exit.Config, fmt.Errorf("%s: HOLDFAST_NAME, HOLDFAST_LEASE_ID or HOLDFAST_FENCING_TOKEN was changed: together they do not name a lease", verb))
 	case p.socket == control.None:
 		return p, exit.With(exit.Config, fmt.Errorf("%s %q: the run around this command has no control socket, with -v it says why", verb, p.name))
 	}
@@ -55,7 +55,7 @@ func (a *app) possession(verb string) (possession, error) {
 
 // ask asks whoever keeps the lease. Of a keeper that is gone it says so, and
 // returns false: only the store knows the lease then.
-func (p *possession) ask(ctx context.Context, a *app, r control.Request) (control.Answer, bool, error) {
+func (p *possession) ask(ctx context.Context, r control.Request) (control.Answer, bool, error) {
 	if p.socket == "" {
 		return control.Answer{}, false, nil
 	}
@@ -130,7 +130,7 @@ func (a *app) checkLease(ctx context.Context, quiet bool) error {
 		return err
 	}
 	gone := p.socket
-	answer, asked, err := p.ask(ctx, a, control.Request{})
+	answer, asked, err := p.ask(ctx, control.Request{})
 	if err != nil {
 		return err
 	}
@@ -152,12 +152,12 @@ func (a *app) checkLease(ctx context.Context, quiet bool) error {
 func (a *app) extendCommand() *cobra.Command {
 	return a.withJSON(&cobra.Command{
 		Use:   "extend DURATION",
-		Short: "Make the lease of this script last at least so long from now",
+		Short: "Make the lease of this script last for a time from now, at least",
 		Long: `Extend makes the lease of the environment last for DURATION from now, at least:
 seconds, or a duration such as 5m. It never shortens a lease. It is for commands
 of holdfast run --no-keep-alive, and for scripts with holdfast acquire.
 
-The exit status is 0 if the lease lasts so long (or as long as --max-hold
+The exit status is 0 if the lease lasts that long (or as long as --max-hold
 allows), or
   64  wrong arguments
   69  the store, or the process that keeps the lease, does not answer
@@ -187,7 +187,7 @@ func (a *app) extend(ctx context.Context, d time.Duration) error {
 	if err != nil {
 		return err
 	}
-	answer, asked, err := p.ask(ctx, a, control.Request{TTLMS: d.Milliseconds()})
+	answer, asked, err := p.ask(ctx, control.Request{TTLMS: d.Milliseconds()})
 	if err != nil {
 		return err
 	}
@@ -239,7 +239,7 @@ The exit status is 0, or
 			if p.socket == "" {
 				return exit.With(exit.Config, fmt.Errorf("progress %q: nobody keeps the lease: it ends with its TTL unless holdfast extend renews it", p.name))
 			}
-			_, asked, err := p.ask(cmd.Context(), a, control.Request{})
+			_, asked, err := p.ask(cmd.Context(), control.Request{})
 			if err == nil && !asked {
 				return exit.With(exit.Unavailable, fmt.Errorf("progress %q: its keeper is gone: nothing renews the lease", p.name))
 			}
@@ -275,7 +275,7 @@ func (a *app) release(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	_, asked, err := p.ask(ctx, a, control.Request{})
+	_, asked, err := p.ask(ctx, control.Request{})
 	if asked || err != nil {
 		return err
 	}

@@ -63,7 +63,7 @@ func (s *Server) Path() string {
 	return s.path
 }
 
-// None is the path of a run that has no socket: its lease is no business of those
+// None is the path of a run that has no socket: its lease is not for those to touch
 // who find it in the environment.
 const None = "none"
 

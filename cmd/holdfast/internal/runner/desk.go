@@ -18,7 +18,7 @@ import (
 // answered on goroutines of their own: none of them holds the watch up.
 type desk struct {
 	extended   chan chan<- struct{} // the hold lasts longer; tells when the warden knows
-	progressed atomic.Int64  // when progress was last told of, in nanoseconds after began
+	progressed atomic.Int64         // when progress was last told of, in nanoseconds after began
 	began      time.Time
 }
 
@@ -28,7 +28,7 @@ func (w *watch) open() {
 	d.began, d.extended = time.Now(), make(chan chan<- struct{})
 	w.Control.Serve(control.Desk{
 		What: quoted(w.Names), LeaseID: w.held.first().ID(), Lease: w.held,
-		Extended: d.tell,
+		Extended:   d.tell,
 		Progressed: func() { d.progressed.Store(int64(time.Since(d.began))) },
 		End:        w.keeps,
 	}.Answer)
