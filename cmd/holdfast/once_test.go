@@ -48,9 +48,9 @@ func TestOnceRace(t *testing.T) {
 			dir := t.TempDir()
 			runs, proceed := filepath.Join(dir, "runs"), filepath.Join(dir, "proceed")
 			key := fmt.Sprintf("job/%t", wait)
-			args := []string{"once", key}
+			args := []string{"once", key, "-n"}
 			if wait {
-				args = append(args, "--wait", "--replay")
+				args = []string{"once", key, "--replay"}
 			}
 			args = append(args, "--", "sh", "-c", "echo run >>"+runs+"; until test -e "+proceed+"; do sleep 0.05; done; echo result of $$; printf 'no newline \\000'")
 			var started []*process
@@ -70,7 +70,7 @@ func TestOnceRace(t *testing.T) {
 				outputs[read(t, p.stdout)]++
 			}
 			result := replayed(t, store, key)
-			t.Logf("%d processes, --wait --replay: %t: %d runs, statuses %v, %d of them wrote %q; %d times the store was too busy",
+			t.Logf("%d processes, waiting and with --replay: %t: %d runs, statuses %v, %d of them wrote %q; %d times the store was too busy",
 				processes, wait, lines(t, runs), statuses, outputs[result], result, again)
 			if n := lines(t, runs); n < 1 || n > 1+unrecorded {
 				t.Errorf("it ran %d times, of which %d could not be recorded", n, unrecorded)
@@ -98,7 +98,7 @@ func TestOnceFails(t *testing.T) {
 		script := fmt.Sprintf(`echo run >>%s; sleep 0.1; echo half; test $(wc -l <%[1]s) -gt %d || exit 7; echo whole`, runs, failures)
 		var started []*process
 		for range processes {
-			started = append(started, start(t, store, "once", "job", "--wait", "--replay", "--", "sh", "-c", script))
+			started = append(started, start(t, store, "once", "job", "--replay", "--", "sh", "-c", script))
 		}
 		statuses, whole := map[int]int{}, 0
 		for _, p := range started {
@@ -128,7 +128,7 @@ func TestOnceRunnerIsKilled(t *testing.T) {
 		p.signal(syscall.SIGKILL)
 		killed := time.Now()
 		p.want(128 + int(syscall.SIGKILL))
-		next := start(t, store, "once", "job", "--wait", "--", "workload", "-for", "50ms", second)
+		next := start(t, store, "once", "job", "--", "workload", "-for", "50ms", second)
 		next.want(0)
 		wantGone(t, pids)
 		wantAfter(t, second, last(t, first))
@@ -156,7 +156,7 @@ func TestOnceZombie(t *testing.T) {
 		pause(t, store, zombie)
 		touch(t, proceed)
 		awaitFile(t, ended)
-		second := start(t, store, "once", "job", "--wait", "--", "echo", "second")
+		second := start(t, store, "once", "job", "--", "echo", "second")
 		second.want(0)
 		zombie.signal(syscall.SIGCONT)
 		zombie.want(79)
@@ -193,7 +193,7 @@ func TestOnceSignals(t *testing.T) {
 		file := filepath.Join(t.TempDir(), "marks")
 		worker := start(t, store, "once", "job", "--kill-after", "300ms", "--", "sh", "-c", "workload -deaf "+file+" & workload "+file+" & wait")
 		pids := awaitMarks(t, file, 2)
-		waiter := start(t, store, "once", "job", "--wait", "-v", "--", "touch", file+"2")
+		waiter := start(t, store, "once", "job", "-v", "--", "touch", file+"2")
 		waiter.awaitStderr("waiting")
 		waiter.signal(syscall.SIGTERM)
 		waiter.want(128 + int(syscall.SIGTERM))

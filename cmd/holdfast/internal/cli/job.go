@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/spf13/cobra"
+
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/control"
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/exit"
@@ -15,6 +17,39 @@ import (
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/runner"
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/store"
 )
+
+// waiting translates the flags about the wait, and what is to be said of the lock.
+func (f *jobFlags) waiting(cmd *cobra.Command, j *runner.Job) error {
+	verb, waits := cmd.Name(), cmd.Flags().Changed("wait")
+	switch {
+	case f.busy < 0 || f.busy > 255:
+		return usage("%s: -E %d: want a status from 0 to 255", verb, f.busy)
+	case waits && f.noWait:
+		return usage("%s: -n and -w exclude one another", verb)
+	}
+	if err := f.options(&j.Opts, waits); err != nil {
+		return usage("%s: %w", verb, err)
+	}
+	j.Busy, j.Try = f.busy, f.noWait || waits && j.Opts.Wait == 0
+	return nil
+}
+
+// stopping translates the flags about the end of the command.
+func (f *jobFlags) stopping(cmd *cobra.Command, j *runner.Job) error {
+	kinds := map[string]runner.OnLost{"term": runner.Term, "kill": runner.Kill, "ignore": runner.Ignore}
+	kind, ok := kinds[f.onLost]
+	if !ok {
+		return usage("%s: --on-lost %q: want term, kill or ignore", cmd.Name(), f.onLost)
+	}
+	j.OnLost, j.WaitChildren = kind, f.children
+	ttl := runner.TTL(j.Opts)
+	if ttl < runner.MinTTL {
+		return usage("%s: --ttl %s: want at least %s, or there is no time to stop the command when the lock is lost", cmd.Name(), ttl, runner.MinTTL)
+	}
+	var err error
+	j.KillAfter, err = killAfter(cmd, f.killAfter, ttl)
+	return err
+}
 
 // work opens the store for the job and calls do. With --quiet nothing is said if
 // it ends with the status busy.

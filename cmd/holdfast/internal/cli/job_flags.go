@@ -12,13 +12,44 @@ import (
 
 // jobFlags are the flags that run and once share, as they were given.
 type jobFlags struct {
+	noWait    bool
 	wait      time.Duration
+	busy      int
+	shell     []string
 	ttl       time.Duration
+	maxHold   time.Duration
+	onLost    string
 	killAfter time.Duration
+	children  bool
 	reason    string
 	labels    []string
 	quiet     bool
 	verbose   bool
+}
+
+// positive checks those of the flags that are called so, and were given: they take no 0.
+func positive(cmd *cobra.Command, flags map[string]time.Duration) error {
+	for name, given := range flags {
+		if cmd.Flags().Changed(name) && given <= 0 {
+			return usage("%s: --%s %s: want more than 0", cmd.Name(), name, given)
+		}
+	}
+	return nil
+}
+
+// command returns the command to run: words, or what -c has.
+func (f *jobFlags) command(cmd *cobra.Command, words []string) ([]string, error) {
+	switch verb := cmd.Name(); {
+	case len(f.shell) > 1:
+		return nil, usage("%s: -c is given twice", verb)
+	case len(f.shell) == 1 && len(words) > 0:
+		return nil, usage("%s: -c and a command are both given", verb)
+	case len(f.shell) == 1:
+		return []string{"/bin/sh", "-c", f.shell[0]}, nil
+	case len(words) == 0 || words[0] == "":
+		return nil, usage("%s: no command given", verb)
+	}
+	return words, nil
 }
 
 // options fills in what is to be said of the lock by the flags that run and once

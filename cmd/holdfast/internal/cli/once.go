@@ -18,7 +18,6 @@ import (
 // onceFlags are the flags of once as they were given.
 type onceFlags struct {
 	jobFlags
-	await       bool
 	retention   time.Duration
 	replay      bool
 	fingerprint string
@@ -32,14 +31,16 @@ func (a *app) onceCommand() *cobra.Command {
 		Short: "Run a command unless it was done already, and keep its output",
 		Long: `Once runs COMMAND if nobody has run it under this KEY yet, and keeps what it
 writes to standard output. If it was done already nothing is run, and the exit
-status is 0. A command that fails leaves the KEY free for the next caller.
+status is 0. A command that fails leaves the KEY free for the next caller. While
+somebody else runs it once waits, for the result or, if that run fails, for the
+turn to run it; -n does not wait. The letters are those of run.
 
 once status KEY tells by its status: 0 done, 75 in progress, 1 neither.
 once forget KEY deletes what was recorded.
 once list [PREFIX] lists the keys that are done or in progress.
 
-The "--" before COMMAND is required: what stands before it is always a KEY,
-even "status", "forget" and "list". A KEY that begins with "-" goes after a "--" too:
+The "--" before COMMAND is required, unless -c has it: what stands before it is
+always a KEY, even "status", "forget" and "list". A KEY that begins with "-" goes after a "--" too:
 holdfast once -- -KEY -- COMMAND.
 
 The exit status is the command's own, or 128 + n if signal n ended it, or
@@ -47,10 +48,11 @@ The exit status is the command's own, or 128 + n if signal n ended it, or
   64  wrong arguments                   78   the store cannot do this, or KEY was
   69  the store cannot be reached            used with another --fingerprint
   73  the output is too long to keep    79   the lease was lost; the command was stopped
-  74  standard output cannot be written 126  the command cannot be executed
-  75  somebody else is running it       127  the command does not exist`,
+  74  standard output cannot be written 124  --max-hold was over; the command was stopped
+  75  somebody else is running it       126  the command cannot be executed
+                                        127  the command does not exist`,
 		Example: `  holdfast once --retention 48h report-2026-11-21 -- ./report.sh
-  holdfast once charge-42 --wait --replay -- ./charge.sh 42
+  holdfast once charge-42 --replay -- ./charge.sh 42
   holdfast once status charge-42`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -59,12 +61,18 @@ The exit status is the command's own, or 128 + n if signal n ended it, or
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	flags.BoolVar(&f.await, "wait", false, "wait while somebody else runs it, as long as it takes")
-	durationVarP(flags, &f.wait, "wait-for", "w", 0, "wait at most `SECONDS` or a duration such as 1m30s")
+	flags.SetNormalizeFunc(ofFlock)
+	flags.BoolVarP(&f.noWait, "no-wait", "n", false, "do not wait while somebody else runs it")
+	durationVarP(flags, &f.wait, "wait", "w", 0, "wait at most `SECONDS` or a duration such as 1m30s; 0 is -n")
+	flags.IntVarP(&f.busy, "busy-status", "E", exit.Busy, "exit `STATUS` if somebody else runs it")
+	flags.StringArrayVarP(&f.shell, "command", "c", nil, "run `STRING` with sh -c")
 	durationVar(flags, &f.retention, "retention", 24*time.Hour, "how long it counts as done")
 	flags.BoolVar(&f.replay, "replay", false, "if it was done already, print what it wrote then")
 	durationVar(flags, &f.ttl, "ttl", 30*time.Second, "lease TTL: after this host dies, others wait this long")
+	durationVar(flags, &f.maxHold, "max-hold", 0, "stop the command so that the key is released within this time")
+	flags.StringVar(&f.onLost, "on-lost", "term", "what happens to the command if the lease is lost: `term|kill|ignore`")
 	durationVar(flags, &f.killAfter, "kill-after", 0, "time between TERM and KILL (default: a quarter of the TTL, 5s at most)")
+	flags.BoolVar(&f.children, "wait-children", false, "it is done when what the command leaves behind has ended, too")
 	flags.StringVar(&f.fingerprint, "fingerprint", "", "`TEXT` that tells this work from other work under the same key")
 	flags.IntVar(&f.maxOutput, "max-output", 1<<20, "longest standard output in `BYTES`; up to 16 MiB")
 	flags.StringVar(&f.reason, "reason", "", "`TEXT` shown to others while it runs")
@@ -80,7 +88,7 @@ The exit status is the command's own, or 128 + n if signal n ended it, or
 func (a *app) onceOrLook(cmd *cobra.Command, f *onceFlags, args []string) error {
 	words, command, given := splitAtDash(args, cmd.ArgsLenAtDash())
 	switch {
-	case given:
+	case given || len(f.shell) > 0:
 		return a.once(cmd, f, words, command)
 	case len(words) > 0 && words[0] == "status":
 		return a.look(cmd, words, a.onceStatus)

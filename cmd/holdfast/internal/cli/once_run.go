@@ -3,6 +3,8 @@
 package cli
 
 import (
+	"time"
+
 	"github.com/spf13/cobra"
 
 	"github.com/holdfast-locks/holdfast"
@@ -20,7 +22,7 @@ func (a *app) once(cmd *cobra.Command, f *onceFlags, words, command []string) er
 	if job.Path, err = runner.LookPath("once", job.Args[0]); err != nil {
 		return err
 	}
-	return a.work(cmd.Context(), &f.jobFlags, &job.Job, exit.Busy, func() error {
+	return a.work(cmd.Context(), &f.jobFlags, &job.Job, job.Busy, func() error {
 		result, err := runner.Once(cmd.Context(), job)
 		if err != nil || !result.Replayed {
 			return err
@@ -39,37 +41,31 @@ func (a *app) once(cmd *cobra.Command, f *onceFlags, words, command []string) er
 // job checks the arguments of once. A wrong one is a usage error, and nothing
 // has happened yet.
 func (f *onceFlags) job(cmd *cobra.Command, words, command []string) (j runner.OnceJob, err error) {
-	changed := cmd.Flags().Changed
 	switch {
 	case len(words) == 0:
 		return j, usage("once: no key given")
 	case len(words) > 1:
-		return j, usage("once: %q: want one KEY before the --; --wait takes no time, see -w", words[1])
-	case len(command) == 0 || command[0] == "":
-		return j, usage("once: no command given")
+		return j, usage("once: %q: want one KEY before the --", words[1])
 	case f.retention < holdfast.MinTTL || f.retention > holdfast.MaxRetention:
 		return j, usage("once: --retention %s: want %s to %s", f.retention, holdfast.MinTTL, holdfast.MaxRetention)
 	case f.maxOutput < 1 || f.maxOutput > holdfast.MaxOnceResult:
 		return j, usage("once: --max-output %d: want 1 to %d", f.maxOutput, holdfast.MaxOnceResult)
-	case f.ttl < runner.MinTTL:
-		return j, usage("once: --ttl %s: want at least %s, or there is no time to stop the command when the lease is lost", f.ttl, runner.MinTTL)
-	case changed("json"):
+	case cmd.Flags().Changed("json"):
 		return j, usage("once: --json is for status and forget")
-	case f.await && changed("wait-for"):
-		return j, usage("once: --wait and -w exclude one another")
-	}
-	pause, err := killAfter(cmd, f.killAfter, f.ttl)
-	if err != nil {
-		return j, err
 	}
 	j = runner.OnceJob{Retention: f.retention, Fingerprint: f.fingerprint, MaxOutput: f.maxOutput}
-	j.Names, j.Args, j.KillAfter = words, command, pause
-	if err = driver.CheckName(words[0]); err == nil {
-		err = f.options(&j.Opts, changed("wait-for"))
+	j.Names, j.Opts.MaxHold = words, f.maxHold
+	if j.Args, err = f.command(cmd, command); err != nil {
+		return j, err
 	}
-	if err != nil {
+	if err := driver.CheckName(words[0]); err != nil {
 		return j, usage("once: %w", err)
 	}
-	j.Await = f.await || j.Opts.Wait > 0
-	return j, nil
+	if err := positive(cmd, map[string]time.Duration{"max-hold": f.maxHold, "ttl": f.ttl}); err != nil {
+		return j, err
+	}
+	if err := f.waiting(cmd, &j.Job); err != nil {
+		return j, err
+	}
+	return j, f.stopping(cmd, &j.Job)
 }

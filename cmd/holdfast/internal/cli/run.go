@@ -22,17 +22,11 @@ type runFlags struct {
 	jobFlags
 	flockFlags
 	names     []string
-	noWait    bool
-	busy      int
 	shared    bool
 	exclusive bool
 	slots     int
 	permits   int
-	shell     []string
 	minHold   time.Duration
-	maxHold   time.Duration
-	onLost    string
-	children  bool
 	statusFD  int
 	noRenewal bool
 	progress  time.Duration
@@ -128,15 +122,12 @@ func (a *app) run(cmd *cobra.Command, f *runFlags, args []string) error {
 // job checks the arguments of run. A wrong one is a usage error, and nothing
 // has happened yet.
 func (f *runFlags) job(cmd *cobra.Command, words runWords) (j runner.Job, err error) {
-	j = runner.Job{Names: append(f.names, words.names...), Busy: f.busy, WaitChildren: f.children}
-	if j.Args, err = f.command(words); err != nil {
+	j = runner.Job{Names: append(f.names, words.names...)}
+	if j.Args, err = f.command(cmd, words); err != nil {
 		return j, err
 	}
 	if err := checkNames(j.Names); err != nil {
 		return j, usage("run: %w", err)
-	}
-	if f.busy < 0 || f.busy > 255 {
-		return j, usage("run: -E %d: want a status from 0 to 255", f.busy)
 	}
 	if err := f.acquisition(cmd, &j); err != nil {
 		return j, err
@@ -161,20 +152,11 @@ func checkNames(names []string) error {
 }
 
 // command returns the command to run.
-func (f *runFlags) command(w runWords) ([]string, error) {
-	switch {
-	case len(f.shell) > 1:
-		return nil, usage("run: -c is given twice")
-	case len(f.shell) == 1 && len(w.command) > 0:
-		return nil, usage("run: -c and a command are both given")
-	case len(f.shell) == 1:
-		return []string{"/bin/sh", "-c", f.shell[0]}, nil
-	case len(w.command) == 0 && len(w.names) == 1 && isNumber(w.names[0]):
+func (f *runFlags) command(cmd *cobra.Command, w runWords) ([]string, error) {
+	if len(f.shell)+len(w.command) == 0 && len(w.names) == 1 && isNumber(w.names[0]) {
 		return nil, usage("run: no command given; holdfast takes no file descriptors: %s", inScripts)
-	case len(w.command) == 0 || w.command[0] == "":
-		return nil, usage("run: no command given")
 	}
-	return w.command, nil
+	return f.jobFlags.command(cmd, w.command)
 }
 
 // acquisition translates the flags about the lock.
@@ -186,24 +168,13 @@ func (f *runFlags) acquisition(cmd *cobra.Command, j *runner.Job) error {
 	if err := f.mode(cmd, &j.Opts); err != nil {
 		return err
 	}
-	changed := cmd.Flags().Changed
-	for name, given := range map[string]time.Duration{"min-hold": f.minHold, "max-hold": f.maxHold, "ttl": f.ttl, "progress": f.progress} {
-		if changed(name) && given <= 0 {
-			return usage("run: --%s %s: want more than 0", name, given)
-		}
+	if err := positive(cmd, map[string]time.Duration{"min-hold": f.minHold, "max-hold": f.maxHold, "ttl": f.ttl, "progress": f.progress}); err != nil {
+		return err
 	}
-	if f.noRenewal && changed("progress") {
+	if f.noRenewal && cmd.Flags().Changed("progress") {
 		return usage("run: --no-keep-alive and --progress exclude one another: without renewals the lease ends by itself")
 	}
-	waits := changed("wait")
-	if waits && f.noWait {
-		return usage("run: -n and -w exclude one another")
-	}
-	if err := f.options(&j.Opts, waits); err != nil {
-		return usage("run: %w", err)
-	}
-	j.Try = f.noWait || waits && j.Opts.Wait == 0
-	return nil
+	return f.waiting(cmd, j)
 }
 
 // mode translates the flags about who else may have the lock.
@@ -224,21 +195,4 @@ func (f *runFlags) mode(cmd *cobra.Command, o *holdfast.AcquireOptions) error {
 		o.Mode, o.Limit, o.Permits = holdfast.Semaphore, f.slots, f.permits
 	}
 	return nil
-}
-
-// stopping translates the flags about the end of the command.
-func (f *runFlags) stopping(cmd *cobra.Command, j *runner.Job) error {
-	kinds := map[string]runner.OnLost{"term": runner.Term, "kill": runner.Kill, "ignore": runner.Ignore}
-	kind, ok := kinds[f.onLost]
-	if !ok {
-		return usage("run: --on-lost %q: want term, kill or ignore", f.onLost)
-	}
-	j.OnLost = kind
-	ttl := runner.TTL(j.Opts)
-	if ttl < runner.MinTTL {
-		return usage("run: --ttl %s: want at least %s, or there is no time to stop the command when the lock is lost", ttl, runner.MinTTL)
-	}
-	var err error
-	j.KillAfter, err = killAfter(cmd, f.killAfter, ttl)
-	return err
 }

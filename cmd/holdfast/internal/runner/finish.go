@@ -30,12 +30,8 @@ func (w *watch) nameLeft() {
 	case <-time.After(settle):
 	}
 	if left := w.tree.Left(); len(left) > 0 {
-		advice := ""
-		if w.verb == "run" { // once has no such option
-			advice = " (--wait-children keeps the lock until they have ended)"
-		}
-		w.Warn("%s %s: the command has ended, and what it left behind works on without the lock: %s%s",
-			w.verb, quoted(w.Names), list(left), advice)
+		w.Warn("%s %s: the command has ended, and what it left behind works on without the lock: %s (--wait-children keeps the lock until they have ended)",
+			w.verb, quoted(w.Names), list(left))
 	}
 }
 

@@ -18,10 +18,9 @@ import (
 )
 
 // A OnceJob is a command to run unless it was done already. The job's one name
-// is the key; its Mode, Try, OnLost and Busy must be zero, and MaxHold too.
+// is the key; the mode is exclusive.
 type OnceJob struct {
 	Job
-	Await       bool // wait while somebody else works, for Opts.Wait if that is not 0
 	Retention   time.Duration
 	Fingerprint string
 	MaxOutput   int // bytes
@@ -113,10 +112,10 @@ func (o *once) await(ctx context.Context) (_ holdfast.OnceResult, ended syscall.
 // around this one.
 func (o *once) take(ctx context.Context) (result holdfast.OnceResult, err error) {
 	opts := holdfast.OnceOptions{
-		TTL: o.Opts.TTL, Retention: o.Retention, Await: o.Await, Wait: o.Opts.Wait, WholeTTL: true, Fingerprint: o.Fingerprint,
-		MaxResult: o.MaxOutput, Reason: o.Opts.Reason, Labels: o.Opts.Labels, OnWait: o.Opts.OnWait,
+		TTL: o.Opts.TTL, Retention: o.Retention, Await: !o.Try, Wait: o.Opts.Wait, WholeTTL: true, Fingerprint: o.Fingerprint,
+		MaxResult: o.MaxOutput, MaxHold: o.Opts.MaxHold, Reason: o.Opts.Reason, Labels: o.Opts.Labels, OnWait: o.Opts.OnWait,
 	}
-	want := held.WantOf(&o.Opts, !o.Await, o.Names...)
+	want := held.WantOf(&o.Opts, o.Try, o.Names...)
 	err = o.Outer.Take(ctx, o.Client, want, &opts.OnWait, func(ctx context.Context) error {
 		result, err = o.Client.Once(ctx, o.Names[0], &opts, o.work)
 		return err
@@ -172,6 +171,9 @@ func (o *once) run(lease *holdfast.Lease) (verdict *exit.Error, err error) {
 		select {} // for the end of the program: to return is to give the lock back
 	}
 	o.status = tree.Status()
+	if w.ignores(w.verdict) { // the store decides whether it is recorded
+		return nil, nil
+	}
 	return w.verdict, nil
 }
 
@@ -198,8 +200,10 @@ func (o *once) verdict(err error) error {
 	var own *exit.Error
 	isOwn, isLost := errors.As(err, &own), errors.Is(err, holdfast.ErrLost)
 	switch {
-	case isOwn && (own.Status == exit.Lost || !isLost):
+	case isOwn && (own.Status == exit.Lost || own.Status == exit.MaxHold || !isLost):
 		return own
+	case errors.Is(err, holdfast.ErrInProgress):
+		return exit.With(o.Busy, err)
 	case isLost && o.output != nil: // INVARIANT I4: the store has refused the record
 		return exit.With(exit.Lost, fmt.Errorf("once %s: the lease was lost while the command ran, which ended with status %d; "+
 			"nothing is recorded", quoted(o.Names), o.status))

@@ -79,7 +79,7 @@ func TestOnceHasTheWholeTTL(t *testing.T) {
 		o := &once{working: make(chan struct{})}
 		done := make(chan error, 1)
 		handedOver(t, func(c *holdfast.Client) {
-			o.Client, o.Names, o.Opts.TTL, o.Await = c, []string{"job"}, ttl, true
+			o.Client, o.Names, o.Opts.TTL = c, []string{"job"}, ttl
 			_, err := o.take(ctx)
 			done <- err
 		})
@@ -101,7 +101,7 @@ func TestOnceEndsWithItsVerdict(t *testing.T) {
 			t.Fatal(err)
 		}
 		o := &once{stopped: make(chan *exit.Error, 1)}
-		o.Client, o.Names, o.Opts.TTL, o.Await = newClient(t, store), []string{"job"}, ttl, true
+		o.Client, o.Names, o.Opts.TTL = newClient(t, store), []string{"job"}, ttl
 		verdict := &exit.Error{Status: exit.Lost}
 		o.stopped <- verdict
 		if _, _, err := o.await(t.Context()); err != verdict {
