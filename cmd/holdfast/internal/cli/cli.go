@@ -34,6 +34,7 @@ type app struct {
 	asked    store.Asked // --store, and where to look without it
 	stdout   io.Writer
 	messages *linewriter.Writer // to standard error
+	holder   holdfast.Holder    // what others see of whoever acquires, besides host, user and process
 	json     bool               // --json
 	quiet    bool               // --quiet of a command that waits
 	wait     time.Duration      // its --wait, which bounds the wait for the store too; 0 if it has none
@@ -202,7 +203,7 @@ func (a *app) withClient(ctx context.Context, observer holdfast.Observer, f func
 	if err != nil {
 		return err
 	}
-	client, err := holdfast.New(engine, &holdfast.Options{Observer: observer})
+	client, err := holdfast.New(engine, &holdfast.Options{Observer: observer, Holder: a.holder})
 	if err != nil {
 		engine.Close()
 		return exit.FromStore(err)

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -14,6 +15,7 @@ import (
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/control"
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/exit"
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/held"
+	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/render"
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/runner"
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/store"
 )
@@ -66,6 +68,7 @@ func (a *app) work(ctx context.Context, f *jobFlags, job *runner.Job, busy int, 
 	defer server.Close()
 	job.Control = server
 	a.quiet, a.wait = f.quiet, job.Opts.Wait
+	a.holder.Program = render.Plain(filepath.Base(job.Path)) // and none of its arguments, which may be secret
 	err = a.withClient(ctx, a.observer(f.verbose, job.Status), func(c *holdfast.Client, choice store.Choice) error {
 		job.Opts.Wait = a.wait
 		job.Client, job.Store, job.StoreEnv = c, choice.Public(), choice.Env
