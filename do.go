@@ -1,6 +1,7 @@
 package holdfast
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -33,19 +34,20 @@ func Call[T any](ctx context.Context, c *Client, name string, opts *AcquireOptio
 	defer func() {
 		stop()
 		if isLost(lease.Release(ctx)) {
-			err = lostDuring("do", name, err)
+			err = lease.lostDuring("do", err)
 		}
 	}()
 	return work(workCtx, lease)
 }
 
-// lostDuring adds the loss of the lease to the error of the work.
-func lostDuring(op, name string, err error) error {
+// lostDuring adds the loss of the lease, and why it was lost, to the error of the work.
+func (l *Lease) lostDuring(op string, err error) error {
+	lost := fmt.Errorf("while the work ran: %w", cmp.Or(l.lostBefore(), ErrLost))
 	switch {
 	case err == nil:
-		return opError(op, name, fmt.Errorf("%w while the work ran", ErrLost))
+		return opError(op, l.name, lost)
 	case isLost(err):
 		return err
 	}
-	return opError(op, name, errors.Join(fmt.Errorf("%w while the work ran", ErrLost), err))
+	return opError(op, l.name, errors.Join(lost, err))
 }

@@ -53,7 +53,7 @@
 //	lease_keepalive.go      who renews leases and ends them, on internal/schedule
 //	lease_*.go              renewal, release, downgrade; from one process to another;
 //	                        loss, and how it is noticed
-//	do.go                   acquire, work, release
+//	do.go, lead.go          acquire, work, release; again and again
 //	once.go, once_*.go      work that is done at most once
 //	inspect.go, break.go    other people's locks
 //	observe.go, print.go    what is told, and how it is written

@@ -128,7 +128,7 @@ func (r *OnceRun) do(ctx context.Context, fn func(context.Context, *Lease) ([]by
 		stop()
 		// After Complete this does nothing.
 		if isLost(r.lease.Release(ctx)) {
-			err = lostDuring("once", r.lease.name, err)
+			err = r.lease.lostDuring("once", err)
 		}
 	}()
 	value, err := fn(workCtx, r.lease)

@@ -1,6 +1,7 @@
 package ask
 
 import (
+	"cmp"
 	"context"
 	"math/rand/v2"
 	"time"
@@ -13,12 +14,15 @@ const (
 )
 
 // A Backoff is a series of growing pauses. The zero Backoff is at its start.
-type Backoff struct{ last time.Duration }
+type Backoff struct {
+	First time.Duration // default: FirstPause
+	last  time.Duration
+}
 
 // Next returns the next pause: about twice the one before, and random, so that
 // those who failed together do not come back together.
 func (b *Backoff) Next(longest time.Duration) time.Duration {
-	b.last = min(max(2*b.last, FirstPause), longest)
+	b.last = min(max(2*b.last, cmp.Or(b.First, FirstPause)), longest)
 	return b.last/2 + rand.N(b.last/2+1)
 }
 

@@ -46,6 +46,7 @@ func All() []Mutant {
 		lossMutants(),
 		waiterMutants(),
 		adoptMutants(),
+		leadMutants(),
 		turnsMutants(),
 		workMutants(),
 		mailboxMutants(),

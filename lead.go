@@ -1,0 +1,132 @@
+package holdfast
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/internal/ask"
+)
+
+// LeadOptions are the options of Lead. Nil is default; a zero field is default.
+type LeadOptions struct {
+	// Acquire are the options of each acquire. The Mode must be Exclusive, because
+	// a leader is alone, and there is no Wait: a candidate stands until its context
+	// ends. With MaxHold the lead goes round.
+	Acquire AcquireOptions
+
+	// Pause is how long a candidate stays away after its fn has failed, or the store
+	// has not answered. It is doubled with each failure, up to LongestPause, and is
+	// Pause again when fn has led for LongestPause. Half of it is random.
+	// Default: 1 second, and 1 minute.
+	Pause        time.Duration
+	LongestPause time.Duration
+
+	// Failed is told why fn failed, or the acquire, and how long the pause is before
+	// this candidate stands again: 0 after a lost lead. Default: none.
+	Failed func(err error, pause time.Duration)
+}
+
+const (
+	defaultPause        = time.Second
+	defaultLongestPause = time.Minute
+)
+
+// Lead stands for the lead of name, and runs fn while this process leads: while it has
+// the lock of that name. It does so again and again, until fn returns nil or ctx ends.
+//
+// The context of fn ends when ctx does, and when the lead is lost, with a cause that is
+// ErrLost. fn must then stop: somebody else may lead from the deadline of its lease on.
+// When fn has returned the lock is given back, and the next candidate has it at once;
+// it is never given back before.
+//
+//   - fn returns nil: its work is done, and Lead returns nil, unless the lead was lost
+//     meanwhile.
+//   - fn returns an error: another candidate may do better. The lock is given back, and
+//     this one stands again after a pause. So it is if fn has stalled, see
+//     AcquireOptions.Progress.
+//   - The lead is lost: this candidate stands again at once.
+//   - fn panics: the lock is given back, and the panic goes on.
+//
+// Lead returns ctx's error when ctx has ended, with that of fn if it says more, and
+// otherwise an error of an acquire that another attempt would meet again: ErrInvalid,
+// ErrPermission, ErrKindMismatch, ErrUnsupported, ErrDeadlock, ErrClosed. A store that
+// does not answer is asked again.
+func Lead(ctx context.Context, c *Client, name string, opts *LeadOptions, fn func(ctx context.Context, l *Lease) error) error {
+	o, err := opts.resolve()
+	if err != nil {
+		return opError("lead", name, err)
+	}
+	again := ask.Backoff{First: o.Pause}
+	for {
+		var began time.Time // of fn; zero if this one has not led
+		err := c.Do(ctx, name, &o.Acquire, func(ctx context.Context, l *Lease) error {
+			began = time.Now()
+			return fn(ctx, l)
+		})
+		led := time.Duration(0)
+		if !began.IsZero() {
+			led = time.Since(began)
+		}
+		switch {
+		case err == nil:
+			return nil
+		case ctx.Err() != nil:
+			return endOfLead(ctx, name, err)
+		case c.isClosed():
+			return opError("lead", name, ErrClosed)
+		case began.IsZero() && hopeless(err):
+			return err
+		}
+		if led >= o.LongestPause {
+			again = ask.Backoff{First: o.Pause}
+		}
+		pause := time.Duration(0)
+		if failed := !isLost(err) || errors.Is(err, ErrStalled); failed || led < o.Pause {
+			pause = again.Next(o.LongestPause)
+		}
+		if o.Failed != nil {
+			o.Failed(err, pause)
+		}
+		if !ask.Sleep(ctx, pause) {
+			return endOfLead(ctx, name, err)
+		}
+	}
+}
+
+// endOfLead returns the error of a context that has ended, and what else there is to
+// say.
+func endOfLead(ctx context.Context, name string, err error) error {
+	if errors.Is(err, ctx.Err()) {
+		return err
+	}
+	return opError("lead", name, fmt.Errorf("%w: %w", ask.ContextError(ctx), err))
+}
+
+// hopeless reports whether another acquire would end in the same way.
+func hopeless(err error) bool {
+	return driver.Permanent(err) && !isLost(err) || errors.Is(err, ErrDeadlock)
+}
+
+// resolve returns a copy of o with the defaults filled in, or an error that wraps
+// ErrInvalid.
+func (o *LeadOptions) resolve() (LeadOptions, error) {
+	var c LeadOptions
+	if o != nil {
+		c = *o
+	}
+	c.Pause = cmp.Or(c.Pause, defaultPause)
+	c.LongestPause = cmp.Or(c.LongestPause, max(c.Pause, defaultLongestPause))
+	switch {
+	case c.Acquire.Mode != Exclusive:
+		return c, fmt.Errorf("%w Mode %s: a leader is alone", ErrInvalid, c.Acquire.Mode)
+	case c.Acquire.Wait != 0:
+		return c, fmt.Errorf("%w Wait %s: a candidate stands until its context ends", ErrInvalid, c.Acquire.Wait)
+	case c.Pause < 0 || c.LongestPause < c.Pause:
+		return c, fmt.Errorf("%w Pause %s, LongestPause %s: want the longest to be at least the first", ErrInvalid, c.Pause, c.LongestPause)
+	}
+	return c, nil
+}

@@ -1,0 +1,351 @@
+package holdfast_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/driver"
+)
+
+// A lead is one time for which fn of Lead ran.
+type lead struct {
+	who         int
+	token       uint64
+	began, over time.Time
+	cause       error // of the end of its context; nil if fn returned before
+}
+
+// An office notes who leads, and fails the test if two do at a time whose contexts have
+// not ended.
+type office struct {
+	t    *testing.T
+	mu   sync.Mutex // guards the rest
+	held int        // leads whose context has not ended
+	all  []lead
+}
+
+// serve is fn of candidate who: it works until its context ends, or for a time, takes
+// its time to stop, and returns err.
+func (o *office) serve(who int, works, stops time.Duration, err error) func(context.Context, *holdfast.Lease) error {
+	return func(ctx context.Context, l *holdfast.Lease) error {
+		o.mu.Lock()
+		if o.held++; o.held > 1 {
+			o.t.Errorf("%d candidates lead", o.held)
+		}
+		o.mu.Unlock()
+		this := lead{who: who, token: l.Token(), began: time.Now()}
+		if works > 0 {
+			timer := time.NewTimer(works)
+			defer timer.Stop()
+			select {
+			case <-timer.C:
+			case <-ctx.Done():
+			}
+		}
+		this.cause = context.Cause(ctx)
+		if lost := errors.Is(this.cause, holdfast.ErrLost); !lost { // the lock is ours until we return
+			time.Sleep(stops)
+			stops = 0
+		}
+		o.mu.Lock()
+		o.held--
+		o.mu.Unlock()
+		time.Sleep(stops)
+		this.over = time.Now()
+		o.mu.Lock()
+		o.all = append(o.all, this)
+		o.mu.Unlock()
+		return err
+	}
+}
+
+const forever = 1000 * time.Hour
+
+var errWork = errors.New("the work has failed")
+
+// stand starts a candidate, and returns once it leads or waits.
+func stand(ctx context.Context, c *holdfast.Client, opts *holdfast.LeadOptions, fn func(context.Context, *holdfast.Lease) error) <-chan error {
+	done := make(chan error, 1)
+	go func() { done <- holdfast.Lead(ctx, c, "a", opts, fn) }()
+	synctest.Wait()
+	return done
+}
+
+// Whoever is to stop hands the lead over, to the next at once, and not before its fn has
+// returned.
+func TestLeadIsHandedOverWhenWorkHasStopped(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		engine, o := newFaulty(), &office{t: t}
+		var stop []context.CancelFunc
+		var done []<-chan error
+		for who := range 3 {
+			ctx, cancel := context.WithCancel(t.Context())
+			stop = append(stop, cancel)
+			done = append(done, stand(ctx, newClient(t, engine, nil), nil, o.serve(who, forever, 3*time.Second, nil)))
+		}
+		for who := range 3 {
+			time.Sleep(time.Hour)
+			stop[who]()
+			if err := <-done[who]; err != nil { // fn has returned nil
+				t.Errorf("candidate %d: %v", who, err)
+			}
+		}
+		for who, l := range o.all {
+			if l.who != who || l.cause != context.Canceled || who > 0 && (l.began != o.all[who-1].over || l.token <= o.all[who-1].token) {
+				t.Errorf("leads %+v", o.all)
+			}
+		}
+		nothingLeft(t, engine, "a")
+	})
+}
+
+// Whoever has lost the lead stops, and then stands again.
+func TestLeadAgainAfterLoss(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		engine, o := newFaulty(), &office{t: t}
+		ctx, cancel := context.WithCancel(t.Context())
+		var failed []error
+		opts := &holdfast.LeadOptions{Failed: func(err error, pause time.Duration) {
+			failed = append(failed, err)
+			if pause != 0 {
+				t.Errorf("a pause of %s after %v", pause, err)
+			}
+		}}
+		c := newClient(t, engine, nil)
+		done := stand(ctx, c, opts, o.serve(0, forever, 2*time.Second, nil))
+		for range 3 {
+			time.Sleep(time.Minute)
+			if _, err := c.Break(t.Context(), "a", &holdfast.BreakOptions{Author: "ada", Reason: "a test"}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		time.Sleep(time.Minute)
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+		if len(o.all) != 4 || len(failed) != 3 || !errors.Is(failed[0], holdfast.ErrBroken) {
+			t.Fatalf("%d leads, and told of %v; want 4 and 3 breaks", len(o.all), failed)
+		}
+		for i, l := range o.all[1:] {
+			if !l.began.Equal(o.all[i].over) {
+				t.Errorf("lead %d began %s after the end of the one before", i+1, l.began.Sub(o.all[i].over))
+			}
+		}
+	})
+}
+
+// A candidate whose work fails lets others lead, and comes back after pauses that grow
+// until it has led for long.
+func TestLeadPausesAfterFailures(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		engine := newFaulty()
+		c, other := newClient(t, engine, nil), newClient(t, engine, nil)
+		var pauses []time.Duration
+		calls, start := 0, time.Now()
+		err := holdfast.Lead(t.Context(), c, "a", &holdfast.LeadOptions{
+			Pause: 2 * time.Second, LongestPause: 10 * time.Second,
+			Failed: func(err error, pause time.Duration) {
+				wantErr(t, err, errWork)
+				pauses = append(pauses, pause)
+				l, err := other.TryAcquire(t.Context(), "a", nil)
+				if err != nil {
+					t.Fatalf("during the pause: %v", err)
+				}
+				l.Release(t.Context())
+			},
+		}, func(context.Context, *holdfast.Lease) error {
+			switch calls++; calls {
+			case 6:
+				time.Sleep(10 * time.Second)
+			case 8:
+				return nil
+			}
+			return errWork
+		})
+		if err != nil || calls != 8 || len(pauses) != 7 {
+			t.Fatalf("Lead: %v after %d calls and %d pauses", err, calls, len(pauses))
+		}
+		took := 10 * time.Second
+		for i, whole := range []time.Duration{2, 4, 8, 10, 10, 2, 4} {
+			took += pauses[i]
+			if whole *= time.Second; pauses[i] < whole/2 || pauses[i] > whole {
+				t.Errorf("pause %d is %s, want %s to %s", i, pauses[i], whole/2, whole)
+			}
+		}
+		if since := time.Since(start); since != took {
+			t.Errorf("it took %s, of which the pauses and the work are %s", since, took)
+		}
+	})
+}
+
+// A leader that makes no progress stalls: it loses the lead, and stays away for a while.
+func TestLeadStalls(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		engine, o := newFaulty(), &office{t: t}
+		opts := &holdfast.LeadOptions{Acquire: holdfast.AcquireOptions{Progress: time.Minute}, Pause: 30 * time.Second}
+		opts.Failed = func(err error, pause time.Duration) {
+			wantErr(t, err, holdfast.ErrStalled)
+			if pause < 15*time.Second {
+				t.Errorf("a pause of %s", pause)
+			}
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Hour)
+		defer cancel()
+		err := holdfast.Lead(ctx, newClient(t, engine, nil), "a", opts, o.serve(0, forever, 0, nil))
+		wantErr(t, err, context.DeadlineExceeded)
+		if len(o.all) < 40 || len(o.all) > 100 {
+			t.Errorf("%d leads", len(o.all))
+		}
+	})
+}
+
+// A candidate outlasts a store that is not there, and not one that says no.
+func TestLeadAndTheStore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		engine := newFaulty()
+		engine.set(fail(driver.ErrUnavailable, "acquire"), nil)
+		calls := 0
+		done := stand(t.Context(), newClient(t, engine, nil), nil, func(context.Context, *holdfast.Lease) error {
+			calls++
+			return nil
+		})
+		time.Sleep(10 * time.Minute)
+		engine.heal()
+		if err := <-done; err != nil || calls != 1 {
+			t.Errorf("Lead: %v after %d calls", err, calls)
+		}
+	})
+	engine := newFaulty()
+	c := newClient(t, engine, nil)
+	not := func(context.Context, *holdfast.Lease) error {
+		t.Error("it leads")
+		return nil
+	}
+	l := mustAcquire(t, c, "mine", nil)
+	wantErr(t, holdfast.Lead(l.Context(), c, "mine", nil, not), holdfast.ErrDeadlock)
+	calls := fmt.Sprint(engine.calls)
+	for _, o := range []holdfast.LeadOptions{
+		{Acquire: *shared}, {Acquire: holdfast.AcquireOptions{Wait: time.Second}}, {Acquire: holdfast.AcquireOptions{TTL: 1}},
+		{Pause: -1}, {Pause: time.Hour, LongestPause: time.Minute},
+	} {
+		wantErr(t, holdfast.Lead(t.Context(), c, "a", &o, not), holdfast.ErrInvalid)
+	}
+	wantErr(t, holdfast.Lead(t.Context(), c, "", nil, not), holdfast.ErrInvalid)
+	if got := fmt.Sprint(engine.calls); got != calls {
+		t.Errorf("requests %s, before %s", got, calls)
+	}
+	engine.set(fail(driver.ErrPermission, "acquire"), nil)
+	wantErr(t, holdfast.Lead(t.Context(), c, "a", nil, not), holdfast.ErrPermission)
+	engine.heal()
+	if err := c.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	wantErr(t, holdfast.Lead(t.Context(), c, "a", nil, not), holdfast.ErrClosed)
+}
+
+// How Lead ends.
+func TestLeadEnds(t *testing.T) {
+	type ending struct {
+		err  error // of fn
+		when string
+		want []error
+	}
+	for name, e := range map[string]ending{
+		"waiting":                {nil, "waiting", []error{context.Canceled}},
+		"in a pause":             {errWork, "pause", []error{context.Canceled, errWork}},
+		"leading":                {context.Canceled, "leading", []error{context.Canceled}},
+		"leading, and fn failed": {errWork, "leading", []error{context.Canceled, errWork}},
+		"client closed":          {errWork, "close", []error{holdfast.ErrClosed}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				engine, o := newFaulty(), &office{t: t}
+				c := newClient(t, engine, nil)
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				works := forever
+				if e.when == "pause" {
+					works = time.Second
+				}
+				if e.when == "waiting" {
+					defer foreign(t, engine, "a", time.Hour)()
+				}
+				done := stand(ctx, c, &holdfast.LeadOptions{Pause: time.Hour, LongestPause: time.Hour}, o.serve(0, works, 0, e.err))
+				time.Sleep(time.Minute)
+				if e.when == "close" {
+					if err := c.Close(t.Context()); err != nil {
+						t.Fatal(err)
+					}
+				} else {
+					cancel()
+				}
+				start := time.Now()
+				err := <-done
+				for _, want := range e.want {
+					wantErr(t, err, want)
+				}
+				if took := time.Since(start); took != 0 {
+					t.Errorf("it took %s", took)
+				}
+			})
+		})
+	}
+}
+
+// A panic gives the lock back and goes on.
+func TestLeadPanics(t *testing.T) {
+	engine := newFaulty()
+	c := newClient(t, engine, nil)
+	defer func() {
+		if recover() != "fn" || holders(t, engine, "a") != 0 {
+			t.Errorf("the panic is gone, or %d leases are not", holders(t, engine, "a"))
+		}
+	}()
+	_ = holdfast.Lead(t.Context(), c, "a", nil, func(context.Context, *holdfast.Lease) error { panic("fn") })
+}
+
+// Under faults of every kind no two candidates lead at a time, tokens grow, and in the end
+// somebody leads.
+func TestLeadUnderFaults(t *testing.T) {
+	for seed := range 20 {
+		synctest.Test(t, func(t *testing.T) {
+			engine, o := newFaulty(), &office{t: t}
+			engine.set(randomFaults, randomFaults)
+			ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+			defer cancel()
+			var wg sync.WaitGroup
+			for who := range 3 {
+				c := newClient(t, newFaultyOn(engine.Engine), &holdfast.Options{TTL: 3 * time.Second})
+				if who > 0 {
+					c = newClient(t, engine, &holdfast.Options{TTL: 3 * time.Second})
+				}
+				r := rand.New(rand.NewPCG(uint64(seed), uint64(who)))
+				wg.Go(func() {
+					_ = holdfast.Lead(ctx, c, "a", &holdfast.LeadOptions{LongestPause: 5 * time.Second}, func(ctx context.Context, l *holdfast.Lease) error {
+						works := time.Duration(r.IntN(90)+1) * time.Second
+						return o.serve(who, works, time.Duration(r.IntN(3))*time.Second, errWork)(ctx, l)
+					})
+				})
+			}
+			wg.Wait()
+			if len(o.all) < 20 {
+				t.Errorf("%d leads in an hour", len(o.all))
+			}
+			led := map[int]int{}
+			for _, l := range o.all {
+				led[l.who]++
+			}
+			if len(led) != 3 {
+				t.Errorf("leads by candidate: %v", led)
+			}
+		})
+	}
+}
