@@ -41,7 +41,7 @@ func TestBytes(t *testing.T) {
 
 // TestReadBack: whoever reads with the types of this package misses nothing.
 func TestReadBack(t *testing.T) {
-	for _, v := range append(views(), events()[1]) {
+	for _, v := range append(views(), events()[1], events()[4], events()[9]) {
 		text, err := json.Marshal(v)
 		if err != nil {
 			t.Fatal(err)
@@ -70,12 +70,21 @@ func events() []wire.Event {
 	token := wire.TokenOf(17)
 	const id = "0123456789abcdef0123456789abcdef"
 	none, busy := 0, 75
+	person := wire.BlockerOf(driver.Blocker{Holder: driver.Holder{
+		Host: "web-3", PID: 812, User: "deploy", Program: "deploy.sh", Reason: "release 1.4",
+	}, Since: 12 * time.Minute, ExpiresIn: 29 * time.Second})
+	foreign := wire.BlockerOf(driver.Blocker{ExpiresIn: driver.Never, Foreign: true})
 	return []wire.Event{
 		{Event: "waiting", Name: "n", Reason: "held by <a> & b"},
+		{Event: "waiting", Name: "n", Place: 2, QueueLength: 5, Holder: &person, WaitedMS: wire.Left(0), Reason: "r"},
+		{Event: "waiting", Name: "n", Place: 1, QueueLength: 1, Holder: &foreign, WaitedMS: wire.Left(time.Second), Reason: "r"},
+		{Event: "waiting", Name: "n", Outage: "o", WaitedMS: wire.Left(time.Second), Reason: "r"},
 		{Event: "acquired", Name: "n", LeaseID: id, Token: &token},
 		{Event: "exited", Name: "n", LeaseID: id, Token: &token, Status: &none},
 		{Event: "exited", Name: "n", LeaseID: id, Token: &token, Status: &busy},
 		{Event: "lost", Name: "n", LeaseID: id, Token: &token, Reason: "r"},
+		{Event: "result", Name: "n", Token: &token, Outcome: "exited", Status: &none, WaitedMS: wire.Left(0), HeldMS: wire.Left(time.Second)},
+		{Event: "result", Name: "n", Outcome: "busy", Status: &busy, WaitedMS: wire.Left(time.Second), HeldMS: wire.Left(0), Reason: "r"},
 	}
 }
 

@@ -74,17 +74,18 @@ var mayImport = map[string][]string{
 	"examples/seats":     {".", "driver", "fence", "fence/sqlfence", "redislock", "sqlitelock"},
 
 	"cmd/holdfast":                     {"cmd/holdfast/internal/cli"},
-	"cmd/holdfast/internal/cli":        {".", "driver", "onetime", "wire", "wire/codes", "cmd/holdfast/internal/control", "cmd/holdfast/internal/exit", "cmd/holdfast/internal/held", "cmd/holdfast/internal/linewriter", "cmd/holdfast/internal/render", "cmd/holdfast/internal/runner", "cmd/holdfast/internal/store", "cmd/holdfast/internal/supervise"},
+	"cmd/holdfast/internal/cli":        {".", "driver", "onetime", "wire", "wire/codes", "cmd/holdfast/internal/control", "cmd/holdfast/internal/exit", "cmd/holdfast/internal/held", "cmd/holdfast/internal/linewriter", "cmd/holdfast/internal/render", "cmd/holdfast/internal/runner", "cmd/holdfast/internal/store", "cmd/holdfast/internal/supervise", "cmd/holdfast/internal/terminal", "cmd/holdfast/internal/waitline"},
 	"cmd/holdfast/internal/control":    {".", "cmd/holdfast/internal/exit"},
 	"cmd/holdfast/internal/exit":       {"wire/codes"},
 	"cmd/holdfast/internal/render":     {".", "driver"},
-	"cmd/holdfast/internal/runner":     {".", "wire", "cmd/holdfast/internal/control", "cmd/holdfast/internal/exit", "cmd/holdfast/internal/held", "cmd/holdfast/internal/linewriter", "cmd/holdfast/internal/supervise"},
+	"cmd/holdfast/internal/runner":     {".", "wire", "cmd/holdfast/internal/control", "cmd/holdfast/internal/exit", "cmd/holdfast/internal/held", "cmd/holdfast/internal/linewriter", "cmd/holdfast/internal/supervise", "driver", "cmd/holdfast/internal/waitline"},
 	"cmd/holdfast/internal/held":       {".", "driver", "driver/rules"},
 	"cmd/holdfast/internal/linewriter": {},
 	"cmd/holdfast/internal/manual":     {"cmd/holdfast/internal/cli"},
 	"cmd/holdfast/internal/store":      {"driver", "memlock", "quorumlock", "redislock", "sqlitelock"},
 	"cmd/holdfast/internal/supervise":  {"cmd/holdfast/internal/terminal"},
 	"cmd/holdfast/internal/terminal":   {},
+	"cmd/holdfast/internal/waitline":   {".", "driver", "cmd/holdfast/internal/linewriter", "cmd/holdfast/internal/render"},
 }
 
 // A room is who may use something that not everybody shall pay for.

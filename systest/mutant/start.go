@@ -42,8 +42,8 @@ func startMutants() []Mutant {
 			Name: "run-starts-its-warden-last", Invariant: "", File: "cmd/holdfast/internal/cli/run.go",
 			Breaks: "The warden is started when the store was opened, not beside it.",
 			Old: "job.Start = supervise.Prepare(nil) // it starts while the store is opened and the lock acquired\n" +
-				"\tdefer job.Start.Close()\n\treturn a.work(cmd.Context(), &f.jobFlags, &job, job.Busy, func() error { return",
-			New: "return a.work(cmd.Context(), &f.jobFlags, &job, job.Busy, func() error {\n" +
+				"\tdefer job.Start.Close()\n\treturn a.work(ctx, &f.jobFlags, job, func() error { return",
+			New: "return a.work(ctx, &f.jobFlags, job, func() error {\n" +
 				"\t\tjob.Start = supervise.Prepare(nil)\n\t\tdefer job.Start.Close()\n\t\treturn",
 			FoundBy: []Finder{{command, "TestWardenStartsBesideTheStore"}},
 		},

@@ -19,6 +19,7 @@ import (
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/exit"
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/linewriter"
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/store"
+	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/terminal"
 	"github.com/holdfast-locks/holdfast/driver"
 )
 
@@ -29,16 +30,22 @@ const closeTimeout = 3 * time.Second
 // awayTimeout is closeTimeout while the store does not answer.
 const awayTimeout = 100 * time.Millisecond
 
+// An opener opens the store that the user wants.
+type opener func(context.Context) (driver.Engine, store.Choice, error)
+
 // An app is one run of the program.
 type app struct {
 	asked    store.Asked // --store, and where to look without it
 	stdout   io.Writer
-	messages *linewriter.Writer // to standard error
-	holder   holdfast.Holder    // what others see of whoever acquires, besides host, user and process
-	json     bool               // --json
-	quiet    bool               // --quiet of a command that waits
-	wait     time.Duration      // its --wait, which bounds the wait for the store too; 0 if it has none
-	away     atomic.Bool        // the store does not answer, and the user knows
+	messages *linewriter.Writer     // to standard error
+	screen   *terminal.Terminal     // on standard error, or nil
+	holder   holdfast.Holder        // what others see of whoever acquires, besides host, user and process
+	json     bool                   // --json
+	quiet    bool                   // --quiet of a command that waits
+	wait     time.Duration          // its --wait, which bounds the wait for the store too; 0 if it has none
+	opener   opener                 // opens the store; see open
+	onAway   func(time.Time, error) // is told that the store is not there, and when that wait began; may be nil
+	away     atomic.Bool            // the store does not answer, and the user knows
 
 	chosen    bool // choice and choiceErr are what asked resolves to
 	choice    store.Choice
@@ -51,8 +58,9 @@ func Main(args []string, getenv func(string) string, prefix string, stdout, stde
 	if status, ok := helper(args); ok {
 		return status
 	}
-	a := &app{asked: store.Asked{Getenv: getenv, Root: prefix}, stdout: stdout, messages: linewriter.New(stderr)}
-	defer a.messages.Close()
+	a := &app{asked: store.Asked{Getenv: getenv, Root: prefix}, stdout: stdout}
+	a.speakTo(stderr, getenv("TERM"))
+	a.opener = a.open
 	root := a.rootCommand()
 	if len(args) > 0 && strings.HasPrefix(args[0], cobra.ShellCompRequestCmd) {
 		a.setUpCompletion(root)
@@ -61,16 +69,17 @@ func Main(args []string, getenv func(string) string, prefix string, stdout, stde
 	root.SetOut(stdout)
 	root.SetErr(stderr)
 	err := root.ExecuteContext(context.Background())
-	if err == nil {
-		return exit.OK
-	}
 	var e *exit.Error
-	if !errors.As(err, &e) { // cobra's own: unknown commands and flags
+	switch {
+	case err == nil:
+		e = &exit.Error{}
+	case !errors.As(err, &e): // cobra's own: unknown commands and flags
 		e = &exit.Error{Status: exit.Usage, Err: fmt.Errorf("%w (holdfast --help says more)", err)}
 	}
 	if e.Err != nil {
 		a.say("%v", e.Err)
 	}
+	a.messages.Close(e.EndBy)
 	return e.Status
 }
 
@@ -199,7 +208,7 @@ func (a *app) ask(cmd *cobra.Command, f func(context.Context, *holdfast.Client) 
 // withClient is ask for those who observe the client, or want to know which store it is.
 // The error of f has a status.
 func (a *app) withClient(ctx context.Context, observer holdfast.Observer, f func(c *holdfast.Client, choice store.Choice) error) error {
-	engine, choice, err := a.open(ctx)
+	engine, choice, err := a.opener(ctx)
 	if err != nil {
 		return err
 	}

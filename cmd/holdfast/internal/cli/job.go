@@ -6,7 +6,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -18,6 +20,7 @@ import (
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/render"
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/runner"
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/store"
+	"github.com/holdfast-locks/holdfast/driver"
 )
 
 // waiting translates the flags about the wait, and what is to be said of the lock.
@@ -53,56 +56,78 @@ func (f *jobFlags) stopping(cmd *cobra.Command, j *runner.Job) error {
 	return err
 }
 
-// work opens the store for the job and calls do. With --quiet nothing is said if
-// it ends with the status busy.
-func (a *app) work(ctx context.Context, f *jobFlags, job *runner.Job, busy int, do func() error) error {
+// work opens the store for the job and calls do.
+func (a *app) work(ctx context.Context, f *jobFlags, job *runner.Job, do func() error) error {
 	job.Warn = func(format string, arguments ...any) {
 		if !f.quiet {
 			a.say(format, arguments...)
 		}
 	}
+	job.Signals = runner.Catch()
+	a.opener = unlessEnded(job.Signals, a.open)
 	server, err := a.control(f, job)
 	if err != nil {
 		return err
 	}
 	defer server.Close()
 	job.Control = server
+	job.Line = a.waitLine(f.quiet, f.verbose)
+	defer job.Line.End()
+	job.Opts.OnWait = func(s holdfast.WaitState) {
+		job.Line.Update(s)
+		job.Status.Waiting(s)
+	}
 	a.quiet, a.wait = f.quiet, job.Opts.Wait
 	a.holder.Program = render.Plain(filepath.Base(job.Path)) // and none of its arguments, which may be secret
-	err = a.withClient(ctx, a.observer(f.verbose, job.Status), func(c *holdfast.Client, choice store.Choice) error {
+	a.onAway = func(since time.Time, err error) {
+		job.Opts.OnWait(holdfast.WaitState{Name: strings.Join(job.Names, ", "), Waited: time.Since(since), Outage: err})
+	}
+	return a.withClient(ctx, a.observer(f.verbose), func(c *holdfast.Client, choice store.Choice) error {
 		job.Opts.Wait = a.wait
 		job.Client, job.Store, job.StoreEnv = c, choice.Public(), choice.Env
 		job.Outer = held.Parse(a.asked.Getenv(held.Variable))
 		return do()
 	})
-	if e := (*exit.Error)(nil); f.quiet && errors.As(err, &e) && e.Status == busy {
+}
+
+// hushed is err without its words if --quiet says so: when somebody else has the
+// lock.
+func (f *jobFlags) hushed(err error) error {
+	if e := (*exit.Error)(nil); f.quiet && errors.As(err, &e) && e.Status == f.busy {
 		return &exit.Error{Status: e.Status}
 	}
 	return err
 }
 
-// observer reports to --status-fd that we wait. It tells the user of an outage
-// and, if verbose, everything that happens to the lock.
-func (a *app) observer(verbose bool, status *runner.Status) holdfast.Observer {
+// reportTo opens the descriptor of --status-fd, if it was given, calls do and
+// reports to it how that has ended. The job has its names by then.
+func (f *runFlags) reportTo(cmd *cobra.Command, job *runner.Job, do func(*runner.Status) error) error {
+	var status *runner.Status
+	if cmd.Flags().Changed("status-fd") {
+		var err error
+		if status, err = runner.OpenStatus(f.statusFD); err != nil {
+			return usage("run: --status-fd: %w", err)
+		}
+	}
+	err := do(status)
+	status.End(job.Names, err)
+	return err
+}
+
+// observer tells the user of an outage and, if verbose, everything that happens to
+// the lock.
+func (a *app) observer(verbose bool) holdfast.Observer {
 	return func(e holdfast.Event) {
 		switch e.Kind {
 		case holdfast.OutageBegan:
 			a.storeIsAway(e.Err)
-			return
 		case holdfast.OutageEnded:
 			a.storeIsBack(e.Took)
-			return
-		case holdfast.Waiting:
-			status.Waiting(e.Name, e.Err.Error())
-		}
-		switch {
-		case !verbose, e.Kind == holdfast.Renewed, e.Kind == holdfast.Refused: // too many, and told by the error
-		case e.Kind == holdfast.Acquired:
-			a.say("acquired %q with fencing token %d after %s", e.Name, e.Token, e.Took.Round(time.Millisecond))
-		case e.Kind == holdfast.Released:
-			a.say("released %q after %s", e.Name, e.Took.Round(time.Millisecond))
+		case holdfast.Renewed, holdfast.Refused, holdfast.Waiting: // too many; told by the error; told by the line
 		default:
-			a.say("%s %q: %v", e.Kind, e.Name, e.Err)
+			if verbose {
+				a.sayEvent(e)
+			}
 		}
 	}
 }
@@ -119,4 +144,35 @@ func (a *app) control(f *jobFlags, job *runner.Job) (*control.Server, error) {
 		a.say("%v: holdfast extend and progress do not work in this job", err)
 	}
 	return server, nil
+}
+
+// sayEvent says what has happened to a lock.
+func (a *app) sayEvent(e holdfast.Event) {
+	switch e.Kind {
+	case holdfast.Acquired:
+		a.say("acquired %q with fencing token %d after %s", e.Name, e.Token, e.Took.Round(time.Millisecond))
+	case holdfast.Released:
+		a.say("released %q after %s", e.Name, e.Took.Round(time.Millisecond))
+	default:
+		a.say("%s %q: %v", e.Kind, e.Name, e.Err)
+	}
+}
+
+// unlessEnded returns open for a command that signals end while it opens its store,
+// or waits for it.
+func unlessEnded(signals <-chan os.Signal, open opener) opener {
+	return func(ctx context.Context) (driver.Engine, store.Choice, error) {
+		type opened struct {
+			driver.Engine
+			store.Choice
+		}
+		o, ended, err := runner.UnlessEnded(ctx, signals, "ended by a signal while opening the store", func(ctx context.Context) (o opened, err error) {
+			o.Engine, o.Choice, err = open(ctx)
+			return o, err
+		})
+		if ended != nil {
+			return nil, o.Choice, ended
+		}
+		return o.Engine, o.Choice, err
+	}
 }

@@ -22,7 +22,7 @@ func (a *app) once(cmd *cobra.Command, f *onceFlags, words, command []string) er
 	if job.Path, err = runner.LookPath("once", job.Args[0]); err != nil {
 		return err
 	}
-	return a.work(cmd.Context(), &f.jobFlags, &job.Job, job.Busy, func() error {
+	return f.hushed(a.work(cmd.Context(), &f.jobFlags, &job.Job, func() error {
 		result, err := runner.Once(cmd.Context(), job)
 		if err != nil || !result.Replayed {
 			return err
@@ -35,7 +35,7 @@ func (a *app) once(cmd *cobra.Command, f *onceFlags, words, command []string) er
 		}
 		_, err = a.stdout.Write(result.Value)
 		return exit.With(exit.Output, err)
-	})
+	}))
 }
 
 // job checks the arguments of once. A wrong one is a usage error, and nothing

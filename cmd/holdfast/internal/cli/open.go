@@ -93,7 +93,9 @@ func (a *app) await(ctx context.Context, choice store.Choice) (driver.Engine, er
 		if !errors.Is(err, driver.ErrUnavailable) && !cutShort || ctx.Err() != nil {
 			return nil, err
 		}
-		a.storeIsAway(err)
+		if a.storeIsAway(err) && a.onAway != nil {
+			a.onAway(began, err)
+		}
 		select {
 		case <-time.After(openPause):
 		case <-waiting.Done():
@@ -105,11 +107,16 @@ func (a *app) await(ctx context.Context, choice store.Choice) (driver.Engine, er
 	}
 }
 
-// storeIsAway tells the user, once, that the store does not answer.
-func (a *app) storeIsAway(err error) {
-	if !a.away.Swap(true) && !a.quiet {
+// storeIsAway tells the user, once, that the store does not answer. It reports whether
+// that is news.
+func (a *app) storeIsAway(err error) bool {
+	if a.away.Swap(true) {
+		return false
+	}
+	if !a.quiet {
 		a.say("%v; still waiting", err)
 	}
+	return true
 }
 
 // storeIsBack tells the user that it does again.

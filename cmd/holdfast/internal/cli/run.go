@@ -4,6 +4,7 @@ package cli
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"slices"
 	"time"
@@ -89,6 +90,9 @@ The exit status is the command's own, or 128 + n if signal n ended it, or
 	flags.BoolVarP(&f.quiet, "quiet", "q", false, "no messages about the lock")
 	flags.BoolVarP(&f.verbose, "verbose", "v", false, "tell what happens to the lock")
 	f.defineFlock(flags, &f.exclusive)
+	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return f.reportTo(cmd, &runner.Job{}, func(*runner.Status) error { return flagError(cmd, err) })
+	})
 	return cmd
 }
 
@@ -97,26 +101,28 @@ func (a *app) run(cmd *cobra.Command, f *runFlags, args []string) error {
 	if f.version { // even if nothing else was said
 		return a.printVersion()
 	}
-	if err = cmp.Or(f.refused(f.children), err); err != nil {
-		return err
-	}
-	a.defaultTTL(cmd, &f.ttl)
-	job, err := f.job(cmd, words)
-	if err != nil {
-		return err
-	}
+	var job runner.Job
+	return f.hushed(f.reportTo(cmd, &job, func(status *runner.Status) error {
+		if err = cmp.Or(f.refused(f.children), err); err != nil {
+			return err
+		}
+		a.defaultTTL(cmd, &f.ttl)
+		if job, err = f.job(cmd, words); err != nil {
+			return err
+		}
+		job.Status = status
+		return a.runJob(cmd.Context(), f, &job)
+	}))
+}
+
+// runJob runs a job whose arguments are right.
+func (a *app) runJob(ctx context.Context, f *runFlags, job *runner.Job) (err error) {
 	if job.Path, err = runner.LookPath("run", job.Args[0]); err != nil {
 		return err
 	}
-	if f.statusFD != 0 || cmd.Flags().Changed("status-fd") {
-		if job.Status, err = runner.OpenStatus(f.statusFD); err != nil {
-			return usage("run: --status-fd: %w", err)
-		}
-		defer job.Status.Close()
-	}
 	job.Start = supervise.Prepare(nil) // it starts while the store is opened and the lock acquired
 	defer job.Start.Close()
-	return a.work(cmd.Context(), &f.jobFlags, &job, job.Busy, func() error { return runner.Run(cmd.Context(), job) })
+	return a.work(ctx, &f.jobFlags, job, func() error { return runner.Run(ctx, *job) })
 }
 
 // job checks the arguments of run. A wrong one is a usage error, and nothing

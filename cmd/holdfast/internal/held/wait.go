@@ -60,20 +60,18 @@ func (l Locks) Take(ctx context.Context, c *holdfast.Client, w Want, onWait *fun
 	}
 	taking, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	refused, looked := make(chan struct{}, 1), make(chan struct{})
+	refused, looked := make(chan holdfast.WaitState, 1), make(chan struct{})
+	tell := *onWait
 	go func() { // ends with taking; it is awaited
 		defer close(looked)
-		l.lookEach(taking, c, w, refused, cancel)
+		l.lookEach(taking, c, w, refused, cancel, tell)
 	}()
-	tell := *onWait
 	*onWait = func(s holdfast.WaitState) {
 		select {
-		case refused <- struct{}{}:
+		case <-refused: // not looked at yet, and out of date
 		default:
 		}
-		if tell != nil {
-			tell(s)
-		}
+		refused <- s // nobody else sends: there is room
 	}
 	err := take(taking)
 	cancel(nil)
@@ -92,15 +90,19 @@ func (l Locks) Take(ctx context.Context, c *holdfast.Client, w Want, onWait *fun
 }
 
 // lookEach looks whenever the request was refused, until ctx ends, and cancels it
-// if that is for ever.
-func (l Locks) lookEach(ctx context.Context, c *holdfast.Client, w Want, refused <-chan struct{}, cancel context.CancelCauseFunc) {
+// if that is for ever; if not, it tells of the wait.
+func (l Locks) lookEach(
+	ctx context.Context, c *holdfast.Client, w Want, refused <-chan holdfast.WaitState, cancel context.CancelCauseFunc, tell func(holdfast.WaitState),
+) {
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case <-refused:
+		case s := <-refused:
 			if self := l.look(ctx, c, w); self != nil {
 				cancel(self)
+			} else if tell != nil {
+				tell(s)
 			}
 		}
 	}

@@ -13,8 +13,9 @@ import (
 )
 
 const (
-	size     = 64          // lines that may be waiting; more are dropped
-	patience = time.Second // how long Close waits for the reader
+	size     = 64                    // lines that may be waiting; more are dropped
+	patience = time.Second           // how long Close waits for the reader
+	hurry    = 10 * time.Millisecond // how long it waits for one that reads, even if its time is over
 )
 
 // A Writer writes to one writer. Its methods may be called concurrently.
@@ -98,14 +99,18 @@ func (o *Writer) Flush(limit time.Duration) {
 }
 
 // Close takes away the line below the others, and waits a moment for everything
-// to be written.
-func (o *Writer) Close() {
+// to be written: until end, or if that is zero for a second.
+func (o *Writer) Close(end time.Time) {
 	o.Show("")
 	o.mu.Lock()
 	o.closed = true
 	o.changed.Signal()
 	o.mu.Unlock()
-	await(o.done, patience)
+	limit := patience
+	if !end.IsZero() {
+		limit = max(time.Until(end), hurry)
+	}
+	await(o.done, limit)
 }
 
 // await waits for done, but no longer than limit.

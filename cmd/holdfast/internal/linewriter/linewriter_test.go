@@ -64,7 +64,7 @@ func TestLineBelow(t *testing.T) {
 		screen.want(t, "")
 		o.Show("3s")
 		screen.take()
-		o.Close()
+		o.Close(time.Time{})
 		screen.want(t, "\r\x1b[J")
 		o.Show("4s")
 		o.Put("too late\n")
@@ -79,7 +79,7 @@ func TestSomebodyElsesScreen(t *testing.T) {
 		var screen buffer
 		ours := true
 		o := NewTerminal(&screen, func() bool { return ours })
-		defer o.Close()
+		defer o.Close(time.Time{})
 		o.Show("1s")
 		screen.take()
 		ours = false
@@ -104,7 +104,7 @@ func TestNoTerminal(t *testing.T) {
 		o := New(&pipe)
 		o.Show("1s")
 		o.Put("one\n")
-		o.Close()
+		o.Close(time.Time{})
 		pipe.want(t, "one\n")
 	})
 }
@@ -124,7 +124,7 @@ func TestReaderDoesNotRead(t *testing.T) {
 		o.Show("")
 		began := time.Now()
 		o.Flush(100 * time.Millisecond)
-		o.Close()
+		o.Close(time.Time{})
 		if took := time.Since(began); took != 100*time.Millisecond+patience {
 			t.Errorf("it has waited for %s", took)
 		}
@@ -139,7 +139,7 @@ func TestFlush(t *testing.T) {
 		screen := buffer{stuck: make(chan struct{})}
 		time.AfterFunc(time.Second, func() { close(screen.stuck) })
 		o := New(&screen)
-		defer o.Close()
+		defer o.Close(time.Time{})
 		o.Flush(time.Hour) // nothing is to be written
 		o.Put("one\n")
 		synctest.Wait()

@@ -29,7 +29,7 @@ type OnceJob struct {
 // A once is one run of a OnceJob.
 type once struct {
 	OnceJob
-	signals chan os.Signal
+	ended   *exit.Error      // by a signal, before the work began; or nil
 	working chan struct{}    // tells that the work takes over the signals
 	stuck   chan error       // tells that the lock must not be given back
 	stopped chan *exit.Error // tells why the command was stopped
@@ -50,8 +50,7 @@ func Once(ctx context.Context, j OnceJob) (holdfast.OnceResult, error) {
 	// A reader of standard output that goes away ends neither us nor, through
 	// us, the command.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
-	o := &once{OnceJob: j, signals: make(chan os.Signal, 16), working: make(chan struct{}), stuck: make(chan error), stopped: make(chan *exit.Error, 1)}
-	supervise.Catch(o.signals)
+	o := &once{OnceJob: j, working: make(chan struct{}), stuck: make(chan error), stopped: make(chan *exit.Error, 1)}
 	result, ended, err := o.await(ctx)
 	var own *exit.Error
 	if errors.As(err, &own) && own.KeepLock {
@@ -65,7 +64,7 @@ func Once(ctx context.Context, j OnceJob) (holdfast.OnceResult, error) {
 		return result, exit.With(exit.Signal(int(ended)), fmt.Errorf(
 			"once %s: it is done and recorded; ended by a signal while standard output did not take all of it", quoted(j.Names)))
 	case err != nil && ended != 0 && o.output == nil:
-		return result, exit.With(exit.Signal(int(ended)), errors.New("once: ended by a signal before the command was started"))
+		return result, o.ended
 	}
 	return result, o.verdict(err)
 }
@@ -84,14 +83,15 @@ func (o *once) await(ctx context.Context) (_ holdfast.OnceResult, ended syscall.
 		result, err := o.take(ctx)
 		done <- outcome{result, err}
 	}()
-	signals, working := o.signals, o.working
+	signals, working := o.Signals, o.working
 	var verdict *exit.Error
 	var late <-chan time.Time
 	for {
 		select {
 		case s := <-signals:
 			if sig := s.(syscall.Signal); supervise.Ends(sig) && ended == 0 {
-				ended = sig
+				ended, late = sig, time.After(endWithin)
+				o.ended = endedBy(sig, "once: ended by a signal before the command was started")
 				cancel()
 			}
 		case <-working:
@@ -101,6 +101,9 @@ func (o *once) await(ctx context.Context) (_ holdfast.OnceResult, ended syscall.
 		case verdict = <-o.stopped:
 			late = time.After(time.Until(endBy(verdict)))
 		case <-late:
+			if verdict == nil {
+				return holdfast.OnceResult{}, ended, context.Canceled
+			}
 			return holdfast.OnceResult{}, ended, verdict
 		case r := <-done:
 			return r.OnceResult, ended, r.err
@@ -129,6 +132,7 @@ func (o *once) work(ctx context.Context, lease *holdfast.Lease) ([]byte, error) 
 	if ctx.Err() != nil {   // by a signal, or the lease is lost
 		return nil, context.Cause(ctx)
 	}
+	o.Line.End()
 	verdict, err := o.run(lease)
 	switch {
 	case err != nil:
@@ -156,14 +160,14 @@ func (o *once) run(lease *holdfast.Lease) (verdict *exit.Error, err error) {
 	if err != nil {
 		return nil, err
 	}
-	tree, err := supervise.Prepare(stdout).Run(o.command(holdOf(lease), o.signals, stdout))
+	tree, err := supervise.Prepare(stdout).Run(o.command(holdOf(lease), stdout))
 	_ = stdout.Close() // of a pipe, and the command has its own
 	if err != nil {
 		output.end()
 		return nil, err
 	}
 	o.output = output
-	w := newWatch(o.Job, holdOf(lease), time.Now(), tree, o.signals)
+	w := newWatch(o.Job, holdOf(lease), time.Now(), tree)
 	w.loop()
 	tree.Close()
 	if err := w.notEnded(); err != nil {
@@ -187,7 +191,7 @@ func (o *once) flush() (ended syscall.Signal) {
 				o.Warn("once %s: not everything was passed on: %v", quoted(o.Names), err)
 			}
 			return 0
-		case s := <-o.signals:
+		case s := <-o.Signals:
 			if sig := s.(syscall.Signal); supervise.Ends(sig) {
 				return sig
 			}

@@ -10,7 +10,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"syscall"
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
@@ -18,6 +17,7 @@ import (
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/exit"
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/held"
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/supervise"
+	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/waitline"
 )
 
 // OnLost says what happens to the command when the lock is lost.
@@ -54,37 +54,38 @@ type Job struct {
 	// ends by itself has ended, too.
 	WaitChildren bool
 
-	Status *Status                               // where events are reported; may be nil
-	Warn   func(format string, arguments ...any) // tells the user
+	Line    *waitline.Line                        // is gone before the command starts; may be nil
+	Signals chan os.Signal                        // see Catch
+	Status  *Status                               // where events are reported; may be nil
+	Warn    func(format string, arguments ...any) // tells the user
 }
 
 // Run runs the job and returns nil if the command ended with status 0, or an
 // *exit.Error with the status to exit with.
 func Run(ctx context.Context, j Job) error {
 	j.verb = "run"
-	signals := make(chan os.Signal, 16)
-	supervise.Catch(signals)
-	held, err := j.acquire(ctx, signals)
+	held, err := j.acquire(ctx)
+	j.Line.End()
 	if err != nil {
 		return err
 	}
 	acquired := time.Now()
 	j.Status.acquired(held)
-	tree, err := j.Start.Run(j.command(held, signals, nil))
+	tree, err := j.Start.Run(j.command(held, nil))
 	if err != nil {
 		j.release(ctx, held)
 		return exit.With(execStatus(err), fmt.Errorf("run %s: %w", j.Args[0], err))
 	}
-	w := newWatch(j, held, acquired, tree, signals)
+	w := newWatch(j, held, acquired, tree)
 	w.loop()
 	tree.Close()
 	return w.end(ctx)
 }
 
 // command is what is run under a hold.
-func (j Job) command(held hold, signals chan<- os.Signal, stdout *os.File) supervise.Command {
+func (j Job) command(held hold, stdout *os.File) supervise.Command {
 	c := supervise.Command{
-		Path: j.Path, Args: j.Args, Env: environment(os.Environ(), j, held), Mark: mark(held), Stdout: stdout, Signals: signals,
+		Path: j.Path, Args: j.Args, Env: environment(os.Environ(), j, held), Mark: mark(held), Stdout: stdout, Signals: j.Signals,
 	}
 	if j.OnLost != Ignore {
 		c.KillAt = j.killBy(held)
@@ -93,36 +94,20 @@ func (j Job) command(held hold, signals chan<- os.Signal, stdout *os.File) super
 }
 
 // acquire takes the locks. A signal that asks to end ends the wait.
-func (j Job) acquire(ctx context.Context, signals <-chan os.Signal) (hold, error) {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	var held hold
-	var err error
-	done := make(chan struct{})
-	go func() { // ends with ctx at the latest; it is always awaited
-		defer close(done)
-		held, err = j.take(ctx)
-	}()
-	for ended := syscall.Signal(0); ; {
-		select {
-		case s := <-signals:
-			if sig := s.(syscall.Signal); supervise.Ends(sig) && ended == 0 {
-				ended = sig
-				cancel()
-			}
-		case <-done:
-			switch {
-			case ended != 0:
-				if err == nil {
-					j.release(ctx, held)
-				}
-				return hold{}, exit.With(exit.Signal(int(ended)), errors.New("run: ended by a signal while waiting for the lock"))
-			case errors.Is(err, holdfast.ErrHeld):
-				return hold{}, exit.With(j.Busy, err)
-			}
-			return held, exit.FromStore(err)
+func (j Job) acquire(ctx context.Context) (hold, error) {
+	held, ended, err := UnlessEnded(ctx, j.Signals, "run: ended by a signal while waiting for the lock", j.take)
+	switch {
+	case ended != nil:
+		if err == nil {
+			ctx, cancel := context.WithDeadline(ctx, ended.EndBy)
+			defer cancel()
+			j.release(ctx, held)
 		}
+		return hold{}, ended
+	case errors.Is(err, holdfast.ErrHeld):
+		return hold{}, exit.With(j.Busy, err)
 	}
+	return held, exit.FromStore(err)
 }
 
 // take returns leases that have their whole TTL: a shorter one might end before a

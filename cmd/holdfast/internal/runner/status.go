@@ -4,23 +4,36 @@ package runner
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
+	"sync"
+	"time"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/exit"
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/linewriter"
+	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/wire"
 )
 
 // A Status reports events to a program that started us, one JSON object on a
-// line each. A nil Status reports nothing.
+// line each, and how it all ends. A nil Status reports nothing.
 type Status struct {
 	lines *linewriter.Writer
+	began time.Time
+
+	mu    sync.Mutex  // guards the rest
+	since time.Time   // when the lock was acquired; zero if it was not
+	over  time.Time   // zero if nothing was given back
+	token *wire.Token // of the first lease
+	ran   bool        // the command has ended
 }
 
-// OpenStatus reports the events of a job's locks to an open file descriptor, which the command does not inherit. The caller must Close it.
+// OpenStatus reports the events of a job's locks to an open file descriptor, which the
+// command does not inherit. The caller must End it.
 func OpenStatus(fd int) (*Status, error) {
 	if fd < 3 {
 		return nil, fmt.Errorf("file descriptor %d: want 3 or more", fd)
@@ -34,26 +47,106 @@ func OpenStatus(fd int) (*Status, error) {
 		return nil, fmt.Errorf("file descriptor %d is not open for writing", fd)
 	}
 	unix.CloseOnExec(fd)
-	return &Status{linewriter.New(os.NewFile(uintptr(fd), "status"))}, nil
+	return &Status{lines: linewriter.New(os.NewFile(uintptr(fd), "status")), began: time.Now()}, nil
 }
 
-// Close waits a moment until the events are written.
-func (s *Status) Close() {
+// End reports how a job has ended that was for these names: err is nil or an
+// *exit.Error. It waits a moment until everything is written.
+func (s *Status) End(names []string, err error) {
+	if s == nil {
+		return
+	}
+	var e *exit.Error
+	if !errors.As(err, &e) {
+		e = &exit.Error{}
+	}
+	s.write(s.result(names, e))
+	s.lines.Close(e.EndBy)
+}
+
+// result returns the last event.
+func (s *Status) result(names []string, e *exit.Error) wire.Event {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := time.Now()
+	waited, held := now.Sub(s.began), time.Duration(0)
+	if !s.since.IsZero() {
+		if s.over.IsZero() {
+			s.over = now
+		}
+		waited, held = s.since.Sub(s.began), s.over.Sub(s.since)
+	}
+	v := wire.Event{
+		Event: "result", Token: s.token, Outcome: outcome(e, s.ran), Status: &e.Status,
+		WaitedMS: wire.Left(waited), HeldMS: wire.Left(held), Reason: e.Error(),
+	}
+	if len(names) > 0 {
+		v.Name = names[0]
+	}
+	return v
+}
+
+// outcome is the word for an end. The status alone does not tell: a command may end
+// with any.
+func outcome(e *exit.Error, ran bool) string {
+	words := map[int]string{
+		exit.Lost: "lost", exit.MaxHold: "max_hold", exit.Busy: "busy", exit.Unavailable: "unavailable",
+		exit.NotPermitted: "not_permitted", exit.Config: "config", exit.Usage: "usage",
+		exit.NotExecutable: "not_started", exit.NotFound: "not_started", exit.TooLong: "output", exit.Output: "output",
+	}
+	switch {
+	case ran && e.Err == nil:
+		return "exited"
+	case e.Status == exit.OK:
+		return "replayed"
+	case errors.Is(e, holdfast.ErrHeld), errors.Is(e, holdfast.ErrInProgress): // with -E it has any status
+		return "busy"
+	case e.Status > exit.Signal(0):
+		return "signalled"
+	}
+	return words[e.Status]
+}
+
+// Waiting reports how the wait stands; it is for holdfast.AcquireOptions.OnWait.
+func (s *Status) Waiting(w holdfast.WaitState) {
+	e := wire.Event{Event: "waiting", Name: w.Name, Place: w.Place, QueueLength: w.Queue, WaitedMS: wire.Left(w.Waited)}
+	held := &holdfast.HeldError{Holder: w.Holder, Since: w.Since, ExpiresIn: w.ExpiresIn, Released: w.Released, Foreign: w.Foreign}
+	e.Reason = held.Error()
+	if w.Released || w.Foreign || w.ExpiresIn != 0 {
+		by := wire.BlockerOf(driver.Blocker{Holder: w.Holder, Since: w.Since, ExpiresIn: w.ExpiresIn, Released: w.Released, Foreign: w.Foreign})
+		e.Holder = &by
+	}
+	if w.Outage != nil {
+		e.Outage, e.Reason = w.Outage.Error(), w.Outage.Error()
+	}
+	s.write(e)
+}
+
+func (s *Status) acquired(h hold) {
+	s.note(func() {
+		token := wire.TokenOf(h.first().Token())
+		s.since, s.token = time.Now(), &token
+	})
+	s.writeAll(h, "acquired")
+}
+
+func (s *Status) released(h hold) {
+	s.note(func() { s.over = time.Now() })
+	s.writeAll(h, "released")
+}
+
+// note changes what is kept for the result.
+func (s *Status) note(change func()) {
 	if s != nil {
-		s.lines.Close()
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		change()
 	}
 }
 
-// Waiting reports that somebody else has the lock called name.
-func (s *Status) Waiting(name, reason string) {
-	s.write(wire.Event{Event: "waiting", Name: name, Reason: reason})
-}
-
-func (s *Status) acquired(h hold) { s.writeAll(h, "acquired") }
-func (s *Status) released(h hold) { s.writeAll(h, "released") }
-
 // lost reports the lease that is over, or else that all are about to be.
 func (s *Status) lost(h hold, why error) {
+	s.note(func() { s.over = time.Now() })
 	leases := h.leases
 	if l, _ := h.lost(); l != nil {
 		leases = []*holdfast.Lease{l}
@@ -68,6 +161,7 @@ func (s *Status) lost(h hold, why error) {
 // exited reports the end of the command, of which there is one however many
 // locks it has.
 func (s *Status) exited(h hold, status int) {
+	s.note(func() { s.ran = true })
 	e := of(h.first(), "exited")
 	e.Status = &status
 	s.write(e)

@@ -5,7 +5,6 @@ package runner
 import (
 	"errors"
 	"fmt"
-	"os"
 	"syscall"
 	"time"
 
@@ -23,11 +22,10 @@ import (
 // be killed, well before the deadline if no renewal has moved it by then.
 type watch struct {
 	Job
-	desk    desk
-	held    hold
-	tree    *supervise.Tree
-	signals <-chan os.Signal
-	maxEnd  time.Time // of MaxHold; zero if there is none
+	desk   desk
+	held   hold
+	tree   *supervise.Tree
+	maxEnd time.Time // of MaxHold; zero if there is none
 
 	timer   *time.Timer         // when to check the lease next, or to kill
 	lost    <-chan struct{}     // of the hold's context; nil once that was seen
@@ -42,9 +40,9 @@ type watch struct {
 
 // newWatch returns the watch of a tree that runs under a hold of the instant
 // acquired.
-func newWatch(j Job, held hold, acquired time.Time, tree *supervise.Tree, signals <-chan os.Signal) *watch {
+func newWatch(j Job, held hold, acquired time.Time, tree *supervise.Tree) *watch {
 	w := &watch{
-		Job: j, held: held, tree: tree, signals: signals,
+		Job: j, held: held, tree: tree,
 		timer: time.NewTimer(0), lost: held.Context().Done(), exited: tree.Exited(),
 	}
 	if j.Opts.MaxHold > 0 {
@@ -83,7 +81,7 @@ func (w *watch) loop() {
 			done <- struct{}{}
 		case <-w.tree.Stopped():
 			w.suspend()
-		case s := <-w.signals:
+		case s := <-w.Signals:
 			w.forward(s.(syscall.Signal))
 		}
 	}

@@ -1,0 +1,64 @@
+//go:build unix
+
+package runner
+
+import (
+	"context"
+	"errors"
+	"os"
+	"syscall"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/exit"
+	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/supervise"
+)
+
+// endWithin is how long a run that waits takes to end after a signal, at most: long
+// enough for a store that is there to hear that the place is free, and short enough
+// for whoever sent it to see the end within 100 ms, even on a busy machine.
+const endWithin = 70 * time.Millisecond
+
+// Catch returns the signals that a job is to hear of, from now on.
+func Catch() chan os.Signal {
+	signals := make(chan os.Signal, 16)
+	supervise.Catch(signals)
+	return signals
+}
+
+// UnlessEnded calls f, and returns what it returns. A signal that asks to end ends
+// the context of f, which has until ended.EndBy then; if it takes longer, it is left to
+// the end of the program. message says what has ended.
+func UnlessEnded[T any](ctx context.Context, signals <-chan os.Signal, message string, f func(context.Context) (T, error)) (
+	result T, ended *exit.Error, err error,
+) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	type outcome struct {
+		result T
+		err    error
+	}
+	done := make(chan outcome, 1)
+	go func() { // ends with ctx; it is awaited for as long as there is time
+		result, err := f(ctx)
+		done <- outcome{result, err}
+	}()
+	var late <-chan time.Time
+	for {
+		select {
+		case s := <-signals:
+			if sig := s.(syscall.Signal); supervise.Ends(sig) && ended == nil {
+				ended, late = endedBy(sig, message), time.After(endWithin)
+				cancel()
+			}
+		case r := <-done:
+			return r.result, ended, r.err
+		case <-late:
+			return result, ended, context.Canceled
+		}
+	}
+}
+
+// endedBy is the end of a wait by a signal that has just come.
+func endedBy(sig syscall.Signal, message string) *exit.Error {
+	return &exit.Error{Status: exit.Signal(int(sig)), Err: errors.New(message), EndBy: time.Now().Add(endWithin)}
+}

@@ -1,0 +1,190 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/holdfast-locks/holdfast/internal/faultproxy"
+	"github.com/holdfast-locks/holdfast/internal/testsvc"
+)
+
+// wantEndsSoon sends TERM to processes that wait, one after the other, and checks
+// that each ends with 143 within 100 ms. That is about a machine with time: what the
+// machine takes for itself, as seen by this process, is not counted. A rare pause that
+// this process does not see is not held against all of them.
+func wantEndsSoon(t *testing.T, waiters ...*process) {
+	t.Helper()
+	const soon, excused = 100 * time.Millisecond, 1
+	var late []string
+	for _, p := range waiters {
+		stop := pauses()
+		began := time.Now()
+		p.signal(syscall.SIGTERM)
+		p.want(128 + int(syscall.SIGTERM))
+		took, paused := p.ended.Sub(began), stop()
+		if took-paused > soon {
+			late = append(late, fmt.Sprintf("%s (%s of that a pause of the machine)", took, paused))
+		}
+	}
+	if len(late) > excused {
+		t.Errorf("%d of %d ended after %s", len(late), len(waiters), strings.Join(late, ", "))
+	}
+}
+
+// pauses measures what the machine takes for itself until the returned function is
+// called: by how much sleeps of a millisecond were too long in all.
+func pauses() (stop func() time.Duration) {
+	end, sum := make(chan struct{}), make(chan time.Duration)
+	go func() { // ends when stop is called
+		var paused time.Duration
+		for {
+			select {
+			case <-end:
+				sum <- paused
+				return
+			default:
+			}
+			began := time.Now()
+			time.Sleep(time.Millisecond)
+			paused += time.Since(began) - time.Millisecond
+		}
+	}()
+	return func() time.Duration { close(end); return <-sum }
+}
+
+// three starts three processes that wait for name, and returns when all of them are in the queue.
+func three(t *testing.T, inspect, store, name string, args ...string) (waiters []*process) {
+	t.Helper()
+	for range 3 {
+		waiters = append(waiters, start(t, store, append(args, "--", "true")...))
+	}
+	eventually(t, "all wait", func() bool { return show(t, inspect, name).QueueLength == len(waiters) })
+	return waiters
+}
+
+// TestWaitEndsSoon: a run or once that waits ends within 100 ms of TERM with 143,
+// and its place is free, whatever it waits with.
+func TestWaitEndsSoon(t *testing.T) {
+	t.Parallel()
+	eachStore(t, func(t *testing.T, store string) {
+		h := hold(t, store, "job")
+		for _, args := range [][]string{
+			{"run", "job"}, {"run", "-s", "-w", "1h", "job"}, {"run", "-N", "job", "-N", "free"}, {"once", "job"},
+		} {
+			wantEndsSoon(t, three(t, store, store, "job", args...)...)
+			if s := show(t, store, "job"); s.QueueLength != 0 || len(s.Holders) != 1 {
+				t.Errorf("%s leaves %+v", args, s)
+			}
+		}
+		h.finish()
+		h.want(0)
+		for _, name := range []string{"job", "free"} {
+			wantRun(t, 0, store, "run", "-n", name, "--", "true")
+		}
+	})
+}
+
+// TestWaitEndsSoonWithoutTheStore: so it does if the store hangs. Whoever waits in a
+// queue leaves a place that is over with its waiter TTL, and no lock.
+func TestWaitEndsSoonWithoutTheStore(t *testing.T) {
+	t.Parallel()
+	t.Run("stopped", func(t *testing.T) {
+		t.Parallel()
+		server := testsvc.Redis(t)
+		h := hold(t, server.URL, "job")
+		waiters := three(t, server.URL, server.URL, "job", "run", "--ttl", "1h", "job")
+		server.Stop()
+		wantEndsSoon(t, waiters...)
+		server.Cont()
+		wantFree(t, server.URL, h)
+	})
+	t.Run("proxy", func(t *testing.T) {
+		t.Parallel()
+		server := testsvc.Redis(t)
+		proxy := faultproxy.New(t, server.Addr)
+		h := hold(t, server.URL, "job")
+		waiters := three(t, server.URL, "redis://"+proxy.Addr(), "job", "run", "--ttl", "1h", "job")
+		proxy.BlackHole()
+		wantEndsSoon(t, waiters...)
+		wantFree(t, server.URL, h)
+	})
+	t.Run("locked", func(t *testing.T) {
+		t.Parallel()
+		file := filepath.Join(t.TempDir(), "locks.db")
+		store := "sqlite://" + file
+		h := hold(t, store, "job")
+		waiters := three(t, store, store, "job", "run", "--ttl", "1h", "job")
+		unlock := lockFile(t, file)
+		wantEndsSoon(t, waiters...)
+		unlock()
+		wantFree(t, store, h)
+	})
+	t.Run("quorum", func(t *testing.T) {
+		t.Parallel()
+		servers, url := trio(t, "")
+		wantRun(t, 1, url, "doctor", "--admit") // there is no persistence
+		h := hold(t, url, "job")
+		var waiters []*process
+		for range 3 {
+			waiters = append(waiters, start(t, url, "run", "-v", "--ttl", "1m", "job", "--", "true"))
+		}
+		for _, p := range waiters {
+			p.awaitStderr("waiting")
+		}
+		servers[0].Stop()
+		servers[1].Stop()
+		wantEndsSoon(t, waiters...)
+		servers[0].Cont()
+		servers[1].Cont()
+		wantFree(t, url, h)
+	})
+	t.Run("not there", func(t *testing.T) {
+		t.Parallel()
+		var waiters []*process
+		for range 3 {
+			p := start(t, "redis://127.0.0.1:1", "run", "-w", "1h", "job", "--", "true")
+			p.awaitStderr("still waiting")
+			waiters = append(waiters, p)
+		}
+		wantEndsSoon(t, waiters...)
+	})
+}
+
+// wantFree lets h end, and checks that the lock can be had when the places of those who
+// have gone are over, which is after five seconds at most.
+func wantFree(t *testing.T, store string, h *holder) {
+	t.Helper()
+	h.finish()
+	h.want(0)
+	wantRun(t, 0, store, "run", "-w", "20", "job", "--", "true")
+	if s := show(t, store, "job"); s.Held || len(s.Holders) != 0 {
+		t.Errorf("the lock is %+v", s)
+	}
+}
+
+// lockFile keeps everybody from writing to the embedded store until unlock is called:
+// it takes the lock that SQLite takes for that, byte 120 of the index of the log.
+func lockFile(t *testing.T, file string) (unlock func()) {
+	t.Helper()
+	f, err := os.OpenFile(file+"-shm", os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = f.Close() })
+	set := func(kind int16) error {
+		return unix.FcntlFlock(f.Fd(), unix.F_SETLK, &unix.Flock_t{Type: kind, Start: 120, Len: 1})
+	}
+	eventually(t, "the file can be locked", func() bool { return set(unix.F_WRLCK) == nil })
+	return func() {
+		if err := set(unix.F_UNLCK); err != nil {
+			t.Error(err)
+		}
+	}
+}
