@@ -71,6 +71,7 @@ func All() []Mutant {
 		guardMutants(),
 		breakMutants(),
 		recordMutants(),
+		operatorMutants(),
 		askMutants(),
 		lazyMutants(),
 		wholeMutants(),

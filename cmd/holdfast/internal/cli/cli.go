@@ -144,6 +144,7 @@ URLs of stores:
 		a.versionCommand(),
 		a.doctorCommand(),
 		a.completionCommand(),
+		a.benchCommand(),
 	)
 	group(root)
 	return root

@@ -16,5 +16,5 @@ func Diagnosis(d driver.Diagnosis) string {
 		}
 		rows = append(rows, []string{f.Level.String(), what, f.Text})
 	}
-	return columns(2, rows)
+	return Columns(2, rows)
 }

@@ -79,7 +79,7 @@ func Lock(lock driver.Lock, once holdfast.OnceEntry, broken []driver.Broken) str
 	if len(lock.Holders) == 0 && once.State == holdfast.OnceDone {
 		line = Plain(lock.Name) + " is done\n" // and free for work that is not do-once
 	}
-	return line + columns(2, rows)
+	return line + Columns(2, rows)
 }
 
 // Possession says of one holder that it has the lock, and since when.

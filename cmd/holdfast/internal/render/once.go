@@ -23,7 +23,7 @@ func OnceTable(entries []holdfast.OnceEntry) string {
 		}
 		rows = append(rows, row)
 	}
-	return columns(3, rows)
+	return Columns(3, rows)
 }
 
 // onceState says what has become of do-once work; nothing if there was none.

@@ -23,7 +23,7 @@ func Table(locks []driver.Lock) string {
 			rows = append(rows, []string{lock.Name, "nobody", "", "", "", "", queue, ""})
 		}
 	}
-	return columns(3, rows)
+	return Columns(3, rows)
 }
 
 // heldFor says since when a lock is held, as far as that is known.

@@ -37,9 +37,9 @@ func Plain(s string) string {
 	return b.String()
 }
 
-// columns returns rows of cells, each made plain, one below the other with a
+// Columns returns rows of cells, each made plain, one below the other with a
 // gap between.
-func columns(gap int, rows [][]string) string {
+func Columns(gap int, rows [][]string) string {
 	var b strings.Builder
 	t := tabwriter.NewWriter(&b, 0, 0, gap, ' ', 0)
 	for _, row := range rows {

@@ -1,0 +1,302 @@
+// Package bench measures what locks in a store cost, as this machine sees it: round
+// trips, latency, throughput, hand-overs, and leases that are kept alive.
+//
+// It uses names of its own, which begin with holdfast-bench- and random digits, and
+// gives back all that it takes, even if its context ends early. What it leaves when it
+// is killed ends with its TTL. The store remembers the last token of each of its
+// names, 256 at most, for a day, as it does of every name.
+package bench
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/driver"
+)
+
+// Prefix begins the names of all locks of this package.
+const Prefix = "holdfast-bench-"
+
+const (
+	most = 256             // workers, and leases that are kept alive: one name each
+	ttl  = 3 * time.Second // of what is given back at once
+
+	// parts are what the whole time is divided into.
+	parts       = 16
+	roundTrips  = 1
+	alone       = 3
+	together    = 2 // for each number of workers
+	handingOver = 2
+	keeping     = 4
+
+	// spare is how much longer than the whole time all may take.
+	spare = 10 * time.Second
+)
+
+// workers are the numbers of those who work at the same time.
+func workers() []int { return []int{1, 16, most} }
+
+// A Result is what was measured.
+type Result struct {
+	RoundTrip  Latency      `json:"round_trip"` // of a request that reads one free name
+	Acquire    Latency      `json:"acquire"`    // alone, of a free name
+	Release    Latency      `json:"release"`
+	Pair       Latency      `json:"acquire_release"`
+	Throughput []Throughput `json:"throughput"`
+	HandOver   Latency      `json:"hand_over"` // from the call of Release until a waiter, on a connection of its own, has the lock
+	KeptAlive  KeptAlive    `json:"kept_alive"`
+}
+
+// A Throughput is what several get done at the same time, each with a name of its
+// own.
+type Throughput struct {
+	Workers int     `json:"workers"`
+	PerS    int     `json:"pairs_per_s"` // acquire and release
+	Pair    Latency `json:"acquire_release"`
+}
+
+// A KeptAlive is what became of leases that were held for several times their TTL.
+type KeptAlive struct {
+	Leases  int     `json:"leases"`
+	TTLMS   int64   `json:"ttl_ms"`
+	HeldMS  int64   `json:"held_ms"`
+	Lost    int     `json:"lost"`
+	Failed  int     `json:"failed_renewals"`
+	Renewal Latency `json:"renewal"` // of a request, which renews many leases
+}
+
+// A bench is one run.
+type bench struct {
+	prefix string
+	unit   time.Duration // one part of the whole time
+	engine driver.Engine
+	client *holdfast.Client
+	Result
+}
+
+// Run measures for about the given time, and some seconds more at most. second is
+// another way to the same store, for whoever waits; it may be engine itself. When ctx
+// ends it returns the cause of that, and leaves nothing behind.
+func Run(ctx context.Context, engine, second driver.Engine, whole time.Duration) (Result, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, whole+spare, fmt.Errorf("%w: it is too slow to be measured in %s", driver.ErrUnavailable, whole+spare))
+	defer cancel()
+	b := &bench{prefix: Prefix + string(driver.NewLeaseID())[:12] + "/", unit: whole / parts, engine: engine}
+	err := b.run(ctx, second)
+	if err != nil && ctx.Err() != nil {
+		err = context.Cause(ctx)
+	}
+	return b.Result, err
+}
+
+func (b *bench) run(ctx context.Context, second driver.Engine) (err error) {
+	if b.client, err = holdfast.New(b.engine, nil); err != nil {
+		return err
+	}
+	defer tidy(ctx, b.client)
+	waiter, err := holdfast.New(second, nil)
+	if err != nil {
+		return err
+	}
+	defer tidy(ctx, waiter)
+	steps := []func(context.Context) error{b.measureRoundTrip, b.measureAlone}
+	for _, n := range workers() {
+		steps = append(steps, func(ctx context.Context) error { return b.measureTogether(ctx, n) })
+	}
+	steps = append(steps, func(ctx context.Context) error { return b.measureHandOver(ctx, waiter) }, b.measureKeeping)
+	for _, step := range steps {
+		if err := step(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// tidy gives back what a client holds, and waits until it is done, even if ctx has
+// ended.
+func tidy(ctx context.Context, c *holdfast.Client) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), ttl)
+	defer cancel()
+	_ = c.Close(ctx) // what is not given back by then ends with its TTL
+}
+
+// name returns one of the names of this run.
+func (b *bench) name(i int) string { return fmt.Sprintf("%s%d", b.prefix, i) }
+
+// during calls f again and again for so many parts of the whole time, once at least.
+func (b *bench) during(ctx context.Context, parts int, f func() error) error {
+	for end := time.Now().Add(time.Duration(parts) * b.unit); ; {
+		if err := f(); err != nil {
+			return err
+		}
+		if ctx.Err() != nil || !time.Now().Before(end) {
+			return ctx.Err()
+		}
+	}
+}
+
+func (b *bench) measureRoundTrip(ctx context.Context) error {
+	var took samples
+	err := b.during(ctx, roundTrips, func() error {
+		start := time.Now()
+		_, err := b.client.Inspect(ctx, b.name(0))
+		took.add(start)
+		return err
+	})
+	b.RoundTrip = took.latency()
+	return err
+}
+
+func (b *bench) measureAlone(ctx context.Context) error {
+	var acquire, release, pair samples
+	err := b.during(ctx, alone, func() error {
+		start := time.Now()
+		lease, err := b.client.Acquire(ctx, b.name(0), &holdfast.AcquireOptions{TTL: ttl})
+		if err != nil {
+			return err
+		}
+		acquire.add(start)
+		granted := time.Now()
+		err = lease.Release(ctx)
+		release.add(granted)
+		pair.add(start)
+		return err
+	})
+	b.Acquire, b.Release, b.Pair = acquire.latency(), release.latency(), pair.latency()
+	return err
+}
+
+// measureTogether has n workers take and give back locks, each its own.
+func (b *bench) measureTogether(ctx context.Context, n int) error {
+	took, errs := make([]samples, n), make([]error, n)
+	start := time.Now()
+	var wg sync.WaitGroup // one goroutine for each worker, with elements of its own
+	for i := range n {
+		wg.Go(func() {
+			errs[i] = b.during(ctx, together, func() error {
+				start := time.Now()
+				lease, err := b.client.Acquire(ctx, b.name(i), &holdfast.AcquireOptions{TTL: ttl})
+				if err == nil {
+					err = lease.Release(ctx)
+				}
+				took[i].add(start)
+				return err
+			})
+		})
+	}
+	wg.Wait()
+	lasted := time.Since(start)
+	var all samples
+	for i := range n {
+		if errs[i] != nil {
+			return errs[i]
+		}
+		all = append(all, took[i]...)
+	}
+	b.Throughput = append(b.Throughput, Throughput{Workers: n, PerS: int(float64(len(all)) / lasted.Seconds()), Pair: all.latency()})
+	return nil
+}
+
+// measureHandOver lets one client wait for the lock that the other has, by turns.
+func (b *bench) measureHandOver(ctx context.Context, waiter *holdfast.Client) error {
+	var took samples
+	holds, waits := b.client, waiter
+	lease, err := holds.Acquire(ctx, b.name(0), &holdfast.AcquireOptions{TTL: ttl})
+	if err != nil {
+		return err
+	}
+	err = b.during(ctx, handingOver, func() error {
+		next := make(chan granted, 1)
+		waiting := make(chan struct{})
+		go func() { // ends with ctx; its answer is awaited below
+			var once sync.Once
+			l, err := waits.Acquire(ctx, b.name(0), &holdfast.AcquireOptions{TTL: ttl, OnWait: func(holdfast.WaitState) {
+				once.Do(func() { close(waiting) })
+			}})
+			next <- granted{l, err, time.Now()}
+		}()
+		select {
+		case <-waiting:
+		case g := <-next: // it did not wait, so something is wrong
+			if g.err == nil {
+				g.err = fmt.Errorf("%w: two had the lock %q", holdfast.ErrLost, b.name(0))
+			}
+			return g.err
+		}
+		start := time.Now()
+		if err := lease.Release(ctx); err != nil {
+			return err
+		}
+		g := <-next
+		if g.err != nil {
+			return g.err
+		}
+		took = append(took, g.at.Sub(start))
+		lease, holds, waits = g.lease, waits, holds
+		return nil
+	})
+	b.HandOver = took.latency()
+	if err != nil {
+		return err
+	}
+	return lease.Release(ctx)
+}
+
+// A granted is what came of an Acquire, and when.
+type granted struct {
+	lease *holdfast.Lease
+	err   error
+	at    time.Time
+}
+
+// measureKeeping holds leases for three times their TTL.
+func (b *bench) measureKeeping(ctx context.Context) error {
+	var mu sync.Mutex // guards renewals and b.KeptAlive until the client is closed
+	var renewals samples
+	held := keeping * b.unit
+	b.KeptAlive = KeptAlive{Leases: most, TTLMS: max(held/3, holdfast.MinTTL).Milliseconds(), HeldMS: held.Milliseconds()}
+	client, err := holdfast.New(b.engine, &holdfast.Options{Observer: func(e holdfast.Event) {
+		mu.Lock()
+		defer mu.Unlock()
+		switch e.Kind {
+		case holdfast.Renewed:
+			renewals = append(renewals, e.Took)
+		case holdfast.RenewFailed:
+			b.KeptAlive.Failed++
+		case holdfast.Lost:
+			b.KeptAlive.Lost++
+		}
+	}})
+	if err != nil {
+		return err
+	}
+	errs := make([]error, 16)
+	var wg sync.WaitGroup // some take the leases, each its share
+	for n := range errs {
+		wg.Go(func() {
+			for i := n; i < most && errs[n] == nil; i += len(errs) {
+				opts := &holdfast.AcquireOptions{TTL: time.Duration(b.KeptAlive.TTLMS) * time.Millisecond, WholeTTL: true}
+				_, errs[n] = client.Acquire(ctx, b.name(i), opts)
+			}
+		})
+	}
+	wg.Wait()
+	timer := time.NewTimer(held)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+	tidy(ctx, client) // which also waits until the Observer was told everything
+	mu.Lock()
+	defer mu.Unlock()
+	b.KeptAlive.Renewal = renewals.latency()
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return ctx.Err()
+}

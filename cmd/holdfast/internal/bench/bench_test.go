@@ -1,0 +1,128 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/memlock"
+)
+
+// A watched engine notes the names that it is asked to lock, and calls then after so
+// many.
+type watched struct {
+	driver.Forward
+	mu    sync.Mutex // guards the rest
+	names map[string]bool
+	after int
+	then  func()
+}
+
+func (w *watched) Acquire(ctx context.Context, req driver.AcquireRequest) (driver.AcquireReply, error) {
+	w.mu.Lock()
+	w.names[req.Name] = true
+	if w.after--; w.after == 0 {
+		w.then()
+	}
+	w.mu.Unlock()
+	return w.Forward.Acquire(ctx, req)
+}
+
+func watch(store driver.Engine) *watched {
+	return &watched{Forward: driver.Forward{Engine: store}, names: map[string]bool{}}
+}
+
+// leaves fails t if anything is held or waited for.
+func leaves(t *testing.T, store *memlock.Engine) {
+	t.Helper()
+	for lock, err := range store.List(t.Context(), "") {
+		t.Errorf("left behind: %+v, %v", lock, err)
+	}
+}
+
+// TestRun measures everything, under names of its own, and leaves nothing.
+func TestRun(t *testing.T) {
+	store := memlock.New()
+	engine := watch(store)
+	r, err := Run(t.Context(), engine, store, 480*time.Millisecond)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for what, l := range map[string]Latency{
+		"round trip": r.RoundTrip, "acquire": r.Acquire, "release": r.Release, "pair": r.Pair, "hand-over": r.HandOver, "renewal": r.KeptAlive.Renewal,
+	} {
+		if l.Count == 0 || l.P50 > l.P95 || l.P95 > l.P99 {
+			t.Errorf("%s: %+v", what, l)
+		}
+	}
+	if len(r.Throughput) != 3 {
+		t.Fatalf("throughput %+v, want that of 1, 16 and 256", r.Throughput)
+	}
+	for i, n := range []int{1, 16, 256} {
+		if at := r.Throughput[i]; at.Workers != n || at.PerS == 0 || at.Pair.Count < n {
+			t.Errorf("throughput of %d: %+v", n, at)
+		}
+	}
+	if r.KeptAlive.Leases != 256 || r.KeptAlive.Failed != 0 {
+		t.Errorf("kept alive: %+v", r.KeptAlive)
+	}
+	if len(engine.names) != 256 {
+		t.Errorf("%d names, want 256", len(engine.names))
+	}
+	var prefix string
+	for name := range engine.names {
+		run, _, _ := strings.Cut(name, "/")
+		if prefix = run; !strings.HasPrefix(name, Prefix) {
+			t.Errorf("it has locked %q", name)
+		}
+	}
+	for name := range engine.names {
+		if !strings.HasPrefix(name, prefix+"/") {
+			t.Errorf("it has locked %q and %s/…", name, prefix)
+		}
+	}
+	leaves(t, store)
+}
+
+// TestInterrupted ends the run at many points: nothing is left, and it says why it
+// ended.
+func TestInterrupted(t *testing.T) {
+	why := errors.New("by a test")
+	for _, after := range []int{1, 2, 10, 100, 500} {
+		store := memlock.New()
+		ctx, cancel := context.WithCancelCause(t.Context())
+		engine := watch(store)
+		engine.after, engine.then = after, func() { cancel(why) }
+		if _, err := Run(ctx, engine, engine, 320*time.Millisecond); !errors.Is(err, why) {
+			t.Errorf("after %d requests: %v, want the cause of the end", after, err)
+		}
+		leaves(t, store)
+	}
+	store := memlock.New()
+	ctx, cancel := context.WithTimeoutCause(t.Context(), 280*time.Millisecond, why) // while leases are kept alive
+	defer cancel()
+	if _, err := Run(ctx, store, store, 320*time.Millisecond); !errors.Is(err, why) {
+		t.Errorf("at its end: %v, want the cause of the end", err)
+	}
+	leaves(t, store)
+}
+
+func TestLatency(t *testing.T) {
+	var s samples
+	for i := range 200 {
+		s = append(s, time.Duration(200-i)*time.Microsecond)
+	}
+	if got, want := s.latency(), (Latency{Count: 200, P50: 100, P95: 190, P99: 198}); got != want {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+	if got, want := (samples{3 * time.Microsecond}).latency(), (Latency{Count: 1, P50: 3, P95: 3, P99: 3}); got != want {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+	if got := samples(nil).latency(); got != (Latency{}) {
+		t.Errorf("of none: %+v", got)
+	}
+}

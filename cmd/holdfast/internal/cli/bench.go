@@ -1,0 +1,167 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"runtime"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/bench"
+	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/exit"
+	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/render"
+	"github.com/holdfast-locks/holdfast/driver"
+)
+
+const (
+	minBench = time.Second
+	maxBench = 5 * time.Minute
+)
+
+func (a *app) benchCommand() *cobra.Command {
+	var whole time.Duration
+	cmd := &cobra.Command{
+		Use:   "bench",
+		Short: "Measure what locks in the store cost, from this machine",
+		Long: `Bench measures round trips, the latency of acquire and release, how many pairs of
+both a second 1, 16 and 256 workers get done, how long it takes from one holder to
+the next who waits, and whether 256 leases are kept alive.
+
+It asks the store as fast as it answers, for the time of --for: think twice where
+others are at work. It uses names of its own, and gives all of them back, even when
+it is interrupted; what it leaves when it is killed ends after 3 seconds.
+
+The machine that it runs on counts as much as the store: its processors, and the
+network between both. Run it where the programs run that will use the locks.
+
+The exit status is 0, or
+  64  wrong arguments                   77   the store refuses our rights
+  69  the store cannot be reached       78   the store cannot do this
+  128 + n if signal n ended it`,
+		Example: `  holdfast bench --store redis://redis.internal:6379
+  holdfast bench --for 3s --json | jq .acquire_release.p99_us`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if whole < minBench || whole > maxBench {
+				return usage("bench: --for %s: want %s to %s", whole, minBench, maxBench)
+			}
+			return a.bench(cmd.Context(), whole)
+		},
+	}
+	durationVar(cmd.Flags(), &whole, "for", 12*time.Second, "how long to measure in all")
+	return a.withJSON(cmd)
+}
+
+// A benchView is what bench answers.
+type benchView struct {
+	Store      string `json:"store"` // without credentials
+	Host       string `json:"host"`
+	Platform   string `json:"platform"`
+	Processors int    `json:"processors"`
+	Version    string `json:"version"`
+	DurationMS int64  `json:"duration_ms"`
+	bench.Result
+}
+
+func (a *app) bench(ctx context.Context, whole time.Duration) error {
+	ctx, caught := untilSignal(ctx)
+	engine, choice, err := a.open(ctx)
+	if err != nil {
+		return err
+	}
+	defer engine.Close()
+	second, err := choice.Open(ctx)
+	if err != nil {
+		return openError("open store", err)
+	}
+	defer second.Close()
+	if same, err := sameStore(ctx, engine, second); err != nil {
+		return exit.FromStore(fmt.Errorf("bench: %w", err))
+	} else if !same { // one that lives in this process
+		second = engine
+	}
+	began := time.Now()
+	result, err := bench.Run(ctx, engine, second, whole)
+	if s := caught(); s != 0 {
+		return &exit.Error{Status: exit.Signal(int(s))}
+	}
+	if err != nil {
+		return exit.FromStore(fmt.Errorf("bench: %w", err))
+	}
+	host, _ := os.Hostname() // for people
+	v := benchView{
+		Store: choice.Public(), Host: host, Platform: runtime.GOOS + "/" + runtime.GOARCH, Processors: runtime.NumCPU(),
+		Version: currentVersion().Version, DurationMS: time.Since(began).Milliseconds(), Result: result,
+	}
+	return a.answer(v, v.String())
+}
+
+// untilSignal returns a context that ends with the first signal that asks to end, and
+// a function that returns that signal. The second one ends the program.
+func untilSignal(ctx context.Context) (context.Context, func() syscall.Signal) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	go func() { // ends with the first signal, or with the program
+		s := <-signals
+		signal.Stop(signals)
+		cancel(signalError(s.(syscall.Signal)))
+	}()
+	return ctx, func() (s syscall.Signal) {
+		if e := signalError(0); errors.As(context.Cause(ctx), &e) {
+			s = syscall.Signal(e)
+		}
+		return s
+	}
+}
+
+// A signalError is the cause of the end of a context.
+type signalError syscall.Signal
+
+func (s signalError) Error() string { return syscall.Signal(s).String() }
+
+// sameStore reports whether two engines keep their locks in the same place.
+func sameStore(ctx context.Context, one, other driver.Engine) (same bool, err error) {
+	req := driver.AcquireRequest{Name: bench.Prefix + "open", LeaseID: driver.NewLeaseID(), TTL: time.Second, Mode: driver.Exclusive}
+	req.Name += "-" + string(req.LeaseID)[:12]
+	if _, err := one.Acquire(ctx, req); err != nil {
+		return false, err
+	}
+	lock, err := other.Inspect(ctx, req.Name)
+	if released := one.Release(ctx, driver.ReleaseRequest{Name: req.Name, LeaseID: req.LeaseID, Cancel: ctx.Err() != nil}); err == nil {
+		err = released
+	}
+	return len(lock.Holders) > 0, err
+}
+
+// String is the table for people.
+func (v benchView) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s, from %s (%s, %d processors), holdfast %s, in %s\n\n",
+		render.Plain(v.Store), render.Plain(v.Host), v.Platform, v.Processors, v.Version, render.Short(time.Duration(v.DurationMS)*time.Millisecond))
+	rows := [][]string{{"", "p50", "p95", "p99", ""}}
+	row := func(what string, l bench.Latency, note string) {
+		us := func(n int64) string { return (time.Duration(n) * time.Microsecond).String() }
+		rows = append(rows, []string{what, us(l.P50), us(l.P95), us(l.P99), note})
+	}
+	row("round trip", v.RoundTrip, "")
+	row("acquire", v.Acquire, "")
+	row("release", v.Release, "")
+	row("acquire and release", v.Pair, "")
+	for _, t := range v.Throughput {
+		row(fmt.Sprintf("the same by %d", t.Workers), t.Pair, fmt.Sprintf("%d a second", t.PerS))
+	}
+	row("hand-over to a waiter", v.HandOver, "")
+	k := v.KeptAlive
+	row("renewal", k.Renewal, fmt.Sprintf("%d leases of %s, held for %s: %d lost, %d renewals failed",
+		k.Leases, time.Duration(k.TTLMS)*time.Millisecond, time.Duration(k.HeldMS)*time.Millisecond, k.Lost, k.Failed))
+	b.WriteString(render.Columns(2, rows))
+	b.WriteString("\nThe machine that measures counts as much as the store.\n")
+	return b.String()
+}
