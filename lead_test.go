@@ -199,7 +199,7 @@ func TestLeadStalls(t *testing.T) {
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Hour)
 		defer cancel()
-		err := holdfast.Lead(ctx, newClient(t, engine, nil), "a", opts, o.serve(0, forever, 0, nil))
+		err := holdfast.Lead(ctx, newClient(t, engine, nil), "a", opts, o.serve(0, forever, 0, errWork))
 		wantErr(t, err, context.DeadlineExceeded)
 		if len(o.all) < 40 || len(o.all) > 100 {
 			t.Errorf("%d leads", len(o.all))
