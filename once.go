@@ -138,6 +138,13 @@ func (r *OnceRun) do(ctx context.Context, fn func(context.Context, *Lease) ([]by
 	return r.Complete(ctx, value)
 }
 
+// Check returns an error that wraps ErrInvalid if an option that AcquireOptions does not
+// have is out of range; see AcquireOptions.Check.
+func (o *OnceOptions) Check() error {
+	_, err := o.resolve()
+	return err
+}
+
 // resolve returns a copy of o with the defaults filled in, or an error that
 // wraps ErrInvalid. What becomes part of AcquireOptions is checked there.
 func (o *OnceOptions) resolve() (OnceOptions, error) {

@@ -179,7 +179,7 @@ func (o *AcquireOptions) resolve(client *Options) (AcquireOptions, error) {
 		c = *o
 	}
 	c.TTL = cmp.Or(c.TTL, client.TTL)
-	if err := c.Check(); err != nil {
+	if err := c.check(); err != nil {
 		return c, err
 	}
 	if c.MaxHold > 0 {
@@ -197,6 +197,12 @@ func (o *AcquireOptions) resolve(client *Options) (AcquireOptions, error) {
 // as an acquire would: for programs that read options long before they use
 // them.
 func (o *AcquireOptions) Check() error {
+	return cmp.Or(o.check(), checkHolder(Holder{Reason: o.Reason, Labels: o.Labels}))
+}
+
+// check is Check but for what the holder says, which is checked with all the rest that
+// it says.
+func (o *AcquireOptions) check() error {
 	if o.TTL != 0 {
 		if err := checkTTL("TTL", o.TTL); err != nil {
 			return err

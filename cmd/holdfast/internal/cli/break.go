@@ -39,7 +39,7 @@ The exit status is 0 if a lease was ended, or with --closed a name opened, and 1
 there was none.`,
 		Example: `  holdfast break nightly --reason "web-3 has lost its disk"
   holdfast break nightly --closed --reason "it failed: run it again"`,
-		Args: cobra.ExactArgs(1),
+		Args: names(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if strings.TrimSpace(opts.Reason) == "" {
 				return usage("break: no reason given: say with --reason why the lock is taken away")

@@ -125,7 +125,7 @@ URLs of stores:
 	}
 	// cobra prints versions by a template. With the templates, the linker has to
 	// keep every method of every type: the program would be almost twice as large.
-	root.Flags().BoolVarP(&version, "version", "v", false, "print the version")
+	root.Flags().BoolVarP(&version, "version", "V", false, "print the version")
 	root.PersistentFlags().Var((*nonEmpty)(&a.asked.Store), "store", "`URL` of the store; without it and --store-file: see holdfast --help")
 	root.PersistentFlags().Var((*nonEmpty)(&a.asked.File), "store-file", "`FILE` that has the URL of the store, which no ps shows then")
 	root.SetFlagErrorFunc(flagError)
@@ -190,8 +190,7 @@ func flagError(cmd *cobra.Command, err error) error {
 			cause = errors.New("want a whole number")
 		}
 	}
-	verb := strings.TrimPrefix(cmd.CommandPath(), cmd.Root().Name()+" ")
-	return usage("%s: %s %q: %w", verb, flag, invalid.GetValue(), cause)
+	return usage("%s: %s %q: %w", verbOf(cmd), flag, invalid.GetValue(), cause)
 }
 
 // ask opens the store, calls f and closes everything. An error of f that has no

@@ -36,7 +36,7 @@ The servers of a quorum that are new, or have lost their data, grant nothing for
 the quorum's max_ttl (5m). --admit ends that at once, before the checks. Use it
 when you know that nobody uses the quorum yet: it is refused, with status 75, if
 a server has a lease, and with 69 if one does not answer.`,
-		Args: cobra.NoArgs,
+		Args: words(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			a.defaultTTL(cmd, &ttl)
 			if ttl < 10*time.Millisecond || ttl > 30*24*time.Hour {

@@ -230,7 +230,7 @@ The exit status is 0, or
   79  the lease is lost`,
 		Example: `  holdfast run --progress 1m import -- sh -c 'for f in *.csv; do ./import "$f" && holdfast progress || exit; done'
   holdfast progress || exit`,
-		Args: cobra.NoArgs,
+		Args: words(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			p, err := a.possession(control.Progress)
 			if err != nil {
@@ -265,7 +265,7 @@ The exit status is 0 if the lease was live, and is given back, or
   79  the lease was lost before`,
 		Example: `  eval "$(holdfast acquire deploy --pid $$ || echo exit $?)"
   ./deploy && holdfast release`,
-		Args: cobra.NoArgs,
+		Args: words(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.release(cmd.Context()) },
 	}
 }

@@ -53,6 +53,9 @@ func (f *onceFlags) job(cmd *cobra.Command, words, command []string) (j runner.O
 	case cmd.Flags().Changed("json"):
 		return j, usage("once: --json is for status and forget")
 	}
+	if err := (&holdfast.OnceOptions{Fingerprint: f.fingerprint}).Check(); err != nil {
+		return j, usage("once: %w", err)
+	}
 	j = runner.OnceJob{Retention: f.retention, Fingerprint: f.fingerprint, MaxOutput: f.maxOutput}
 	j.Names, j.Opts.MaxHold = words, f.maxHold
 	if j.Args, err = f.command(cmd, command); err != nil {

@@ -40,7 +40,7 @@ it tells whether the lease of the environment is still good, in a command of
 holdfast run or a script with holdfast acquire: 0, or 79 if it is lost.`,
 		Example: `  holdfast check deploy || echo nobody deploys
   holdfast check -q || exit`,
-		Args: cobra.MaximumNArgs(1),
+		Args: names(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return a.checkLease(cmd.Context(), quiet)
@@ -69,7 +69,7 @@ func (a *app) checkName(ctx context.Context, c *holdfast.Client, name string, qu
 }
 
 func (a *app) showCommand() *cobra.Command {
-	return a.question("show NAME", "Show who holds a lock, for how long, who waits for it, who lost it, and what was done once", cobra.ExactArgs(1),
+	return a.question("show NAME", "Show who holds a lock, for how long, who waits for it, who lost it, and what was done once", names(1, 1),
 		func(ctx context.Context, c *holdfast.Client, args []string) error {
 			lock, err := c.Inspect(ctx, args[0])
 			if err != nil {
@@ -93,7 +93,7 @@ func (a *app) showCommand() *cobra.Command {
 }
 
 func (a *app) listCommand() *cobra.Command {
-	cmd := a.question("ls [PREFIX]", "List the locks that are held or waited for, all or those whose names begin with PREFIX", cobra.MaximumNArgs(1),
+	cmd := a.question("ls [PREFIX]", "List the locks that are held or waited for, all or those whose names begin with PREFIX", words(0, 1),
 		func(ctx context.Context, c *holdfast.Client, args []string) error {
 			var locks []driver.Lock
 			for lock, err := range c.List(ctx, strings.Join(args, "")) {
@@ -117,7 +117,7 @@ func (a *app) versionCommand() *cobra.Command {
 	return a.withJSON(&cobra.Command{
 		Use:   "version",
 		Short: "Print the version",
-		Args:  cobra.NoArgs,
+		Args:  words(0, 0),
 		RunE:  func(*cobra.Command, []string) error { return a.printVersion() },
 	})
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/exit"
+	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/onetime"
 	"github.com/holdfast-locks/holdfast/wire/codes"
 )
@@ -71,14 +72,18 @@ func (a *app) tokenIssueCommand(f *tokenFlags) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "issue [--payload TEXT | -]",
 		Short: "Store a payload, or what is on standard input, and print the secret that redeems it",
-		Args:  cobra.MaximumNArgs(1),
+		Args:  words(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			payload := []byte(f.payload)
 			switch {
 			case len(args) == 1 && (args[0] != "-" || cmd.Flags().Changed("payload")):
 				return usage("token issue: want --payload TEXT, or - and the payload on standard input")
-			case cmd.Flags().Changed("memory") && f.memory <= 0:
-				return usage("token issue: --memory %s: want more than 0", f.memory)
+			case f.ttl < onetime.MinTTL || f.ttl > onetime.MaxTTL:
+				return usage("token issue: --ttl %s: want %s to %s", f.ttl, onetime.MinTTL, onetime.MaxTTL)
+			case f.memory < onetime.MinMemory || f.memory > onetime.MaxTTL:
+				return usage("token issue: --memory %s: want %s to %s", f.memory, onetime.MinMemory, onetime.MaxTTL)
+			case len(payload) > onetime.MaxPayload:
+				return usage("token issue: --payload: it has %d bytes, the limit is %d", len(payload), onetime.MaxPayload)
 			case len(args) == 1:
 				var err error
 				if payload, err = readInput(cmd, onetime.MaxPayload); err != nil {
@@ -159,7 +164,7 @@ func (a *app) tokenPruneCommand(f *tokenFlags) *cobra.Command {
 	return a.withJSON(&cobra.Command{
 		Use:   "prune",
 		Short: "Delete the tokens that are over, of every collection, where the store does not by itself",
-		Args:  cobra.NoArgs,
+		Args:  words(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.withTokens(cmd, f, func(ctx context.Context, s *onetime.Service) error {
 				n, err := s.Prune(ctx)
@@ -178,6 +183,9 @@ func (a *app) tokenPruneCommand(f *tokenFlags) *cobra.Command {
 func (a *app) withTokens(cmd *cobra.Command, f *tokenFlags, use func(context.Context, *onetime.Service) error) error {
 	if f.collection == "" {
 		return usage("token: --collection: it is empty")
+	}
+	if err := driver.CheckName(f.collection); err != nil {
+		return usage("token: --collection: %w", err)
 	}
 	return a.ask(cmd, func(ctx context.Context, c *holdfast.Client) error {
 		s, err := onetime.New(c, &onetime.Options{Name: f.collection, Memory: f.memory})

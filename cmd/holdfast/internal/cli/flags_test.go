@@ -1,0 +1,104 @@
+//go:build unix
+
+package cli
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+var update = flag.Bool("update", false, "add what is new to testdata/flags.txt")
+
+// TestFlags compares all commands and flags with the list on which scripts rely.
+// What is new has to be added to it, with -update. What is in the list is a promise:
+// only whoever breaks it deletes a line, by hand.
+func TestFlags(t *testing.T) {
+	file := filepath.Join("testdata", "flags.txt")
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	promised := strings.Split(strings.TrimSpace(string(data)), "\n")
+	present := allFlags(Tree())
+	missing := func(from, in []string) []string {
+		return slices.DeleteFunc(slices.Clone(from), func(line string) bool { return slices.Contains(in, line) })
+	}
+	for _, line := range missing(promised, present) {
+		t.Errorf("%s: it is there no more, or takes another argument: scripts rely on it", line)
+	}
+	added := missing(present, promised)
+	if *update {
+		all := append(promised, added...)
+		slices.Sort(all)
+		if err := os.WriteFile(file, []byte(strings.Join(all, "\n")+"\n"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	for _, line := range added {
+		t.Errorf("%s: it is new: go test ./internal/cli -run TestFlags -update adds it to %s", line, file)
+	}
+}
+
+// allFlags returns a line for each command, each other name of it, and each flag with
+// its letter, its names in flock(1) and what it takes.
+func allFlags(cmd *cobra.Command) (lines []string) {
+	path := cmd.CommandPath()
+	lines = append(lines, path)
+	for _, alias := range cmd.Aliases {
+		lines = append(lines, path+" = "+alias)
+	}
+	cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
+		line := path + " --" + f.Name
+		if f.Shorthand != "" {
+			line += " -" + f.Shorthand
+		}
+		for _, alias := range flockNames {
+			if alias.flock != f.Name && cmd.Flags().Lookup(alias.flock) == f {
+				line += " --" + alias.flock
+			}
+		}
+		if f.Value.Type() != "bool" {
+			line += " " + f.Value.Type()
+		}
+		lines = append(lines, line)
+	})
+	for _, sub := range cmd.Commands() {
+		lines = append(lines, allFlags(sub)...)
+	}
+	return lines
+}
+
+// TestAllTimesAreReadAlike checks that every flag that takes a time is made by
+// durationVar.
+func TestAllTimesAreReadAlike(t *testing.T) {
+	found := 0
+	var look func(cmd *cobra.Command)
+	look = func(cmd *cobra.Command) {
+		cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
+			if f.Value.Type() != "duration" {
+				return
+			}
+			found++
+			if _, ok := f.Value.(*durationValue); !ok {
+				t.Errorf("%s --%s: it does not take bare seconds", cmd.CommandPath(), f.Name)
+			}
+		})
+		for _, sub := range cmd.Commands() {
+			look(sub)
+		}
+	}
+	look(Tree())
+	if found < 10 {
+		t.Errorf("%d flags take a time: want more", found)
+	}
+	fmt.Fprintf(t.Output(), "%d flags take a time\n", found)
+}
