@@ -37,7 +37,7 @@ func refusal(code string) (advice string, sentinel error) {
 	case "NOAUTH", "WRONGPASS":
 		return "check the user name and the password", driver.ErrPermission
 	case "NOPERM", "DENIED":
-		return "give the user the rights that the package's documentation lists", driver.ErrPermission
+		return "the user lacks rights that locks need: holdfast doctor says which", driver.ErrPermission
 	case "LAYOUT":
 		return "this one knows layout " + lua.DataLayout +
 			": ask for the name with the same version, or again when nobody has it or waits for it there", ErrLayout

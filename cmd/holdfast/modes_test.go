@@ -64,7 +64,7 @@ func TestSlots(t *testing.T) {
 		}
 		for _, flags := range [][]string{{"-x"}, {"-s"}, {"--slots", "3"}, {"--slots", "5"}} {
 			stderr := wantRun(t, 78, store, append(append([]string{"run", "-n"}, flags...), "job", "--", "true")...)
-			if !strings.Contains(stderr, "kind mismatch") || !strings.Contains(stderr, "limit") {
+			if !strings.Contains(stderr, "the name is ") && !strings.Contains(stderr, "the semaphore has ") || !strings.Contains(stderr, "limit") {
 				t.Errorf("run %v: %q does not say what the name is", flags, stderr)
 			}
 		}

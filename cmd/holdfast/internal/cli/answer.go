@@ -17,6 +17,7 @@ func (a *app) withJSON(cmd *cobra.Command) *cobra.Command {
 
 // answer prints what was asked for: v for programs, or text for people.
 func (a *app) answer(v any, text string) error {
+	a.answered = true
 	var err error
 	if a.json {
 		e := json.NewEncoder(a.stdout)

@@ -47,6 +47,9 @@ type app struct {
 	onAway   func(time.Time, error) // is told that the store is not there, and when that wait began; may be nil
 	away     atomic.Bool            // the store does not answer, and the user knows
 
+	verb, subject string // what is done to what, for messages
+	answered      bool   // something was written to stdout
+
 	chosen    bool // choice and choiceErr are what asked resolves to
 	choice    store.Choice
 	choiceErr error
@@ -68,17 +71,15 @@ func Main(args []string, getenv func(string) string, prefix string, stdout, stde
 	root.SetArgs(args)
 	root.SetOut(stdout)
 	root.SetErr(stderr)
-	err := root.ExecuteContext(context.Background())
+	cmd, err := root.ExecuteContextC(context.Background())
 	var e *exit.Error
 	switch {
 	case err == nil:
 		e = &exit.Error{}
 	case !errors.As(err, &e): // cobra's own: unknown commands and flags
-		e = &exit.Error{Status: exit.Usage, Err: fmt.Errorf("%w (holdfast --help says more)", err)}
+		e = &exit.Error{Status: exit.Usage, Err: notUnderstood(cmd, err)}
 	}
-	if e.Err != nil {
-		a.say("%v", e.Err)
-	}
+	a.report(e, cmd, args)
 	a.messages.Close(e.EndBy)
 	return e.Status
 }
@@ -116,6 +117,9 @@ URLs of stores:
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args:          cobra.ArbitraryArgs,
+		PersistentPreRun: func(cmd *cobra.Command, args []string) {
+			a.verb, a.subject = verbOf(cmd), subjectOf(args)
+		},
 		RunE: func(root *cobra.Command, args []string) error {
 			if version && len(args) == 0 {
 				return a.printVersion()

@@ -74,7 +74,7 @@ func (a *app) doctor(ctx context.Context, ttl time.Duration, admit bool) error {
 	}
 	diagnosis, err := features.Diagnoser.Diagnose(ctx, driver.DiagnoseRequest{TTL: ttl, URL: choice.URL})
 	if err != nil {
-		return openError("doctor", err)
+		return openError(err)
 	}
 	return a.answerWith(doctorStatus(diagnosis), wire.DiagnosisOf(diagnosis, choice.Public(), ttl), render.Diagnosis(diagnosis))
 }
@@ -94,7 +94,7 @@ func admitAll(ctx context.Context, engine driver.Engine) error {
 		err = quorum.Admit(ctx)
 	}
 	if err != nil {
-		return openError("doctor: --admit", err)
+		return openError(err)
 	}
 	return nil
 }

@@ -77,7 +77,7 @@ func (a *app) work(ctx context.Context, f *jobFlags, job *runner.Job, do func() 
 		job.Line.Update(s)
 		job.Status.Waiting(s)
 	}
-	a.quiet, a.wait = f.quiet, job.Opts.Wait
+	a.quiet, a.wait, a.subject = f.quiet, job.Opts.Wait, runner.Quoted(job.Names)
 	a.holder.Program = render.Plain(filepath.Base(job.Path)) // and none of its arguments, which may be secret
 	a.onAway = func(since time.Time, err error) {
 		job.Opts.OnWait(holdfast.WaitState{Name: strings.Join(job.Names, ", "), Waited: time.Since(since), Outage: err})

@@ -119,7 +119,9 @@ func splitAtDash(args []string, dash int) (words, command []string, given bool) 
 
 // look calls f for the key after the first word.
 func (a *app) look(cmd *cobra.Command, words []string, f func(context.Context, *holdfast.Client, string) error) error {
-	if len(words) != 2 {
+	if len(words) == 2 {
+		a.verb, a.subject = "once "+words[0], subjectOf(words[1:])
+	} else {
 		return usage("once %s: want one KEY; to run a command under the key %q, put -- before it", words[0], words[0])
 	}
 	if err := onlyAsks(cmd, words[0]); err != nil {

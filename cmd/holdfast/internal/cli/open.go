@@ -27,7 +27,7 @@ func (a *app) choose() (store.Choice, error) {
 	case errors.Is(a.choiceErr, store.ErrBoth):
 		return a.choice, exit.With(exit.Usage, a.choiceErr)
 	case a.choiceErr != nil:
-		return a.choice, exit.With(openStatus(a.choiceErr), a.choiceErr)
+		return a.choice, openError(a.choiceErr)
 	}
 	return a.choice, nil
 }
@@ -54,15 +54,15 @@ func (a *app) open(ctx context.Context) (driver.Engine, store.Choice, error) {
 	}
 	engine, err := a.await(ctx, choice)
 	if err != nil {
-		return nil, choice, openError("open store", err)
+		return nil, choice, openError(err)
 	}
 	return engine, choice, nil
 }
 
 // openError returns the error of what was to be done with a store as a whole:
 // what is invalid then is the configuration, not an argument.
-func openError(what string, err error) error {
-	return exit.With(openStatus(err), fmt.Errorf("%s: %w", what, err))
+func openError(err error) error {
+	return &exit.Error{Status: openStatus(err), Err: err, Engine: true, Opening: true}
 }
 
 func openStatus(err error) int {
@@ -114,7 +114,7 @@ func (a *app) storeIsAway(err error) bool {
 		return false
 	}
 	if !a.quiet {
-		a.say("%v; still waiting", err)
+		a.say("%s; still waiting", a.words(&exit.Error{Err: err, Engine: true}))
 	}
 	return true
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -16,7 +15,6 @@ import (
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/exit"
 	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/onetime"
-	"github.com/holdfast-locks/holdfast/wire/codes"
 )
 
 // maxSecretInput is more than a secret and the white space around it may have.
@@ -209,24 +207,10 @@ func readInput(cmd *cobra.Command, limit int) ([]byte, error) {
 	return data, nil
 }
 
-// refusals are the errors whose code --json prints: what may be wrong with a
-// token, or is not known of it.
-var refusals = []error{
-	onetime.ErrUnknown, onetime.ErrExpired, onetime.ErrRevoked, onetime.ErrRedeemed, onetime.ErrMalformed, holdfast.ErrOutcomeUnknown,
-}
-
-// tokenError gives err its status, unless it has one, and prints its code with
-// --json.
+// tokenError gives err its status, unless it has one.
 func (a *app) tokenError(err error) error {
-	if e := (*exit.Error)(nil); err == nil || errors.As(err, &e) {
+	if e := (*exit.Error)(nil); errors.As(err, &e) {
 		return err
 	}
-	code := codes.Of(err)
-	if a.json && slices.Contains(refusals, code.Err) {
-		// The status and the message tell the same if this fails.
-		_ = a.answer(struct {
-			Error string `json:"error"`
-		}{code.Underscored()}, "")
-	}
-	return exit.With(exit.StatusOf(err), errors.New("token "+strings.TrimPrefix(err.Error(), "onetime: ")))
+	return exit.FromStore(err)
 }

@@ -34,6 +34,10 @@ type Error struct {
 	Status int
 	Err    error
 
+	// Engine says that Err is in the words of the client or the engine, and not in
+	// those of a command. Opening: it came while the store was opened.
+	Engine, Opening bool
+
 	// KeepLock says that the lock must not be given back, because somebody is
 	// still at work under it.
 	KeepLock bool
@@ -62,7 +66,12 @@ func With(status int, err error) error {
 
 // FromStore returns err with the status for an error of the client or the
 // engine, or nil for nil.
-func FromStore(err error) error { return With(StatusOf(err), err) }
+func FromStore(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &Error{Status: StatusOf(err), Err: err, Engine: true}
+}
 
 // StatusOf is the status for an error of the client or the engine. It is
 // Unavailable for codes that are not in statuses and for errors without a code:

@@ -36,10 +36,10 @@ type SelfError struct {
 
 func (e *SelfError) Error() string {
 	if e.Via != nil {
-		return fmt.Sprintf("acquire %q: the run around this command holds it, with token %d, and %s, which is next, waits for that: "+
+		return fmt.Sprintf("holdfast: acquire %q: the run around this command holds it, with token %d, and %s, which is next, waits for that: "+
 			"this command would wait for itself; leave the inner holdfast out, or use another name", e.Name, e.Token, e.Via)
 	}
-	return fmt.Sprintf("acquire %q: the run around this command holds it, with token %d: "+
+	return fmt.Sprintf("holdfast: acquire %q: the run around this command holds it, with token %d: "+
 		"this command would wait for itself; leave the inner holdfast out, or use another name", e.Name, e.Token)
 }
 

@@ -27,7 +27,7 @@ func (w *watch) open() {
 	d := &w.desk
 	d.began, d.extended = time.Now(), make(chan chan<- struct{})
 	w.Control.Serve(control.Desk{
-		What: quoted(w.Names), LeaseID: w.held.first().ID(), Lease: w.held,
+		What: Quoted(w.Names), LeaseID: w.held.first().ID(), Lease: w.held,
 		Extended:   d.tell,
 		Progressed: func() { d.progressed.Store(int64(time.Since(d.began))) },
 		End:        w.keeps,
@@ -51,7 +51,7 @@ func (d *desk) tell() {
 // keeps refuses to end the lease before the job has ended.
 func (w *watch) keeps(_ context.Context, r control.Request) control.Answer {
 	return control.Answer{Status: exit.Config, Error: fmt.Sprintf(
-		"%s %s: holdfast %s gives it back when its command ends: end that", r.Do, quoted(w.Names), w.verb)}
+		"%s %s: holdfast %s gives it back when its command ends: end that", r.Do, Quoted(w.Names), w.verb)}
 }
 
 // idle is how long the job may go on without progress; false without --progress.
@@ -65,7 +65,7 @@ func (w *watch) idle() (left time.Duration, bounded bool) {
 // stalledVerdict says that the job has stopped making progress. The lease is live.
 func (w *watch) stalledVerdict() *exit.Error {
 	return &exit.Error{Status: exit.Lost, Err: fmt.Errorf(
-		"%s %s: %w for %s; the command was stopped", w.verb, quoted(w.Names), holdfast.ErrStalled, w.Opts.Progress)}
+		"%s %s: %w for %s; the command was stopped", w.verb, Quoted(w.Names), holdfast.ErrStalled, w.Opts.Progress)}
 }
 
 // Reasons for the end of a lease that is still live.

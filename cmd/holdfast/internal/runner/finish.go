@@ -31,7 +31,7 @@ func (w *watch) nameLeft() {
 	}
 	if left := w.tree.Left(); len(left) > 0 {
 		w.Warn("%s %s: the command has ended, and what it left behind works on without the lock: %s (--wait-children keeps the lock until they have ended)",
-			w.verb, quoted(w.Names), list(left))
+			w.verb, Quoted(w.Names), list(left))
 	}
 }
 
@@ -82,7 +82,7 @@ func (w *watch) end(ctx context.Context) error {
 	case w.verdict != nil:
 		return w.verdict
 	case lost:
-		return exit.With(exit.Lost, fmt.Errorf("%s %s: the lock was lost while the command ran, which ended with status %d", w.verb, quoted(w.Names), status))
+		return exit.With(exit.Lost, fmt.Errorf("%s %s: the lock was lost while the command ran, which ended with status %d", w.verb, Quoted(w.Names), status))
 	}
 	if status == 0 {
 		return nil
@@ -110,5 +110,5 @@ func (w *watch) notEnded() error {
 	}
 	return &exit.Error{Status: exit.Lost, KeepLock: true, Err: fmt.Errorf(
 		"%s %s: not permitted to end %s: the lock is not given back, and ends by itself in %s",
-		w.verb, quoted(w.Names), list(w.refused), w.left().Round(time.Millisecond))}
+		w.verb, Quoted(w.Names), list(w.refused), w.left().Round(time.Millisecond))}
 }

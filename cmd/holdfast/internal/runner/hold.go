@@ -55,8 +55,8 @@ func (h hold) lost() (*holdfast.Lease, error) {
 	return nil, nil
 }
 
-// quoted returns names as messages show them.
-func quoted(names []string) string {
+// Quoted returns names as messages show them.
+func Quoted(names []string) string {
 	all := make([]string, len(names))
 	for i, name := range names {
 		all[i] = fmt.Sprintf("%q", name)

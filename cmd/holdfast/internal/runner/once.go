@@ -62,7 +62,7 @@ func Once(ctx context.Context, j OnceJob) (holdfast.OnceResult, error) {
 	switch {
 	case err == nil && ended != 0 && !result.Replayed:
 		return result, exit.With(exit.Signal(int(ended)), fmt.Errorf(
-			"once %s: it is done and recorded; ended by a signal while standard output did not take all of it", quoted(j.Names)))
+			"once %s: it is done and recorded; ended by a signal while standard output did not take all of it", Quoted(j.Names)))
 	case err != nil && ended != 0 && o.output == nil:
 		return result, o.ended
 	}
@@ -148,7 +148,7 @@ func (o *once) work(ctx context.Context, lease *holdfast.Lease) ([]byte, error) 
 		return nil, &exit.Error{Status: o.status}
 	case tooLong:
 		return nil, exit.With(exit.TooLong, fmt.Errorf("once %s: the command has succeeded, but wrote more than %d bytes to standard output: "+
-			"nothing is recorded, and the next caller runs it again; raise --max-output, or write to a file", quoted(o.Names), o.MaxOutput))
+			"nothing is recorded, and the next caller runs it again; raise --max-output, or write to a file", Quoted(o.Names), o.MaxOutput))
 	}
 	return output, nil
 }
@@ -188,7 +188,7 @@ func (o *once) flush() (ended syscall.Signal) {
 		select {
 		case <-o.output.done:
 			if err := o.output.failure(); err != nil {
-				o.Warn("once %s: not everything was passed on: %v", quoted(o.Names), err)
+				o.Warn("once %s: not everything was passed on: %v", Quoted(o.Names), err)
 			}
 			return 0
 		case s := <-o.Signals:
@@ -210,7 +210,7 @@ func (o *once) verdict(err error) error {
 		return exit.With(o.Busy, err)
 	case isLost && o.output != nil: // INVARIANT I4: the store has refused the record
 		return exit.With(exit.Lost, fmt.Errorf("once %s: the lease was lost while the command ran, which ended with status %d; "+
-			"nothing is recorded", quoted(o.Names), o.status))
+			"nothing is recorded", Quoted(o.Names), o.status))
 	case err != nil && o.output != nil:
 		return exit.FromStore(fmt.Errorf("%w; the command has succeeded", err))
 	}

@@ -105,7 +105,7 @@ func (j Job) acquire(ctx context.Context) (hold, error) {
 		}
 		return hold{}, ended
 	case errors.Is(err, holdfast.ErrHeld):
-		return hold{}, exit.With(j.Busy, err)
+		return hold{}, &exit.Error{Status: j.Busy, Err: err, Engine: true}
 	}
 	return held, exit.FromStore(err)
 }

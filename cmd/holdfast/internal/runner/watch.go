@@ -98,7 +98,7 @@ func (w *watch) commandEnded() bool {
 		w.killIn(0)
 	case w.tree.Fallen():
 		// Nobody would end the job in our place, if we died or were stopped.
-		w.Warn("%s %s: the warden of the command was killed, so the job is ended", w.verb, quoted(w.Names))
+		w.Warn("%s %s: the warden of the command was killed, so the job is ended", w.verb, Quoted(w.Names))
 		w.killIn(0)
 	case isLost || w.ending: // the rest was asked to end as well, and has its time
 		w.killIn(w.KillAfter)
@@ -239,7 +239,7 @@ func (w *watch) lostVerdict() *exit.Error {
 	// or far from the store, that is a good part of the TTL.
 	slack := w.margin() + w.KillAfter + TTL(w.Opts)/6 + 100*time.Millisecond
 	if errors.Is(cause, holdfast.ErrMaxHold) || !w.maxEnd.IsZero() && cause == nil && time.Until(w.maxEnd) < slack {
-		return &exit.Error{Status: exit.MaxHold, Err: fmt.Errorf("%s %s: --max-hold %s is over; the command was stopped", w.verb, quoted(w.Names), w.Opts.MaxHold)}
+		return &exit.Error{Status: exit.MaxHold, Err: fmt.Errorf("%s %s: --max-hold %s is over; the command was stopped", w.verb, Quoted(w.Names), w.Opts.MaxHold)}
 	}
 	switch {
 	case cause != nil:
@@ -248,7 +248,7 @@ func (w *watch) lostVerdict() *exit.Error {
 	default:
 		cause = errUnanswered
 	}
-	return &exit.Error{Status: exit.Lost, Err: fmt.Errorf("%s %s: %w; the command was stopped", w.verb, quoted(names), cause)}
+	return &exit.Error{Status: exit.Lost, Err: fmt.Errorf("%s %s: %w; the command was stopped", w.verb, Quoted(names), cause)}
 }
 
 // stop ends the job, before the deadline if that is still ahead.
@@ -260,7 +260,7 @@ func (w *watch) stop(verdict *exit.Error) {
 	w.Status.lost(w.held, verdict)
 	switch {
 	case w.ignores(verdict):
-		w.Warn("%s %s: the lock is lost, and the command runs on without it", w.verb, quoted(w.Names))
+		w.Warn("%s %s: the lock is lost, and the command runs on without it", w.verb, Quoted(w.Names))
 	case w.OnLost == Kill:
 		w.killIn(0)
 	default:
@@ -314,6 +314,6 @@ func (w *watch) suspend() {
 
 func (w *watch) signal(sig syscall.Signal) {
 	if err := w.tree.Signal(sig); err != nil {
-		w.Warn("%s %s: signal %v to the command: %v", w.verb, quoted(w.Names), sig, err)
+		w.Warn("%s %s: signal %v to the command: %v", w.verb, Quoted(w.Names), sig, err)
 	}
 }

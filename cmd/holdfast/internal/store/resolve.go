@@ -177,7 +177,7 @@ func (a Asked) system() (Choice, error) {
 
 // own returns the user's own file.
 func (a Asked) own() (Choice, error) {
-	c := Choice{Source: "your own file: nothing names another"}
+	c := Choice{Source: "your own file"}
 	state := a.Getenv("XDG_STATE_HOME")
 	if !filepath.IsAbs(state) {
 		if state = a.home(); state == "" {

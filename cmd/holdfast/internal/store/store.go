@@ -14,7 +14,8 @@ import (
 	"github.com/holdfast-locks/holdfast/sqlitelock"
 )
 
-const supported = "sqlite:///path/file.db, redis://host:port, redis+sentinel://host:port/master, redis+cluster://host:port, quorum+redis://a,b,c, the same with rediss, memory:"
+const supported = "sqlite:///path/file.db, redis://host:port, redis+sentinel://host:port/master, redis+cluster://host:port, " +
+	"quorum+redis://a,b,c, the same with rediss for TLS, or memory:"
 
 // Open opens the store, and makes the directory of the user's own. See Open for the
 // errors.
@@ -27,14 +28,13 @@ func (c Choice) Open(ctx context.Context) (driver.Engine, error) {
 	return Open(ctx, c.URL)
 }
 
-// Open opens the store at rawURL. An error that wraps driver.ErrInvalid or
-// driver.ErrUnsupported means that the URL is wrong or of a kind that this
-// version does not know. Errors contain no credentials. A quorum is opened even
+// Open opens the store at rawURL. An error that wraps driver.ErrInvalid
+// means that the URL is wrong or of a kind that this version does not know. Errors contain no credentials. A quorum is opened even
 // if none of its members is there: its requests fail then.
 func Open(ctx context.Context, rawURL string) (driver.Engine, error) {
 	scheme, _, found := strings.Cut(rawURL, ":")
 	if !found {
-		return nil, fmt.Errorf("%w store: it is not a URL; use one of %s", driver.ErrInvalid, supported)
+		return nil, fmt.Errorf("%w store: it is not a URL: use %s", driver.ErrInvalid, supported)
 	}
 	switch scheme = strings.ToLower(scheme); scheme {
 	case "memory":
@@ -46,9 +46,9 @@ func Open(ctx context.Context, rawURL string) (driver.Engine, error) {
 	case "quorum+redis", "quorum+rediss":
 		return opened(openQuorum(rawURL))
 	case "http", "https":
-		return nil, fmt.Errorf("store %s: is not supported in this version; use one of %s: %w", scheme, supported, driver.ErrUnsupported)
+		return nil, fmt.Errorf("%w: this version knows no servers of its own, at %s: use %s", driver.ErrInvalid, scheme, supported)
 	}
-	return nil, fmt.Errorf("%w store: unknown scheme %q; use one of %s", driver.ErrInvalid, scheme, supported)
+	return nil, fmt.Errorf("%w: unknown scheme %q: use %s", driver.ErrInvalid, scheme, supported)
 }
 
 // opened turns a constructor's result into an interface that is nil on error.
@@ -72,11 +72,14 @@ func hasCredentials(rawURL string) bool {
 }
 
 // strip returns rawURL without credentials, and whether it had any, or may have
-// had: of a malformed one only the scheme is left.
+// had: of a malformed one only the scheme is left, and nothing of what is not one.
 func strip(rawURL string) (public string, stripped bool) {
 	p, ok := split(rawURL)
 	if !ok {
-		scheme, rest, _ := strings.Cut(rawURL, ":")
+		scheme, rest, isURL := strings.Cut(rawURL, ":")
+		if !isURL {
+			return "", rawURL != "" // whatever it is
+		}
 		return scheme + ":", rest != ""
 	}
 	u, err := url.Parse(p.rest)

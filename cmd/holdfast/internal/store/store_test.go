@@ -45,7 +45,7 @@ func TestOpenRefuses(t *testing.T) {
 		"ftp://h":                   driver.ErrInvalid,
 		"redis+sentinel://h":        driver.ErrInvalid,
 		"redis://h1,h2":             driver.ErrInvalid,
-		"http://h":                  driver.ErrUnsupported,
+		"http://h":                  driver.ErrInvalid,
 		"quorum+redis://h1,h2":      driver.ErrInvalid,
 		"redis+cluster://h/1":       driver.ErrInvalid,
 		"sqlite://relative":         driver.ErrInvalid,

@@ -1,0 +1,97 @@
+package cli
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/exit"
+	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/render"
+	"github.com/holdfast-locks/holdfast/wire"
+	"github.com/holdfast-locks/holdfast/wire/codes"
+)
+
+// report says why the program fails: in a line on standard error and, if it was
+// asked for JSON and has not answered, in an object on standard output too.
+func (a *app) report(e *exit.Error, cmd *cobra.Command, args []string) {
+	if e.Err == nil {
+		return
+	}
+	message := a.words(e)
+	a.say("%s", message)
+	if a.answered || e.Status == exit.Output || !asksForJSON(cmd, args) {
+		return
+	}
+	a.json = true
+	// The status and the message tell the same if this fails.
+	_ = a.answer(wire.Failure{Error: codeOf(e), Message: message, Status: e.Status}, "")
+}
+
+// words returns an error as this command says it.
+func (a *app) words(e *exit.Error) string {
+	if !e.Engine {
+		return strings.TrimPrefix(e.Err.Error(), "holdfast: ")
+	}
+	f := render.Failure{Verb: a.verb, Subject: a.subject, Opening: e.Opening, Err: e.Err}
+	if a.chosen && a.choiceErr == nil {
+		f.Store = a.choice.Public()
+		if !a.choice.ByFlag {
+			f.Source = a.choice.Source
+		}
+	}
+	return f.String()
+}
+
+// verbOf returns what a command is called.
+func verbOf(cmd *cobra.Command) string {
+	return strings.TrimPrefix(cmd.CommandPath(), cmd.Root().Name()+" ")
+}
+
+// notUnderstood returns what cobra says of arguments, with the command that it
+// means.
+func notUnderstood(cmd *cobra.Command, err error) error {
+	if !cmd.HasParent() {
+		return fmt.Errorf("%w (holdfast --help says more)", err)
+	}
+	return fmt.Errorf("%s: %w (%s --help says more)", verbOf(cmd), err, cmd.CommandPath())
+}
+
+// subjectOf returns what the arguments of a command name, in quotes. Those who have
+// several names, or others in front, say it themselves.
+func subjectOf(args []string) string {
+	if len(args) == 0 || args[0] == "" || args[0] == "-" {
+		return ""
+	}
+	return fmt.Sprintf("%q", args[0])
+}
+
+// asksForJSON reports whether the arguments of a command ask for JSON, even if
+// something in front of that is wrong.
+func asksForJSON(cmd *cobra.Command, args []string) bool {
+	if cmd.Flags().Lookup("json") == nil {
+		return false
+	}
+	if end := slices.Index(args, "--"); end >= 0 {
+		args = args[:end]
+	}
+	return slices.Contains(args, "--json") || slices.Contains(args, "--json=true")
+}
+
+// codeOf returns the code of an error as answers have it: that of the table, or of
+// what has the same status.
+func codeOf(e *exit.Error) string {
+	if code := codes.Of(e.Err); code.Name != "" {
+		return code.Underscored()
+	}
+	switch e.Status {
+	case exit.Unavailable:
+		return "store_unavailable"
+	case exit.Busy:
+		return "lock_held"
+	case exit.NotPermitted:
+		return "not_permitted"
+	}
+	return "invalid"
+}
