@@ -78,7 +78,7 @@ func (a *app) bench(ctx context.Context, whole time.Duration) error {
 	defer engine.Close()
 	second, err := choice.Open(ctx)
 	if err != nil {
-		return openError("open store", err)
+		return openError(err)
 	}
 	defer second.Close()
 	if same, err := sameStore(ctx, engine, second); err != nil {
