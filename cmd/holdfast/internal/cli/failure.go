@@ -44,11 +44,6 @@ func (a *app) words(e *exit.Error) string {
 	return f.String()
 }
 
-// verbOf returns what a command is called.
-func verbOf(cmd *cobra.Command) string {
-	return strings.TrimPrefix(cmd.CommandPath(), cmd.Root().Name()+" ")
-}
-
 // notUnderstood returns what cobra says of arguments, with the command that it
 // means.
 func notUnderstood(cmd *cobra.Command, err error) error {
