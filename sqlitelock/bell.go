@@ -14,7 +14,10 @@ import (
 // over, so that whoever has it now wakes up. Each lease ID has a cell in it, which
 // it may share: a process looks at the database only if a cell of its own waiters
 // has changed.
-type bell struct{ path string }
+type bell struct {
+	path string
+	made bool // by root, who alone makes it: see MakeSystem
+}
 
 const (
 	cells    = 256
@@ -27,11 +30,19 @@ type tolls [cells * cellSize]byte
 // make creates the file if it is missing, for its owner only, and fails if it
 // cannot be rung.
 func (b bell) make() error {
-	f, err := b.open(os.O_RDWR | os.O_CREATE)
+	f, err := b.open(os.O_RDWR | b.create())
 	if err != nil {
 		return err
 	}
 	return f.Close()
+}
+
+// create is the flag that makes a bell that is missing.
+func (b bell) create() int {
+	if b.made {
+		return 0
+	}
+	return os.O_CREATE
 }
 
 // open opens the file, and nothing else that somebody has put there.
@@ -53,7 +64,7 @@ func (b bell) open(flag int) (*os.File, error) {
 // The file is opened each time, so that a bell that was deleted is made anew
 // instead of ringing unheard.
 func (b bell) ring(ids []driver.LeaseID) {
-	f, err := b.open(os.O_WRONLY | os.O_CREATE)
+	f, err := b.open(os.O_WRONLY | b.create())
 	if err != nil {
 		return
 	}

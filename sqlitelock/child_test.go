@@ -23,8 +23,11 @@ const childArg = "child"
 // childMain is a process that takes part in a test: a role, the database, and
 // more that the role wants.
 func childMain(args []string) error {
-	if args[0] == "rival" {
+	switch args[0] {
+	case "rival":
 		return rival()
+	case "make":
+		return makeAndDie(args[1], args[2], args[3])
 	}
 	e, err := Open(context.Background(), args[1])
 	if err != nil {

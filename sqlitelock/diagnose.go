@@ -144,6 +144,10 @@ func (s *survey) lookAtPermissions() {
 		s.found(driver.Warn, "permissions", "every user of this host may write %s, and so take any lock away: chmod o-w", strings.Join(open, ", "))
 		return
 	}
+	if s.system {
+		s.found(driver.OK, "permissions", "a system store: root and the members of its group may read and write, and block each other")
+		return
+	}
 	s.found(driver.OK, "permissions", "this user may read and write, others as their group may")
 }
 

@@ -5,6 +5,10 @@
 //
 //	open.go                     Open, OpenURL: which path may be a lock database
 //	files.go                    that all who come by a path have the same files
+//	system.go, system_make.go, system_other.go
+//	                            the store that all users of a host share: how it is
+//	                            made, and known by its files
+//	system_schema.go            nothing runs in it but what is ours
 //	witness_*.go                how they tell even after these were deleted
 //	access_*.go, identity_*.go, mount_*.go
 //	                            what the systems say of files
@@ -57,7 +61,8 @@
 // share. On a network file system, or one that several virtual machines have,
 // Open fails, unless Options.AllowNetwork says that no other host uses the file.
 // A new database can be read and written by its owner only (mode 0600); to share
-// the locks between users give the directory and all the files to a group.
+// the locks between users give the directory and all the files to a group, whose members
+// trust each other, or use MakeSystem.
 //
 // One file has one path. Open refuses a database that has several names (hard
 // links) or is a mount point itself: whoever had it by the other path would have
@@ -70,6 +75,19 @@
 // path meanwhile is refused with driver.ErrUnavailable, as long as an engine has
 // the old files open: a lock on a byte of the directory, and of the one above it,
 // tells that.
+//
+// A system store is one that root has made with MakeSystem, for itself and the members
+// of a group, whom it trusts with the locks and with nothing else. Its directory is
+// root's and the group's, with mode 3770; its files are too, with mode 0660, and stay
+// when the last engine is closed. Members cannot delete or replace one, nor plant one
+// that SQLite would open. A directory of that form is known as such by whichever path
+// somebody comes. Open then demands that all files are there and as root has made them,
+// that only root can replace any directory above, and that the schema is exactly ours:
+// with none of somebody's triggers or views, which would run in the processes of others.
+// That is looked at again in each transaction. The directory must not be moved while the
+// store is in use: unlike for other stores, those who open a new one at its path are not
+// told, because every user could give them that sign. A program like sqlite3 that was the
+// last to close the database deletes its log: MakeSystem makes it again.
 //
 // A backup must go through SQLite: a program that holds an Engine must not
 // open and close the database file itself, since closing it drops SQLite's

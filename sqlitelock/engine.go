@@ -3,6 +3,7 @@ package sqlitelock
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/fsnotify/fsnotify"
@@ -16,7 +17,10 @@ type Engine struct {
 	path    string
 	files   fileSet // what was at path when it was opened
 	created bool    // the database is new
+	system  bool    // it is a system store: see MakeSystem
 	clock   clock
+
+	version atomic.Int64 // of a system store's schema when it was last seen to be ours
 
 	witness witness
 

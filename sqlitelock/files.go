@@ -19,6 +19,10 @@ const (
 	memorySuffix = "-shm"
 	bellSuffix   = "-bell"
 	alarmSuffix  = "-alarm"
+
+	// A lock database never has a rollback journal, and SQLite believes one that
+	// somebody else has put there.
+	journalSuffix = "-journal"
 )
 
 // locate returns the one name of the file at path. Its directory must be there: one
@@ -43,8 +47,8 @@ func locate(path string) (string, error) {
 	}
 	path = filepath.Join(dir, filepath.Base(path))
 	info, err := os.Lstat(path)
-	if err != nil || info.Mode()&fs.ModeSymlink == 0 {
-		return path, nil // checkFiles says what is wrong with it
+	if err != nil || info.Mode()&fs.ModeSymlink == 0 || hasSystemForm(dir) {
+		return path, nil // what is wrong with it is said later
 	}
 	target, err := filepath.EvalSymlinks(path)
 	if err != nil {
@@ -66,11 +70,16 @@ func checkFiles(path string) error {
 	if err != nil {
 		return err
 	}
-	for _, suffix := range []string{"", logSuffix, memorySuffix, bellSuffix} {
+	for _, suffix := range []string{"", logSuffix, memorySuffix, journalSuffix, bellSuffix} {
 		if err := d.checkFile(path + suffix); err != nil {
 			return err
 		}
 	}
+	return checkMount(path)
+}
+
+// checkMount fails if the file at path is mounted by itself.
+func checkMount(path string) error {
 	switch mounted, err := isMountPoint(path); {
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
 		return err
@@ -85,10 +94,10 @@ func checkFiles(path string) error {
 // files that are there: these were deleted or replaced, and do not show the leases
 // that others hold. INVARIANT I1. It waits for that long, because it is so for a
 // moment while the last of them closes the database.
-func awaitWhole(ctx context.Context, path string, patience time.Duration) error {
+func awaitWhole(ctx context.Context, path string, system bool, patience time.Duration) error {
 	limit := time.After(patience)
 	for {
-		what := notWhole(path)
+		what := notWhole(path, system)
 		if what == "" {
 			return nil
 		}
@@ -104,14 +113,14 @@ func awaitWhole(ctx context.Context, path string, patience time.Duration) error 
 }
 
 // notWhole says which file of a database in use is not the one in use, or "".
-func notWhole(path string) string {
+func notWhole(path string, system bool) string {
 	var inode uint64
 	database, err := os.Lstat(path)
 	if err == nil {
 		inode = inodeOf(database)
 	}
 	log, memory := exists(path+logSuffix), exists(path+memorySuffix)
-	used, other := witnesses(path, inode)
+	used, other := witnesses(path, inode, system)
 	if !canWitness { // what only a deletion leaves behind
 		used = database != nil && memory
 		other = database == nil && (log || memory)

@@ -161,6 +161,9 @@ func (e *Engine) nextGroup(ctx context.Context) error {
 	if err == nil {
 		err = e.files.same(e.path)
 	}
+	if err == nil && e.system {
+		err = e.checkUnaltered(e.conn)
+	}
 	group := slices.DeleteFunc(e.line.take(durable), func(r *request) bool {
 		ended := r.ctx.Err() != nil
 		if ended {

@@ -16,5 +16,8 @@ func links(info fs.FileInfo) uint64 { return uint64(info.Sys().(*syscall.Stat_t)
 // ownerOf returns the ID of the user whom a file belongs to.
 func ownerOf(info fs.FileInfo) int { return int(info.Sys().(*syscall.Stat_t).Uid) }
 
+// groupOf returns the ID of the group that a file belongs to.
+func groupOf(info fs.FileInfo) int { return int(info.Sys().(*syscall.Stat_t).Gid) }
+
 // inodeOf returns the number of a file on its file system.
 func inodeOf(info fs.FileInfo) uint64 { return info.Sys().(*syscall.Stat_t).Ino }

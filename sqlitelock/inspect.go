@@ -48,7 +48,7 @@ func (r *reader) inspect(name string) (driver.Lock, error) {
 	if err := r.sql.run(beginReadSQL); err != nil {
 		return lock, err
 	}
-	defer func() { _ = r.sql.run(rollbackSQL) }() // it only reads
+	defer func() { _ = r.sql.run(endReadSQL) }()
 	leases, err := all(r.sql, leasesSQL, []any{name, r.bootID}, (*lease).columns)
 	if err != nil {
 		return lock, err

@@ -34,6 +34,11 @@ type Options struct {
 	// Only the processes of one host may use it: those of another would neither
 	// see its leases nor know its clock.
 	AllowNetwork bool
+
+	// System opens only a store that root has made with MakeSystem, for all who
+	// share it. Such a store is known by its directory, so that it is treated
+	// alike without this option; with it, what is anything else is refused.
+	System bool
 }
 
 // OpenURL is OpenWith for a path in the form
@@ -44,6 +49,11 @@ type Options struct {
 // ?allow_network=true, which is Options.AllowNetwork. A URL of another form is
 // driver.ErrInvalid.
 func OpenURL(ctx context.Context, rawURL string) (*Engine, error) {
+	return OpenURLWith(ctx, rawURL, nil)
+}
+
+// OpenURLWith is OpenURL with options, to which the URL may add.
+func OpenURLWith(ctx context.Context, rawURL string, more *Options) (*Engine, error) {
 	u, err := url.Parse(rawURL)
 	if err != nil {
 		return nil, fmt.Errorf("%w sqlite URL: %w", driver.ErrInvalid, err)
@@ -54,6 +64,9 @@ func OpenURL(ctx context.Context, rawURL string) (*Engine, error) {
 	opts, err := parseQuery(u.RawQuery)
 	if err != nil {
 		return nil, fmt.Errorf("%w sqlite URL: %w", driver.ErrInvalid, err)
+	}
+	if more != nil {
+		opts.AllowNetwork, opts.System = opts.AllowNetwork || more.AllowNetwork, more.System
 	}
 	return OpenWith(ctx, u.Path, &opts)
 }
@@ -126,13 +139,15 @@ func (s setting) open(ctx context.Context, path string) (*Engine, error) {
 	}
 	path, err := locate(path)
 	if err == nil {
+		s.System = s.System || hasSystemForm(filepath.Dir(path))
 		err = s.check(ctx, path)
 	}
 	if err != nil {
 		return nil, pathError(err)
 	}
 	e := &Engine{
-		path: path, clock: s.clock, added: s.added, bell: bell{path + bellSuffix}, alarm: bell{path + alarmSuffix},
+		path: path, system: s.System, clock: s.clock, added: s.added,
+		bell: bell{path + bellSuffix, s.System}, alarm: bell{path + alarmSuffix, s.System},
 		readers: make(chan *conn, readers), turn: make(chan struct{}, 1), closing: make(chan struct{}),
 		newWatcher: fsnotify.NewWatcher, brief: brief,
 	}
@@ -153,10 +168,18 @@ func (s setting) check(ctx context.Context, path string) error {
 		return fmt.Errorf("%w path: %s is on %s, which other hosts may share, and these would not see its locks: "+
 			"use a local disk, or a server; if no other host uses the file, say %s", driver.ErrInvalid, path, kind, paramNetwork)
 	}
-	if err := checkFiles(path); err != nil {
+	if err := checkPlace(path, s.System); err != nil {
 		return err
 	}
-	return awaitWhole(ctx, path, s.patience)
+	return awaitWhole(ctx, path, s.System, s.patience)
+}
+
+// checkPlace fails if the files at path must not be used.
+func checkPlace(path string, system bool) error {
+	if system {
+		return checkSystem(path)
+	}
+	return checkFiles(path)
 }
 
 // pathError translates an error of the file system.
@@ -186,7 +209,7 @@ func (e *Engine) connect(ctx context.Context) error {
 		}
 		dsn = e.dsn("modeof", e.bell.path)
 	}
-	if e.conn, err = newConn(dsn); err != nil {
+	if e.conn, err = e.newConn(dsn); err != nil {
 		return err
 	}
 	if err := e.prepareDatabase(ctx); err != nil {
@@ -197,19 +220,19 @@ func (e *Engine) connect(ctx context.Context) error {
 	}
 	_ = e.alarm.make() // without it losses are found by renewals
 	// Once more, for what has come since the first look.
-	if err := checkFiles(e.path); err != nil {
+	if err := checkPlace(e.path, e.system); err != nil {
 		return pathError(err)
 	}
 	if e.files, err = fileSetOf(e.path); err != nil {
 		return pathError(err)
 	}
-	e.witness = testify(e.path, inodeOf(e.files[0]))
+	e.witness = testify(e.path, inodeOf(e.files[0]), e.system)
 	return e.files.same(e.path)
 }
 
 // openReader opens a connection that only reads, to the files of the engine.
 func (e *Engine) openReader() (*conn, error) {
-	c, err := newConn(e.dsn("_pragma", "query_only(1)"))
+	c, err := e.newConn(e.dsn("_pragma", "query_only(1)"))
 	if err != nil {
 		return nil, err
 	}

@@ -41,7 +41,7 @@ func spawn(t testing.TB, role, path string, more ...string) *child {
 func spawnWith(t testing.TB, attr *syscall.SysProcAttr, role, path string, more ...string) (*child, error) {
 	t.Helper()
 	c := &child{t: t, lines: make(chan string, 1000)}
-	c.cmd = exec.Command(os.Args[0], append([]string{childArg, role, path}, more...)...)
+	c.cmd = exec.Command(programFor(t, attr), append([]string{childArg, role, path}, more...)...)
 	c.cmd.Stderr, c.cmd.SysProcAttr = os.Stderr, attr
 	out, err := c.cmd.StdoutPipe()
 	if err != nil {

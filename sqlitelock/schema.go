@@ -35,6 +35,9 @@ func (e *Engine) prepareDatabase(ctx context.Context) error {
 	if err := e.patient(ctx, func() error { return e.conn.execute(settings) }); err != nil {
 		return err
 	}
+	if e.system {
+		return e.patient(ctx, func() error { return e.checkOurs() })
+	}
 	var number int
 	err := e.patient(ctx, func() (err error) {
 		number, err = checkSchema(e.conn)

@@ -55,7 +55,8 @@ LEFT JOIN (SELECT mode, permit_limit, permits, once, expiry
 // Transactions.
 const (
 	beginSQL     = `BEGIN IMMEDIATE`
-	beginReadSQL = `BEGIN`
+	beginReadSQL = `SAVEPOINT reading` // one may be in another
+	endReadSQL   = `RELEASE reading`
 	commitSQL    = `COMMIT`
 	rollbackSQL  = `ROLLBACK`
 )

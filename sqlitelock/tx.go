@@ -153,6 +153,9 @@ func (e *Engine) read(do func(c *conn) error) (err error) {
 			return err
 		}
 	}
+	if e.system {
+		return e.readOurs(c, do)
+	}
 	return do(c)
 }
 

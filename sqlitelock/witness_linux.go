@@ -28,10 +28,12 @@ type spot struct {
 	base, every int64
 }
 
-func spotsOf(path string) []spot {
+// spotsOf leaves the directory above out for a system store: everybody may read that,
+// and so lock its bytes.
+func spotsOf(path string, system bool) []spot {
 	dir := filepath.Dir(path)
 	spots := []spot{{dir, bytesOf(filepath.Base(path)), bytesOf("")}}
-	if above := filepath.Dir(dir); above != dir {
+	if above := filepath.Dir(dir); above != dir && !system {
 		spots = append(spots, spot{above, bytesOf(filepath.Join(filepath.Base(dir), filepath.Base(path))), bytesOf("")})
 	}
 	return spots
@@ -49,8 +51,8 @@ func byteOf(inode uint64) int64 { return int64(inode & (1<<inodeBits - 1)) }
 
 // testify makes the witness of the file that is open at path. Where the file
 // system or the user's rights do not allow it, there is none.
-func testify(path string, inode uint64) (w witness) {
-	for _, s := range spotsOf(path) {
+func testify(path string, inode uint64, system bool) (w witness) {
+	for _, s := range spotsOf(path, system) {
 		d, err := os.Open(s.dir)
 		if err != nil {
 			continue
@@ -73,9 +75,9 @@ func (w witness) close() {
 // witnesses reports whether an engine of any process has the file with that
 // inode open at path, and whether one has another file there, or that file by
 // another path.
-func witnesses(path string, inode uint64) (same, other bool) {
+func witnesses(path string, inode uint64, system bool) (same, other bool) {
 	var moved bool
-	for _, s := range spotsOf(path) {
+	for _, s := range spotsOf(path, system) {
 		d, err := os.Open(s.dir)
 		if err != nil {
 			continue

@@ -7,11 +7,11 @@ const canWitness = false
 // A witness says which file an open engine has. There is none here.
 type witness struct{}
 
-func testify(string, uint64) witness { return witness{} }
+func testify(string, uint64, bool) witness { return witness{} }
 
 func (witness) close() {}
 
-func witnesses(string, uint64) (same, other bool) { return false, false }
+func witnesses(string, uint64, bool) (same, other bool) { return false, false }
 
 func (witness) waits(string, bool) {}
 

@@ -48,7 +48,7 @@ func sqliteFileMutants() []Mutant {
 		{
 			Name: "sqlite-no-witness", Invariant: "I1", File: "sqlitelock/open.go",
 			Breaks:  "Whoever opens a new database where one was deleted that is in use does not notice.",
-			Old:     "e.witness = testify(e.path, inodeOf(e.files[0]))",
+			Old:     "e.witness = testify(e.path, inodeOf(e.files[0]), e.system)",
 			New:     "_ = testify",
 			FoundBy: []Finder{{"sqlitelock", "TestOneFileOneLock"}},
 		},

@@ -21,7 +21,8 @@ const (
 
 func (a *app) doctorCommand() *cobra.Command {
 	var ttl time.Duration
-	var admit bool
+	var admit, makeSystem bool
+	var group string
 	cmd := &cobra.Command{
 		Use:   "doctor",
 		Short: "Check whether the store is fit for locks",
@@ -35,19 +36,53 @@ cannot be reached or does not serve, 77 if it does not permit what locks need,
 The servers of a quorum that are new, or have lost their data, grant nothing for
 the quorum's max_ttl (5m). --admit ends that at once, before the checks. Use it
 when you know that nobody uses the quorum yet: it is refused, with status 75, if
-a server has a lease, and with 69 if one does not answer.`,
+a server has a lease, and with 69 if one does not answer.
+
+Without a store that somebody names, each user has a file of his own, so that root's
+cron and people do not exclude each other. --make-system-store makes one file for
+root and the members of the group holdfast, /var/lib/holdfast/locks.db, and checks
+it: from then on it is the store of all who name no other. It needs root, and the
+group: both are status 77 and 78. If the store is there, nothing is changed, and 78
+says what is not as it should be. See SECURITY.md for what its members can do.`,
 		Args: words(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			a.defaultTTL(cmd, &ttl)
 			if ttl < 10*time.Millisecond || ttl > 30*24*time.Hour {
 				return usage("doctor: --ttl %s: want 10ms to 720h", ttl)
 			}
+			if makeSystem {
+				if err := a.makeSystemStore(cmd, group); err != nil {
+					return err
+				}
+			} else if cmd.Flags().Changed("group") {
+				return usage("doctor: --group: want --make-system-store with it")
+			}
 			return a.doctor(cmd.Context(), ttl, admit)
 		},
 	}
 	durationVar(cmd.Flags(), &ttl, "ttl", 30*time.Second, "`DURATION` of the leases that the store is to be fit for")
 	cmd.Flags().BoolVar(&admit, "admit", false, "first let the servers of a quorum that nobody uses yet grant locks at once")
+	cmd.Flags().BoolVar(&makeSystem, "make-system-store", false, "first make the store that root and a group share, and check that one")
+	cmd.Flags().StringVar(&group, "group", store.Group, "with --make-system-store: `NAME` of the group whose members use the store")
 	return a.withJSON(cmd)
+}
+
+// makeSystemStore makes the system store, which is the one of this run then.
+func (a *app) makeSystemStore(cmd *cobra.Command, group string) error {
+	if a.asked.Store != "" || a.asked.File != "" {
+		return usage("doctor: --make-system-store: --store and --store-file name another store: leave them out")
+	}
+	choice, made, err := a.asked.MakeSystem(cmd.Context(), group)
+	a.choice, a.chosen = choice, true
+	if err != nil {
+		return openError(fmt.Errorf("doctor: --make-system-store: %w", err))
+	}
+	if made {
+		a.say("made %s for root and the members of the group %s (to add one: usermod -aG %s USER)", choice.Public(), group, group)
+	} else {
+		a.say("%s is there, as it should be", choice.Public())
+	}
+	return nil
 }
 
 func (a *app) doctor(ctx context.Context, ttl time.Duration, admit bool) error {

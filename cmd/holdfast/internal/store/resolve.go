@@ -19,7 +19,8 @@ const (
 	systemConfig = "/etc/holdfast.conf"
 	systemStore  = "/var/lib/holdfast/locks.db"
 
-	// Group is the group whose members use the system store, with root.
+	// Group is the group whose members use the system store, with root, unless
+	// whoever makes it names another.
 	Group = "holdfast"
 
 	variable     = "HOLDFAST_STORE"
@@ -88,6 +89,7 @@ func (a Asked) Resolve() (Choice, error) {
 		if err != nil || c.URL != "" {
 			c.TTL = ttl
 			c.Env = a.env()
+			c.System = c.System || strings.HasPrefix(c.URL, "sqlite:") && Same(c.URL, a.systemURL())
 			return c, err
 		}
 	}
@@ -161,19 +163,18 @@ func (a Asked) home() string {
 // know, and must not use another.
 func (a Asked) system() (Choice, error) {
 	c := Choice{Source: "the system store", System: true}
-	path := a.Root + systemStore
-	switch _, err := os.Lstat(path); {
+	switch _, err := os.Lstat(a.Root + systemStore); {
 	case isAbsent(err):
 		return Choice{}, nil
-	case errors.Is(err, fs.ErrPermission):
-		return c, fmt.Errorf("%w: the system store %s is for root and the members of the group %s: "+
-			"become one (usermod -aG %s USER, and log in again), or name another store with --store", driver.ErrPermission, path, Group, Group)
-	case err != nil:
+	case err != nil && !errors.Is(err, fs.ErrPermission): // who may use it is said when it is opened
 		return c, fmt.Errorf("%w: the system store: %w", driver.ErrInvalid, err)
 	}
-	c.URL = sqliteURL(path)
+	c.URL = a.systemURL()
 	return c, nil
 }
+
+// systemURL names the system store. Whoever names it by hand has it treated alike.
+func (a Asked) systemURL() string { return sqliteURL(a.Root + systemStore) }
 
 // own returns the user's own file.
 func (a Asked) own() (Choice, error) {

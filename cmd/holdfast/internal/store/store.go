@@ -25,6 +25,9 @@ func (c Choice) Open(ctx context.Context) (driver.Engine, error) {
 			return nil, fmt.Errorf("%w: the directory of your own store: %w; name another with --store", driver.ErrInvalid, err)
 		}
 	}
+	if c.System {
+		return opened(sqlitelock.OpenURLWith(ctx, c.URL, &sqlitelock.Options{System: true}))
+	}
 	return Open(ctx, c.URL)
 }
 

@@ -1,0 +1,159 @@
+//go:build unix
+
+package sqlitelock
+
+import (
+	"context"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/internal/drivertest"
+)
+
+// makeAndDie makes a system store, and ends by SIGKILL before the step of that number.
+func makeAndDie(path, group, step string) error {
+	gid, err := strconv.Atoi(group)
+	if err != nil {
+		return err
+	}
+	left, err := strconv.Atoi(step)
+	if err != nil {
+		return err
+	}
+	m := maker{path: path, group: gid, step: func() {
+		if left--; left < 0 {
+			_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+			select {}
+		}
+	}}
+	_, err = m.run(context.Background())
+	return err
+}
+
+// dies starts such a process, and reports whether it was killed, or came to its end.
+func dies(t *testing.T, path string, step int) bool {
+	t.Helper()
+	c := spawn(t, "make", path, strconv.Itoa(theGroup), strconv.Itoa(step))
+	err := c.cmd.Wait()
+	if err != nil && !strings.Contains(err.Error(), "killed") {
+		t.Fatal(err)
+	}
+	return err != nil
+}
+
+// TestMakeSystemKilled: whenever the process dies that makes the store, there is none
+// or a whole one, and whoever makes it next leaves a whole one and nothing else.
+func TestMakeSystemKilled(t *testing.T) {
+	if !needsRoot(t) {
+		return
+	}
+	steps, whole := 0, 0
+	for killed := true; killed; steps++ {
+		path := filepath.Join(publicDir(t), "holdfast", "locks.db")
+		killed = dies(t, path, steps)
+		if _, err := os.Lstat(filepath.Dir(path)); err == nil {
+			whole++
+			check(t, open(t, path).Close())
+			if err := checkSystem(path); err != nil {
+				t.Errorf("killed at step %d: %v", steps, err)
+			}
+		}
+		if _, err := MakeSystem(t.Context(), path, theGroup); err != nil {
+			t.Errorf("killed at step %d: made again: %v", steps, err)
+		}
+		if text := inventory(t, path); strings.Count(text, "\n") != 6 {
+			t.Errorf("killed at step %d:\n%s", steps, text)
+		}
+	}
+	t.Logf("%d steps; after %d of them there was a store", steps, whole)
+	if steps < 20 || whole < 2 || whole == steps {
+		t.Errorf("%d steps, %d with a store: the process does not die where it should", steps, whole)
+	}
+}
+
+// TestRestoreKilled: files that were deleted are made again, whole or not at all.
+func TestRestoreKilled(t *testing.T) {
+	if !needsRoot(t) {
+		return
+	}
+	for step, killed := 0, true; killed; step++ {
+		path := makeSystem(t)
+		e := open(t, path)
+		token := drivertest.Granted(t, e, drivertest.Request("t", time.Hour))
+		check(t, e.Close())
+		for _, suffix := range []string{logSuffix, memorySuffix, journalSuffix} {
+			check(t, os.Remove(path+suffix))
+		}
+		_, err := Open(t.Context(), path)
+		wantIs(t, "open of a store that is not whole", err, driver.ErrInvalid)
+		killed = dies(t, path, step)
+		for _, f := range systemFiles() {
+			if exists(path + f.suffix) {
+				check(t, f.check(path+f.suffix, theGroup))
+			}
+		}
+		made, err := MakeSystem(t.Context(), path, theGroup)
+		if made || err != nil {
+			t.Errorf("killed at step %d: made %t, %v", step, made, err)
+		}
+		if text := inventory(t, path); strings.Count(text, "\n") != 6 {
+			t.Errorf("killed at step %d:\n%s", step, text)
+		}
+		if lock, err := open(t, path).Inspect(t.Context(), "t"); err != nil || lock.LastToken != token {
+			t.Errorf("killed at step %d: %+v, %v; want token %d", step, lock, err, token)
+		}
+	}
+}
+
+// TestRestoreInUse: what was deleted under those who use it is not made again: they
+// would have other files than whoever comes next. INVARIANT I1.
+func TestRestoreInUse(t *testing.T) {
+	if !needsRoot(t) || !canWitness {
+		return
+	}
+	path := makeSystem(t)
+	e := open(t, path)
+	drivertest.Granted(t, e, drivertest.Request("t", time.Hour))
+	check(t, os.Remove(path+logSuffix))
+	_, err := MakeSystem(t.Context(), path, theGroup)
+	wantIs(t, "make in use", err, driver.ErrUnavailable)
+	if exists(path + logSuffix) {
+		t.Error("there is a log again")
+	}
+}
+
+// TestSystemStoreSurvivesKills: members and root die at any instant of their requests;
+// the files stay what root has made, and the store works.
+func TestSystemStoreSurvivesKills(t *testing.T) {
+	if !needsRoot(t) {
+		return
+	}
+	path := makeSystem(t)
+	before := inventory(t, path)
+	for round := range rounds {
+		var crew []*child
+		for _, user := range []uint32{0, firstMember, otherMember} {
+			crew = append(crew, spawnAs(t, user, "cycle", path))
+		}
+		for _, c := range crew {
+			c.expect("cycling")
+		}
+		time.Sleep(rand.N(20 * time.Millisecond))
+		for _, i := range rand.Perm(len(crew)) {
+			crew[i].kill()
+		}
+		if after := inventory(t, path); after != before {
+			t.Fatalf("round %d:\n%s\nwas\n%s", round, after, before)
+		}
+		e := open(t, path)
+		drivertest.Cycle(t, e, "after")
+		check(t, e.Close())
+	}
+}

@@ -1,0 +1,158 @@
+//go:build unix
+
+package sqlitelock
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/internal/drivertest"
+)
+
+// alter runs SQL in a system store as a member may, who does not use holdfast.
+func alter(t testing.TB, path, query string) {
+	t.Helper()
+	e := &Engine{path: path, system: true}
+	c, err := e.newConn(path)
+	check(t, err)
+	must(t, c, query)
+	check(t, c.Close())
+}
+
+// TestSystemStoreIsRefused: what is not as root has made it is not opened, whatever a
+// member or an accident has done to it, and stays as it is.
+func TestSystemStoreIsRefused(t *testing.T) {
+	if !needsRoot(t) {
+		return
+	}
+	dir := filepath.Dir
+	cases := map[string]func(t *testing.T, path string) error{
+		"a trigger": func(t *testing.T, path string) error {
+			alter(t, path, `CREATE TRIGGER trap AFTER INSERT ON lease BEGIN DELETE FROM lease; END`)
+			return nil
+		},
+		"a temporary name for a trigger of ours": func(t *testing.T, path string) error {
+			alter(t, path, `DROP TRIGGER lease_takes; CREATE TRIGGER lease_takes AFTER INSERT ON lease BEGIN DELETE FROM token; END`)
+			return nil
+		},
+		"a missing trigger": func(t *testing.T, path string) error { alter(t, path, `DROP TRIGGER lease_gives`); return nil },
+		"a view": func(t *testing.T, path string) error {
+			alter(t, path, `ALTER TABLE token RENAME TO hidden; CREATE VIEW token AS SELECT * FROM hidden`)
+			return nil
+		},
+		"a table": func(t *testing.T, path string) error { alter(t, path, `CREATE TABLE more (x)`); return nil },
+		"an index": func(t *testing.T, path string) error {
+			alter(t, path, `CREATE INDEX more ON lease (holder)`)
+			return nil
+		},
+		"a column": func(t *testing.T, path string) error {
+			alter(t, path, `ALTER TABLE token ADD COLUMN more INTEGER DEFAULT 1`)
+			return nil
+		},
+		"another number of the schema": func(t *testing.T, path string) error { alter(t, path, `PRAGMA user_version = 1`); return nil },
+		"another program's":            func(t *testing.T, path string) error { alter(t, path, `PRAGMA application_id = 1`); return nil },
+		"an empty database":            func(_ *testing.T, path string) error { return os.Truncate(path, 0) },
+		"the directory's owner":        func(_ *testing.T, path string) error { return os.Chown(dir(path), firstMember, theGroup) },
+		"the directory above": func(_ *testing.T, path string) error {
+			return os.Chmod(dir(dir(path)), 0o777)
+		},
+		"the owner of the directory above": func(_ *testing.T, path string) error {
+			return os.Chown(dir(dir(path)), firstMember, -1)
+		},
+		"another name":             func(_ *testing.T, path string) error { return os.Link(path, path+"2") },
+		"another name for the log": func(_ *testing.T, path string) error { return os.Link(path+logSuffix, dir(path)+"2") },
+		"a directory in the bell's place": func(t *testing.T, path string) error {
+			check(t, os.Remove(path+bellSuffix))
+			return os.Mkdir(path+bellSuffix, 0o700)
+		},
+	}
+	for name, mode := range map[string]fs.FileMode{
+		"a directory without the sticky bit": 0o770 | fs.ModeSetgid, "a directory without the group's bit": 0o770 | fs.ModeSticky,
+		"a directory that others may read": 0o775 | fs.ModeSetgid | fs.ModeSticky, "a directory of root's alone": 0o700,
+	} {
+		cases[name] = func(_ *testing.T, path string) error { return os.Chmod(dir(path), mode) }
+	}
+	for _, f := range systemFiles() {
+		file := "locks.db" + f.suffix
+		cases[file+" that others may read"] = func(_ *testing.T, path string) error { return os.Chmod(path+f.suffix, f.mode|0o004) }
+		cases[file+" of a member"] = func(_ *testing.T, path string) error { return os.Chown(path+f.suffix, firstMember, theGroup) }
+		cases[file+" of another group"] = func(_ *testing.T, path string) error { return os.Chown(path+f.suffix, 0, firstMember) }
+		cases[file+" is missing"] = func(_ *testing.T, path string) error { return os.Remove(path + f.suffix) }
+		cases[file+" is a link"] = func(t *testing.T, path string) error {
+			target := filepath.Join(publicDir(t), "target")
+			check(t, os.Rename(path+f.suffix, target))
+			return os.Symlink(target, path+f.suffix)
+		}
+	}
+	for what, do := range cases {
+		t.Run(what, func(t *testing.T) {
+			path := makeSystem(t)
+			check(t, open(t, path).Close())
+			check(t, do(t, path))
+			before := inventory(t, path)
+			_, err := OpenWith(t.Context(), path, &Options{System: true})
+			wantIs(t, "open", err, driver.ErrInvalid)
+			if hasSystemForm(dir(path)) {
+				_, err := Open(t.Context(), path)
+				wantIs(t, "open without the option", err, driver.ErrInvalid)
+			}
+			if err == nil || !strings.Contains(err.Error(), "system store") && !strings.Contains(err.Error(), "database") {
+				t.Errorf("%v does not say of what it speaks", err)
+			}
+			if after := inventory(t, path); after != before {
+				t.Errorf("there is now\n%s\nthere was\n%s", after, before)
+			}
+			if made, err := MakeSystem(t.Context(), path, theGroup); made {
+				t.Errorf("it was made again over what is there: %v", err)
+			}
+		})
+	}
+}
+
+// TestNoOtherStoreIsTheSystems: with Options.System no other store is opened.
+func TestNoOtherStoreIsTheSystems(t *testing.T) {
+	e := openNew(t)
+	check(t, e.Close())
+	_, err := OpenWith(t.Context(), e.path, &Options{System: true})
+	wantIs(t, "open of a user's store", err, driver.ErrInvalid)
+	missing := filepath.Join(t.TempDir(), "locks.db")
+	_, err = OpenWith(t.Context(), missing, &Options{System: true})
+	wantIs(t, "open of no store", err, driver.ErrInvalid)
+	if exists(missing) {
+		t.Error("one was made")
+	}
+}
+
+// TestSchemaAlteredWhileOpen: what a member puts into the schema later does not run in
+// the processes that have the store open either.
+func TestSchemaAlteredWhileOpen(t *testing.T) {
+	if !needsRoot(t) {
+		return
+	}
+	path := makeSystem(t)
+	e := open(t, path)
+	held := drivertest.Request("held", time.Hour)
+	drivertest.Granted(t, e, held)
+	refuses := func(what, sql string) {
+		t.Helper()
+		alter(t, path, sql)
+		_, err := e.Acquire(t.Context(), drivertest.Request("new", time.Hour))
+		wantIs(t, "acquire under "+what, err, driver.ErrUnavailable)
+		_, err = e.Inspect(t.Context(), "held")
+		wantIs(t, "inspect under "+what, err, driver.ErrUnavailable)
+		if !errors.Is(err, errAltered) {
+			t.Errorf("%v does not say what is wrong", err)
+		}
+	}
+	refuses("a trigger", `CREATE TRIGGER trap AFTER INSERT ON lease BEGIN DELETE FROM lease WHERE name = 'held'; END`)
+	alter(t, path, `DROP TRIGGER trap`)
+	drivertest.Held(t, e, drivertest.Request("held", time.Hour))
+	drivertest.Cycle(t, e, "works again")
+	refuses("a view", `ALTER TABLE token RENAME TO hidden; CREATE VIEW token AS SELECT * FROM hidden`)
+}

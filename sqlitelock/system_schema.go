@@ -1,0 +1,133 @@
+package sqlitelock
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"modernc.org/sqlite"
+
+	"github.com/holdfast-locks/holdfast/driver"
+)
+
+// Members of the group may write whatever they like into a system store's database.
+// A trigger or a view of theirs would run in the processes of all others, root's
+// included: none does. Our own SQL, and what schema.sql has, is all that runs.
+
+const (
+	versionSQL    = `PRAGMA schema_version`
+	schemaRowsSQL = `SELECT type, name, tbl_name, coalesce(sql, '') FROM sqlite_schema ORDER BY type, name`
+)
+
+// newConn opens a connection. To a system store it is one that leaves the files where
+// they are, the last one too: only root can make them.
+func (e *Engine) newConn(dsn string) (*conn, error) {
+	c, err := newConn(dsn)
+	if err != nil || !e.system {
+		return c, err
+	}
+	files, ok := c.Conn.(sqlite.FileControl)
+	if !ok {
+		err = errors.New("this version of SQLite's driver cannot keep the log")
+	} else if _, err = files.FileControlPersistWAL("main", 1); err == nil {
+		err = c.execute(`PRAGMA cell_size_check = ON`) // what members have written is read with more care
+	}
+	if err != nil {
+		_ = c.Close()
+		return nil, err
+	}
+	return c, nil
+}
+
+// checkOurs fails unless the database is ours, and the schema exactly that of
+// schema.sql. Beginning to write also shows that this user may.
+func (e *Engine) checkOurs() error {
+	if err := e.conn.run(beginSQL); err != nil {
+		return err
+	}
+	err := e.checkUnaltered(e.conn)
+	if errors.Is(err, errAltered) {
+		err = notSystem("%v", err)
+	}
+	if err == nil {
+		_, err = checkSchema(e.conn)
+	}
+	_ = e.conn.run(rollbackSQL)
+	return err
+}
+
+// readOurs is read for a system store: what do reads is of one instant, in which
+// nobody has altered the schema.
+func (e *Engine) readOurs(c *conn, do func(c *conn) error) error {
+	if err := c.run(beginReadSQL); err != nil {
+		return err
+	}
+	err := e.checkUnaltered(c)
+	if err == nil {
+		err = do(c)
+	}
+	_ = c.run(endReadSQL)
+	return err
+}
+
+var errAltered = errors.New("the schema of the database was altered")
+
+// checkUnaltered fails if the schema is not that of schema.sql in the transaction
+// that c is in. SQLite counts the changes, so that it need not be read each time.
+func (e *Engine) checkUnaltered(c *conn) error {
+	var version int64
+	if _, err := c.one(versionSQL, nil, &version); err != nil {
+		return err
+	}
+	if version == e.version.Load() && version != 0 {
+		return nil
+	}
+	theirs, err := schemaOf(c)
+	if err != nil {
+		return err
+	}
+	ours, err := schemaOfOurs()
+	if err != nil {
+		return err
+	}
+	if !slices.Equal(theirs, ours) {
+		return fmt.Errorf("%w: %w: %s", driver.ErrUnavailable, errAltered, difference(theirs, ours))
+	}
+	e.version.Store(version)
+	return nil
+}
+
+// An object is a table, an index, a trigger or a view.
+type object struct{ kind, name, table, sql string }
+
+func schemaOf(c *conn) ([]object, error) {
+	return all(c, schemaRowsSQL, nil, func(o *object) []any { return []any{&o.kind, &o.name, &o.table, &o.sql} })
+}
+
+// schemaOfOurs returns what schema.sql makes.
+func schemaOfOurs() ([]object, error) {
+	c, err := newConn(":memory:")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = c.Close() }()
+	if err := c.execute(schemaSQL); err != nil {
+		return nil, err
+	}
+	return schemaOf(c)
+}
+
+// difference names the first object that is in one schema only.
+func difference(theirs, ours []object) string {
+	for _, o := range theirs {
+		if !slices.Contains(ours, o) {
+			return fmt.Sprintf("the %s %q is not ours", o.kind, o.name)
+		}
+	}
+	for _, o := range ours {
+		if !slices.Contains(theirs, o) {
+			return fmt.Sprintf("the %s %q is missing", o.kind, o.name)
+		}
+	}
+	return "an object is there twice"
+}
