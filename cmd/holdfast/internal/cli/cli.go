@@ -49,6 +49,7 @@ type app struct {
 
 	verb, subject string // what is done to what, for messages
 	answered      bool   // something was written to stdout
+	endless       string // the name of which the user knows that what is in its way has no end
 
 	chosen    bool // choice and choiceErr are what asked resolves to
 	choice    store.Choice

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -111,6 +112,8 @@ func (a *app) doctor(ctx context.Context, ttl time.Duration, admit bool) error {
 	if err != nil {
 		return openError(err)
 	}
+	which := driver.Finding{Key: "store", Text: fmt.Sprintf("%s (%s)", choice.Public(), choice.Source)}
+	diagnosis.Findings = slices.Insert(diagnosis.Findings, 0, which)
 	return a.answerWith(doctorStatus(diagnosis), wire.DiagnosisOf(diagnosis, choice.Public(), ttl), render.Diagnosis(diagnosis))
 }
 

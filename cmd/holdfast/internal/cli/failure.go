@@ -1,12 +1,15 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/exit"
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/render"
 	"github.com/holdfast-locks/holdfast/wire"
@@ -34,6 +37,9 @@ func (a *app) words(e *exit.Error) string {
 	if !e.Engine {
 		return strings.TrimPrefix(e.Err.Error(), "holdfast: ")
 	}
+	if held := (*holdfast.HeldError)(nil); errors.As(e.Err, &held) && isEndless(held.Foreign, held.ExpiresIn) {
+		e = &exit.Error{Err: fmt.Errorf("%w: %s", e.Err, endless)}
+	}
 	f := render.Failure{Verb: a.verb, Subject: a.subject, Opening: e.Opening, Err: e.Err}
 	if a.chosen && a.choiceErr == nil {
 		f.Store = a.choice.Public()
@@ -42,6 +48,24 @@ func (a *app) words(e *exit.Error) string {
 		}
 	}
 	return f.String()
+}
+
+// endless says what to do about something in the way that is not a lock of
+// holdfast's, and that has no end.
+const endless = "it may be data of another program: then use another name, or ?prefix= in the URL of the store; " +
+	"if it is a lock, only who took it can give it back"
+
+func isEndless(foreign bool, expiresIn time.Duration) bool {
+	return foreign && expiresIn == holdfast.Never
+}
+
+// sayForeign tells those who wait, at once, that they may wait for ever.
+func (a *app) sayForeign(s holdfast.WaitState) {
+	if !isEndless(s.Foreign, s.ExpiresIn) || a.quiet || a.endless == s.Name {
+		return
+	}
+	a.endless = s.Name
+	a.say("%s %q: held by a client that is not holdfast, with no expiry: %s", a.verb, s.Name, endless)
 }
 
 // notUnderstood returns what cobra says of arguments, with the command that it

@@ -74,6 +74,7 @@ func (a *app) work(ctx context.Context, f *jobFlags, job *runner.Job, do func() 
 	job.Line = a.waitLine(f.quiet, f.verbose)
 	defer job.Line.End()
 	job.Opts.OnWait = func(s holdfast.WaitState) {
+		a.sayForeign(s)
 		job.Line.Update(s)
 		job.Status.Waiting(s)
 	}
@@ -83,6 +84,9 @@ func (a *app) work(ctx context.Context, f *jobFlags, job *runner.Job, do func() 
 		job.Opts.OnWait(holdfast.WaitState{Name: strings.Join(job.Names, ", "), Waited: time.Since(since), Outage: err})
 	}
 	return a.withClient(ctx, a.observer(f.verbose), func(c *holdfast.Client, choice store.Choice) error {
+		if f.verbose {
+			a.sayStore()
+		}
 		job.Opts.Wait = a.wait
 		job.Client, job.Store, job.StoreEnv = c, choice.Public(), choice.Env
 		job.Outer = held.Parse(a.asked.Getenv(held.Variable))

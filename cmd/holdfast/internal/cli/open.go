@@ -52,12 +52,18 @@ func (a *app) open(ctx context.Context) (driver.Engine, store.Choice, error) {
 	if err != nil {
 		return nil, choice, err
 	}
+	if choice.ByFlag && store.HasPassword(a.asked.Store) && !a.quiet {
+		a.say("everybody on this host can see the password in --store (ps): put the URL into a file, and name that with --store-file")
+	}
 	engine, err := a.await(ctx, choice)
 	if err != nil {
 		return nil, choice, openError(err)
 	}
 	return engine, choice, nil
 }
+
+// sayStore tells which store it is, and who has named it. It must be open.
+func (a *app) sayStore() { a.say("the store is %s (%s)", a.choice.Public(), a.choice.Source) }
 
 // openError returns the error of what was to be done with a store as a whole:
 // what is invalid then is the configuration, not an argument.

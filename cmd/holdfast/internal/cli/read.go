@@ -93,8 +93,12 @@ func (a *app) showCommand() *cobra.Command {
 }
 
 func (a *app) listCommand() *cobra.Command {
+	var verbose bool
 	cmd := a.question("ls [PREFIX]", "List the locks that are held or waited for, all or those whose names begin with PREFIX", words(0, 1),
 		func(ctx context.Context, c *holdfast.Client, args []string) error {
+			if verbose {
+				a.sayStore()
+			}
 			var locks []driver.Lock
 			for lock, err := range c.List(ctx, strings.Join(args, "")) {
 				if err != nil {
@@ -109,6 +113,7 @@ func (a *app) listCommand() *cobra.Command {
 			}
 			return a.answer(views, render.Table(locks))
 		})
+	cmd.Flags().BoolVarP(&verbose, "verbose", "v", false, "tell which store it is, and who has named it")
 	cmd.Aliases = []string{"list"}
 	return cmd
 }

@@ -74,6 +74,14 @@ func hasCredentials(rawURL string) bool {
 	return stripped
 }
 
+// HasPassword reports whether rawURL has a password in it, which others must not
+// see.
+func HasPassword(rawURL string) bool {
+	p, ok := split(rawURL)
+	_, password, _ := strings.Cut(strings.TrimSuffix(p.user, "@"), ":")
+	return ok && (password != "" || strings.Contains(p.rest, "sentinel_password="))
+}
+
 // strip returns rawURL without credentials, and whether it had any, or may have
 // had: of a malformed one only the scheme is left, and nothing of what is not one.
 func strip(rawURL string) (public string, stripped bool) {
