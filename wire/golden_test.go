@@ -118,6 +118,7 @@ func views() []any {
 		wire.Once{Key: "k", State: "unknown"},
 		wire.Once{Key: "k", State: "done", ExpiresInMS: wire.Left(time.Minute), Token: &token, OutputLength: new(int)},
 		wire.Once{Key: "k", State: "in_progress", HeldMS: wire.Left(time.Minute), ExpiresInMS: wire.Left(driver.Never), Holder: &wire.Who{Host: "h"}},
+		wire.Wait{Free: true, WaitedMS: 1500, Locks: []wire.Lock{wire.LockOf(driver.Lock{Name: "k"})}},
 		wire.LockDetails{Lock: wire.WholeLockOf(driver.Lock{Name: "k"}), Once: &wire.Once{Key: "k", State: "done", Token: &token}, Broken: []wire.Broken{}},
 	}
 }

@@ -82,6 +82,13 @@ type Break struct {
 	Broken []Holder `json:"broken"` // as they were before it
 }
 
+// A Wait is what came of waiting until locks are free.
+type Wait struct {
+	Free     bool   `json:"free"` // all of them, in the same look
+	WaitedMS int64  `json:"waited_ms"`
+	Locks    []Lock `json:"locks"` // as they were seen last; none if the store did not answer
+}
+
 // LockOf returns a lock without its queue, for lists.
 func LockOf(l driver.Lock) Lock {
 	return Lock{

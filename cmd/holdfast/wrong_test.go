@@ -144,6 +144,14 @@ var wrong = []struct {
 
 	// break and token.
 	{64, `break job`, `no reason`},
+	{64, `break job --reason why --closed=x`, `closed`},
+	{64, `wait`, `want holdfast wait`},
+	{64, `wait ''`, `empty`},
+	{64, `wait job -w soon`, `soon`},
+	{64, `bench job`, `too much`},
+	{64, `bench --for 0.5`, `500ms`},
+	{64, `once list a b`, `want one PREFIX`},
+	{64, `once list --ttl 1s`, `--ttl`},
 	{64, `break job --reason ' '`, `no reason`},
 	{64, `break --reason why`, `break`},
 	{64, `break a b --reason why`, `break`},

@@ -74,10 +74,11 @@ var mayImport = map[string][]string{
 	"examples/seats":     {".", "driver", "fence", "fence/sqlfence", "redislock", "sqlitelock"},
 
 	"cmd/holdfast":                     {"cmd/holdfast/internal/cli"},
-	"cmd/holdfast/internal/cli":        {".", "driver", "onetime", "wire", "wire/codes", "cmd/holdfast/internal/bench", "cmd/holdfast/internal/control", "cmd/holdfast/internal/exit", "cmd/holdfast/internal/held", "cmd/holdfast/internal/linewriter", "cmd/holdfast/internal/render", "cmd/holdfast/internal/runner", "cmd/holdfast/internal/store", "cmd/holdfast/internal/supervise", "cmd/holdfast/internal/terminal", "cmd/holdfast/internal/waitline"},
+	"cmd/holdfast/internal/cli":        {".", "driver", "onetime", "wire", "wire/codes", "cmd/holdfast/internal/bench", "cmd/holdfast/internal/control", "cmd/holdfast/internal/exit", "cmd/holdfast/internal/held", "cmd/holdfast/internal/linewriter", "cmd/holdfast/internal/polling", "cmd/holdfast/internal/render", "cmd/holdfast/internal/runner", "cmd/holdfast/internal/store", "cmd/holdfast/internal/supervise", "cmd/holdfast/internal/terminal", "cmd/holdfast/internal/waitline"},
 	"cmd/holdfast/internal/bench":      {".", "driver"},
 	"cmd/holdfast/internal/control":    {".", "cmd/holdfast/internal/exit"},
 	"cmd/holdfast/internal/exit":       {"wire/codes"},
+	"cmd/holdfast/internal/polling":    {"driver"},
 	"cmd/holdfast/internal/render":     {".", "driver"},
 	"cmd/holdfast/internal/runner":     {".", "wire", "cmd/holdfast/internal/control", "cmd/holdfast/internal/exit", "cmd/holdfast/internal/held", "cmd/holdfast/internal/linewriter", "cmd/holdfast/internal/supervise", "driver", "cmd/holdfast/internal/waitline"},
 	"cmd/holdfast/internal/held":       {".", "driver", "driver/rules"},

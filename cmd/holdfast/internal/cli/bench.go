@@ -46,7 +46,7 @@ The exit status is 0, or
   128 + n if signal n ended it`,
 		Example: `  holdfast bench --store redis://redis.internal:6379
   holdfast bench --for 3s --json | jq .acquire_release.p99_us`,
-		Args: cobra.NoArgs,
+		Args: words(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if whole < minBench || whole > maxBench {
 				return usage("bench: --for %s: want %s to %s", whole, minBench, maxBench)

@@ -150,6 +150,7 @@ URLs of stores:
 		a.doctorCommand(),
 		a.completionCommand(),
 		a.benchCommand(),
+		a.waitCommand(),
 	)
 	group(root)
 	return root
