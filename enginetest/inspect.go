@@ -202,5 +202,6 @@ func placeKeepsHolder(t *T) {
 // same.
 func sameHolder(a, b driver.Holder) bool {
 	same := maps.Equal(a.Labels, b.Labels)
-	return same && a.Host == b.Host && a.PID == b.PID && a.Label == b.Label && a.Reason == b.Reason
+	return same && a.Host == b.Host && a.PID == b.PID && a.User == b.User && a.Program == b.Program && a.Person == b.Person &&
+		a.Label == b.Label && a.Reason == b.Reason
 }

@@ -26,7 +26,7 @@ func listRequirements() []Requirement {
 		Run:         listsOnlyHeld,
 	}, {
 		Name:        "ListReportsAsInspect",
-		Explanation: "List must say the same as Inspect of mode, limit, permits and the length of the queue",
+		Explanation: "List must say the same as Inspect of mode, limit, permits, since when, and the length of the queue",
 		Needs:       canList,
 		Run:         listReportsAsInspect,
 	}, {
@@ -140,6 +140,7 @@ func listReportsAsInspect(t *T) {
 		t.queue("exclusive", 1)
 		t.queue("exclusive", 2)
 	}
+	time.Sleep(t.ageing())
 	for lock, err := range t.Features.Lister.List(t.Context(), "") {
 		if err != nil {
 			t.Fatalf("List: %v", err)
@@ -149,7 +150,8 @@ func listReportsAsInspect(t *T) {
 			lock.LastToken == want.LastToken && len(lock.Holders) == len(want.Holders)
 		for i := 0; same && i < len(want.Holders); i++ {
 			a, b := lock.Holders[i], want.Holders[i]
-			same = a.LeaseID == b.LeaseID && a.Token == b.Token && a.Permits == b.Permits && a.Released == b.Released
+			same = a.LeaseID == b.LeaseID && a.Token == b.Token && a.Permits == b.Permits && a.Released == b.Released &&
+				a.Since >= t.ageing()-early && a.Since <= b.Since
 		}
 		if !same {
 			t.Errorf("List says %+v, Inspect says %+v", lock, want)

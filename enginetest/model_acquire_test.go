@@ -199,6 +199,9 @@ func (s *store) grant(n *entry, req driver.AcquireRequest, now, expiry time.Time
 		req.Holder.Labels = maps.Clone(req.Holder.Labels)
 	}
 	l := &lease{req: req, token: s.nextToken(n, req, now), granted: now, expiry: expiry}
+	if s.fault == "AcquireAll does not note when" && s.allAtOnce {
+		l.granted = time.Time{}
+	}
 	n.leases = append(n.leases, l)
 	if s.fault == "latest grant is listed first" {
 		slices.Reverse(n.leases)
@@ -241,6 +244,8 @@ func (e *engine) repeat(n *entry, l *lease, req driver.AcquireRequest, now time.
 	case "repeat changes the token":
 		n.last++
 		l.token = n.last
+	case "repeat begins since anew":
+		l.granted = now
 	case "repeat undoes Downgrade":
 		n.mode = req.Mode
 	}
@@ -255,6 +260,12 @@ func (e *engine) refuse(n *entry, req driver.AcquireRequest, now time.Time) driv
 	reply := e.blocker(n, now)
 	if req.Queue || e.fault == "place without asking" {
 		reply.Place = e.enqueue(n, req, now)
+		if e.fault != "refusal does not count its own place" {
+			reply.Queue = len(n.queue)
+		}
+	}
+	if e.fault == "refusal drops the length of the queue" {
+		reply.Queue = 0
 	}
 	if e.fault == "watch begins with the answer" && req.Queue {
 		e.pause(100 * time.Millisecond)
@@ -290,16 +301,26 @@ func (e *engine) blocker(n *entry, now time.Time) driver.AcquireReply {
 		reply.ExpiresIn /= 1000
 	case "refusal shows the token":
 		reply.Token = l.token
+	case "refusal drops since":
+		reply.Since = 0
+	case "refusal does not say that it was released":
+		reply.Released = false
+	case "refusal says that all were released":
+		reply.Released = true
 	}
 	return reply
 }
 
 // holding returns what people are shown of a lease.
 func (s *store) holding(l *lease, now time.Time) driver.Holding {
-	return driver.Holding{
+	h := driver.Holding{
 		LeaseID: l.req.LeaseID, Token: l.token, Permits: l.req.Permits, Holder: s.holder(l.req),
 		Since: now.Sub(l.granted), ExpiresIn: l.expiry.Sub(now), Released: l.released,
 	}
+	if s.fault == "since is read from the token" {
+		h.Since = max(now.Sub(time.UnixMicro(int64(l.token))), 0)
+	}
+	return h
 }
 
 // holder returns what may be shown of the holder of req.

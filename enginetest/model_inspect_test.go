@@ -35,6 +35,8 @@ func (s *store) describe(name string, n *entry, now time.Time) driver.Lock {
 		switch s.fault {
 		case "Inspect drops the holder":
 			h.Holder = driver.Holder{}
+		case "Inspect drops since":
+			h.Since = 0
 		case "Inspect drops the token":
 			h.Token = 0
 		case "Inspect drops the permits":
@@ -114,6 +116,10 @@ func (e *engine) list(ctx context.Context, prefix string) (locks []driver.Lock, 
 		case "List drops the permits":
 			for i := range lock.Holders {
 				lock.Holders[i].Permits = 0
+			}
+		case "List drops since":
+			for i := range lock.Holders {
+				lock.Holders[i].Since = 0
 			}
 		}
 		lock.Queue = nil // as the contract allows

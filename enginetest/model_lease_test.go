@@ -72,6 +72,8 @@ func (e *engine) extend(req driver.ExtendRequest, now time.Time) error {
 	case "Extend changes the token":
 		n.last++
 		l.token = n.last
+	case "Extend begins since anew":
+		l.granted = now
 	case "Extend wakes the waiters":
 		for _, p := range n.queue {
 			e.tell(p.req.LeaseID, driver.Notice{})
@@ -132,6 +134,9 @@ func (e *engine) Release(ctx context.Context, req driver.ReleaseRequest) error {
 func (e *engine) release(n *entry, l *lease, req driver.ReleaseRequest, now time.Time) {
 	if req.KeepFor > 0 && e.fault != "KeepFor is ignored" {
 		l.released, l.expiry = true, now.Add(req.KeepFor)
+		if e.fault == "KeepFor begins since anew" {
+			l.granted = now
+		}
 		if e.fault == "KeepFor is added to the lease" {
 			l.expiry = l.expiry.Add(40 * time.Second)
 		}
@@ -189,6 +194,8 @@ func (e *engine) Downgrade(ctx context.Context, req driver.DowngradeRequest) err
 	case "Downgrade changes the token":
 		n.last++
 		l.token = n.last
+	case "Downgrade begins since anew":
+		l.granted = now
 	case "Downgrade starts the TTL anew":
 		l.expiry = now.Add(l.req.TTL)
 	case "Downgrade drops the holder":

@@ -50,6 +50,12 @@ func (e *engine) handOver(n *entry, p *place, now time.Time) {
 	}
 	last := n.last
 	l := e.grant(n, p.req, now, expiry)
+	switch e.fault {
+	case "hand-over keeps since of the place":
+		l.granted = p.since
+	case "hand-over does not note when":
+		l.granted = time.Time{}
+	}
 	if e.fault == "hand-over repeats the last token" {
 		l.token, n.last = last, last
 	}
@@ -160,6 +166,8 @@ func (e *engine) refresh(req driver.RefreshRequest, now time.Time) (reply driver
 		reply.Place = 1
 	case "Refresh does not say by whom":
 		reply.Holder, reply.ExpiresIn = driver.Holder{}, 0
+	case "Refresh drops the length of the queue":
+		reply.Queue = 0
 	case "Refresh shows the token":
 		reply.Token = n.last
 	}

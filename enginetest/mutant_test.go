@@ -117,7 +117,7 @@ func TestSuiteIsQuick(t *testing.T) {
 	// time only.
 	total += 4*h.Unit - (driver.TombstoneTTL - time.Second) - (driver.RedeemGrace + time.Second) - driver.BreakMemory
 	t.Logf("the suite waits for %s", total)
-	if limit := 127 * h.Unit; total > limit {
+	if limit := 130 * h.Unit; total > limit {
 		t.Errorf("the suite waits for %s, want %s at most", total, limit)
 	}
 }
@@ -192,6 +192,7 @@ var mutants = slices.Concat(
 	vaultMutants,
 	pruneMutants,
 	inspectMutants,
+	sinceMutants,
 	breakMutants,
 	capabilityMutants,
 )

@@ -11,31 +11,37 @@ var acquireMutants = []mutant{
 	{fault: "every request takes one permit", want: []string{
 		"BreakGivesPermitsBack", "InspectReportsQueue", "KeepForOfPermitsKeepsThem", "SemaphoreChecksKindOfQueue",
 		"SemaphoreCountsPermits", "SemaphoreGrantsLimitUnderContention", "SemaphorePermitsComeBackOneByOne",
-		"SemaphoreServesInOrder", "SemaphoreServesLargeRequest",
+		"SemaphoreServesInOrder", "SemaphoreServesLargeRequest", "RefusalSaysReleased", "SinceCountsFromGrant",
+		"SinceKeptByExtend", "SinceKeptByRepeat",
 	}},
 	{fault: "exclusive beside shared", want: []string{
 		"AcquireAllDoesNotBarge", "BreakByTokenLeavesOthers", "BreakLeavesKeptName",
 		"DowngradeDoesNotPassExclusive", "DowngradeHandsOver", "DowngradeLetsSharedIn",
-		"HandsOverToSharedTogether", "HandsOverWhenPlaceEnds", "KeepForOfSharedLetsSharedIn",
-		"ModeEndsWithLease", "QueueServesExclusiveAfterReaders", "RefusalNamesFirstToEnd",
-		"SharedDoesNotOvertakeExclusive", "SharedKeepsExclusiveOut", "SharedLeaseEndsAlone",
+		"HandsOverToSharedTogether", "HandsOverWhenPlaceEnds", "KeepForOfSharedLetsSharedIn", "ModeEndsWithLease",
+		"QueueServesExclusiveAfterReaders", "RefusalNamesFirstToEnd", "SharedDoesNotOvertakeExclusive",
+		"SharedKeepsExclusiveOut", "SharedLeaseEndsAlone", "RefusalSaysReleased", "SinceBeginsWithHandOver",
+		"SinceCountsFromGrant", "SinceKeptByDowngrade", "SinceKeptByExtend", "SinceKeptByRepeat",
 	}},
 	{fault: "expires a tenth early", want: []string{
 		"DowngradeKeepsLease", "AcquireAllTakesAllOrNone", "HandedOverLeaseEndsWithPlace", "InspectReportsLease",
 		"LeaseLastsItsTTL", "RefreshSaysWhoAndHowLong", "RefusalNamesFirstToEnd", "RefusalSaysHowLong",
 	}},
 	{fault: "grant keeps a place", want: []string{"QueuedRequestIsGrantedFreeName"}},
-	{fault: "grants over a lease that was extended", want: []string{"ExtendLengthens", "RefusesHeldName"}},
+	{fault: "grants over a lease that was extended", want: []string{
+		"ExtendLengthens", "RefusesHeldName", "SinceKeptByExtend",
+	}},
 	{fault: "holder is not copied", want: []string{"HolderIsCopied", "PlaceKeepsHolder"}},
 	{fault: "KeepFor closes the name to all", want: []string{
 		"KeepForOfPermitsKeepsThem", "KeepForOfSharedLetsSharedIn",
 	}},
-	{fault: "KeepFor gives permits back", want: []string{"KeepForOfPermitsKeepsThem"}},
+	{fault: "KeepFor gives permits back", want: []string{
+		"KeepForOfPermitsKeepsThem", "RefusalSaysReleased",
+	}},
 	{fault: "KeepFor is ignored for its own lease ID", want: []string{"KeepForClosesName"}},
 	{fault: "KeepFor is ignored for others", want: []string{
 		"BreakLeavesKeptName", "BreakOpensKeptName", "CompleteOfLostIsLost", "DowngradeOfLostIsLost",
 		"KeepForClosesName", "KeepForHoldsQueue", "KeepForObeysCancel", "KeepForOfPermitsKeepsThem",
-		"KeepForOfSharedLetsSharedIn",
+		"KeepForOfSharedLetsSharedIn", "RefusalSaysReleased",
 	}},
 	{fault: "kinds are not compared", want: []string{
 		"AcquireAllErrorChangesNothing", "SemaphoreChecksKind", "SemaphoreChecksKindOfQueue",
@@ -67,7 +73,9 @@ var acquireMutants = []mutant{
 		"QueueServesExclusiveAfterReaders", "RefusalNamesFirstToEnd", "SharedKeepsExclusiveOut",
 		"SharedLeaseEndsAlone", "SharedLeasesAreCompatible", "TokensGrowAcrossModes", "WatchTellsAllReaders",
 	}},
-	{fault: "place without asking", want: []string{"AcquireAllTakesAllOrNone", "QueueKeepsPlace", "RefusesHeldName"}},
+	{fault: "place without asking", want: []string{
+		"AcquireAllTakesAllOrNone", "QueueKeepsPlace", "RefusesHeldName", "RefusalSaysQueue",
+	}},
 	{fault: "queued requests barge", want: []string{
 		"HandsOverWhenPlaceEnds", "QueueServesExclusiveAfterReaders", "SemaphoreServesLargeRequest",
 		"SharedDoesNotOvertakeExclusive",
@@ -115,6 +123,7 @@ var acquireMutants = []mutant{
 		"HandedOverLeaseIsLengthened", "HandsOverAtExpiry", "HandsOverAtRelease", "ListsQueuedNames",
 		"OnceIsGrantedWithoutRecord", "RepeatIsGrantedAgain", "RepeatLengthens", "RepeatNeverShortens",
 		"RepeatOutlivesCleanUp", "SemaphoreChecksKindOfQueue", "SemaphoreGrantsLimit", "SharedLeasesAreCompatible",
+		"SinceKeptByRepeat",
 	}},
 	{fault: "repeat shortens", want: []string{"AcquireAllRepeatIsGrantedAgain", "RepeatNeverShortens"}},
 	{fault: "repeat undoes Downgrade", want: []string{"DowngradeTwiceIsOnce"}},
@@ -126,7 +135,7 @@ var acquireMutants = []mutant{
 	{fault: "shared beside exclusive", want: []string{
 		"DowngradeDoesNotPassExclusive", "DowngradeHandsOver", "DowngradeOfLostIsLost", "ExclusiveKeepsSharedOut",
 		"HandsOverToSharedTogether", "ModeEndsWithLease", "QueueServesExclusiveAfterReaders",
-		"WatchTellsAllReaders",
+		"WatchTellsAllReaders", "SinceBeginsWithHandOver",
 	}},
 	{fault: "strange names are refused", want: []string{
 		"KeepsNamesApart", "ListsPrefixLiterally", "ListsRecordsByPrefix", "RecallReturnsRecordWhole",
@@ -134,8 +143,9 @@ var acquireMutants = []mutant{
 	}},
 	{fault: "token is a counter", want: []string{"QueueRefusesMinTokenTooFarAhead", "TokenFollowsClock"}},
 	{fault: "token is beyond MaxToken", want: []string{
-		"AcquireAllTakesAll", "AcquireAllTokensGrow", "GrantsFreeName", "MinTokenLiftsToken", "TokensGrowOverComplete",
-		"TokensGrowOverExpiry", "TokensGrowOverHandOver", "TokensGrowOverKeepFor",
+		"AcquireAllTakesAll", "AcquireAllTokensGrow", "GrantsFreeName", "MinTokenLiftsToken",
+		"TokensGrowOverComplete", "TokensGrowOverExpiry", "TokensGrowOverHandOver", "TokensGrowOverKeepFor",
+		"SinceIsNotTheTokens",
 	}},
 	{fault: "tokens are all alike", want: []string{
 		"BreakByTokenLeavesOthers", "BreakGivesPermitsBack", "BreakHandsOver", "BreakOfStaleLeavesSuccessor",

@@ -5,10 +5,10 @@ var leaseMutants = []mutant{
 	{fault: "batch ends after 100", want: []string{"ExtendTakesMaxBatch"}},
 	{fault: "batch ends at the first failure", want: []string{"ExtendAnswersEachInOrder"}},
 	{fault: "cancel ends whatever is there", want: []string{
-		"CancelLeavesOthers", "CompleteTellsWatches", "KeepForObeysCancel", "ListsQueuedNames", "RefreshNeverCreates",
-		"ReleaseLeavesQueue", "SemaphoreLimitMayChangeWhenUnused", "WatchKeepsGrant", "WatchKeepsLatestNotice",
-		"WatchStops", "WatchTellsAllReaders", "WatchTellsGrant", "WatchTellsGrantAcrossEngines",
-		"WatchTellsGrantAtExpiry", "WatchTellsWhoAskedLast",
+		"CancelLeavesOthers", "CompleteTellsWatches", "KeepForObeysCancel", "ListsQueuedNames",
+		"RefreshNeverCreates", "ReleaseLeavesQueue", "SemaphoreLimitMayChangeWhenUnused", "WatchKeepsGrant",
+		"WatchKeepsLatestNotice", "WatchStops", "WatchTellsAllReaders", "WatchTellsGrant",
+		"WatchTellsGrantAcrossEngines", "WatchTellsGrantAtExpiry", "WatchTellsWhoAskedLast", "RefusalSaysQueue",
 	}},
 	{fault: "cancel hands over to nobody", want: []string{
 		"HandsOverAtCancel", "HandsOverWhenPlaceEnds", "WatchTellsAllReaders", "WatchTellsGrant",
@@ -25,7 +25,7 @@ var leaseMutants = []mutant{
 	{fault: "Downgrade drops the holder", want: []string{"DowngradeKeepsLease"}},
 	{fault: "Downgrade gives the lock up", want: []string{
 		"DowngradeDoesNotPassExclusive", "DowngradeHandsOver", "DowngradeKeepsLease", "DowngradeLetsSharedIn",
-		"DowngradeTwiceIsOnce",
+		"DowngradeTwiceIsOnce", "SinceKeptByDowngrade",
 	}},
 	{fault: "Downgrade lets all readers in", want: []string{"DowngradeDoesNotPassExclusive", "DowngradeHandsOver"}},
 	{fault: "Downgrade of a lost lease is not an error", want: []string{"DowngradeOfLostIsLost", "PlaceIsNoLease"}},
@@ -56,7 +56,7 @@ var leaseMutants = []mutant{
 		"BreakLeavesKeptName", "BreakOfClosedLeavesLease", "BreakOpensKeptName", "CompleteOfLostIsLost",
 		"DowngradeOfLostIsLost", "KeepForClosesName", "KeepForEndsLease", "KeepForHoldsQueue",
 		"KeepForNotLengthenedByRepeat", "KeepForObeysCancel", "KeepForOfPermitsKeepsThem",
-		"KeepForOfSharedLetsSharedIn",
+		"KeepForOfSharedLetsSharedIn", "RefusalSaysReleased",
 	}},
 	{fault: "no tombstone", want: []string{
 		"CancelEndsLease", "CancelIsRemembered", "CancelStopsLateAcquire", "AcquireAllObeysCancel",
@@ -65,11 +65,11 @@ var leaseMutants = []mutant{
 	{fault: "no tombstone with KeepFor", want: []string{"KeepForObeysCancel"}},
 	{fault: "place outlives the cancel", want: []string{
 		"HandsOverWhenPlaceEnds", "RefreshNeverCreates", "ReleaseLeavesQueue", "SemaphoreLimitMayChangeWhenUnused",
-		"WatchTellsAllReaders",
+		"WatchTellsAllReaders", "RefusalSaysQueue",
 	}},
 	{fault: "place outlives the release", want: []string{
 		"HandsOverWhenPlaceEnds", "RefreshNeverCreates", "ReleaseLeavesQueue", "SemaphoreLimitMayChangeWhenUnused",
-		"WatchTellsAllReaders",
+		"WatchTellsAllReaders", "RefusalSaysQueue",
 	}},
 	{fault: "place that is left hands over to nobody", want: []string{
 		"HandsOverWhenPlaceEnds", "WatchTellsAllReaders",
@@ -78,10 +78,11 @@ var leaseMutants = []mutant{
 		"DowngradeDoesNotPassExclusive", "DowngradeHandsOver", "HandedOverLeaseEndsWithPlace",
 		"HandedOverLeaseIsLengthened", "HandsOverAtCancel", "HandsOverAtRelease", "HandsOverToSharedTogether",
 		"OnceIsGrantedWithoutRecord", "PlaceKeepsHolder", "QueueGivesEachAPlace", "QueuePassesDeadWaiter",
-		"QueueServesExclusiveAfterReaders", "QueueServesInOrder", "RecordBindsOnlyOnce", "RefreshAnswersEachInOrder",
-		"RefreshLeavesHandedOverLease", "SemaphoreServesInOrder", "SemaphoreServesLargeRequest",
-		"TokensGrowOverHandOver", "WatchKeepsGrant", "WatchKeepsLatestNotice", "WatchMissesNoGrant", "WatchStops",
-		"WatchTellsAllReaders", "WatchTellsGrant", "WatchTellsGrantAcrossEngines", "WatchTellsWhoAskedLast",
+		"QueueServesExclusiveAfterReaders", "QueueServesInOrder", "RecordBindsOnlyOnce",
+		"RefreshAnswersEachInOrder", "RefreshLeavesHandedOverLease", "SemaphoreServesInOrder",
+		"SemaphoreServesLargeRequest", "TokensGrowOverHandOver", "WatchKeepsGrant", "WatchKeepsLatestNotice",
+		"WatchMissesNoGrant", "WatchStops", "WatchTellsAllReaders", "WatchTellsGrant",
+		"WatchTellsGrantAcrossEngines", "WatchTellsWhoAskedLast", "SinceBeginsWithHandOver",
 	}},
 	{fault: "release forgets the last token", want: []string{
 		"BreakOfStaleLeavesSuccessor", "ForgetLeavesLease", "AcquireAllTokensGrow", "HandsOverAtRelease",
@@ -90,12 +91,13 @@ var leaseMutants = []mutant{
 	}},
 	{fault: "release hands over to nobody", want: []string{
 		"DowngradeDoesNotPassExclusive", "DowngradeHandsOver", "HandedOverLeaseEndsWithPlace",
-		"HandedOverLeaseIsLengthened", "HandsOverAtRelease", "HandsOverToSharedTogether", "OnceIsGrantedWithoutRecord",
-		"PlaceKeepsHolder", "QueueGivesEachAPlace", "QueueServesExclusiveAfterReaders", "RecordBindsOnlyOnce",
-		"RefreshAnswersEachInOrder", "RefreshLeavesHandedOverLease", "SemaphoreServesInOrder",
-		"SemaphoreServesLargeRequest", "TokensGrowOverHandOver", "WatchKeepsGrant", "WatchKeepsLatestNotice",
-		"WatchMissesNoGrant", "WatchStops", "WatchTellsAllReaders", "WatchTellsGrant", "WatchTellsGrantAcrossEngines",
-		"WatchTellsWhoAskedLast",
+		"HandedOverLeaseIsLengthened", "HandsOverAtRelease", "HandsOverToSharedTogether",
+		"OnceIsGrantedWithoutRecord", "PlaceKeepsHolder", "QueueGivesEachAPlace",
+		"QueueServesExclusiveAfterReaders", "RecordBindsOnlyOnce", "RefreshAnswersEachInOrder",
+		"RefreshLeavesHandedOverLease", "SemaphoreServesInOrder", "SemaphoreServesLargeRequest",
+		"TokensGrowOverHandOver", "WatchKeepsGrant", "WatchKeepsLatestNotice", "WatchMissesNoGrant", "WatchStops",
+		"WatchTellsAllReaders", "WatchTellsGrant", "WatchTellsGrantAcrossEngines", "WatchTellsWhoAskedLast",
+		"SinceBeginsWithHandOver",
 	}},
 	{fault: "release of a lost lease is not an error", want: []string{
 		"BreakEndsLease", "CancelStopsLateAcquire", "CompleteStoresRecordAndEndsLease", "HandsOverAtRelease",

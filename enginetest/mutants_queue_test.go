@@ -27,12 +27,13 @@ var queueMutants = []mutant{
 		"BreakHandsOver", "CompleteHandsOver", "CompleteTellsWatches", "DowngradeDoesNotPassExclusive",
 		"DowngradeHandsOver", "HandsOverAtCancel", "HandsOverAtExpiry", "HandsOverAtRelease",
 		"HandsOverToSharedTogether", "HandsOverWhenPlaceEnds", "InspectReportsQueue", "InspectShowsFirstPlaces",
-		"KeepForHoldsQueue", "ListReportsAsInspect", "QueueComparesWholeID", "QueueGivesEachAPlace", "QueueKeepsPlace",
-		"QueuePassesDeadWaiter", "QueuePlaceIsGivenUp", "QueueServesExclusiveAfterReaders", "QueueServesInOrder",
-		"RefreshAnswersEachInOrder", "RefreshLeavesHandedOverLease", "RefreshRenewsPlace", "RefreshTakesMaxBatch",
-		"ReleaseLeavesQueue", "SemaphorePermitsComeBackOneByOne", "SemaphoreServesInOrder",
+		"KeepForHoldsQueue", "ListReportsAsInspect", "QueueComparesWholeID", "QueueGivesEachAPlace",
+		"QueueKeepsPlace", "QueuePassesDeadWaiter", "QueuePlaceIsGivenUp", "QueueServesExclusiveAfterReaders",
+		"QueueServesInOrder", "RefreshAnswersEachInOrder", "RefreshLeavesHandedOverLease", "RefreshRenewsPlace",
+		"RefreshTakesMaxBatch", "ReleaseLeavesQueue", "SemaphorePermitsComeBackOneByOne", "SemaphoreServesInOrder",
 		"SemaphoreServesLargeRequest", "SharedDoesNotOvertakeExclusive", "TokensGrowOverHandOver",
 		"WatchTellsAllReaders", "WatchTellsGrant", "WatchTellsGrantAcrossEngines", "WatchTellsWhoAskedLast",
+		"RefusalSaysQueue",
 	}},
 	{fault: "news goes to the engine that asked first", want: []string{"WatchTellsWhoAskedLast"}},
 	{fault: "news goes to the first of several", want: []string{
@@ -74,7 +75,8 @@ var queueMutants = []mutant{
 	}},
 	{fault: "Refresh does not say by whom", want: []string{"RefreshSaysWhoAndHowLong"}},
 	{fault: "Refresh does not say the place", want: []string{
-		"RefreshAnswersEachInOrder", "RefreshRenewsPlace", "RefreshTakesMaxBatch", "SharedDoesNotOvertakeExclusive",
+		"RefreshAnswersEachInOrder", "RefreshRenewsPlace", "RefreshTakesMaxBatch",
+		"SharedDoesNotOvertakeExclusive", "RefusalSaysQueue",
 	}},
 	{fault: "Refresh does not tell the grant", want: []string{
 		"HandsOverAtRelease", "QueuePassesDeadWaiter", "RefreshAnswersEachInOrder",
@@ -94,7 +96,7 @@ var queueMutants = []mutant{
 	{fault: "Refresh shows the token", want: []string{"RefreshAnswersEachInOrder", "RefreshSaysWhoAndHowLong"}},
 	{fault: "repeat goes to the end of the queue", want: []string{
 		"InspectReportsQueue", "QueueComparesWholeID", "QueueKeepsPlace", "ReleaseLeavesQueue",
-		"WatchTellsWhoAskedLast",
+		"WatchTellsWhoAskedLast", "RefusalSaysQueue",
 	}},
 	{fault: "repeat waits since now", want: []string{"InspectReportsQueue"}},
 	{fault: "small requests overtake in the queue", want: []string{
@@ -114,7 +116,8 @@ var queueMutants = []mutant{
 		"QueueServesInOrder", "RecordBindsOnlyOnce", "RefreshAnswersEachInOrder", "RefreshLeavesHandedOverLease",
 		"SemaphoreChecksKindOfQueue", "SemaphorePermitsComeBackOneByOne", "SemaphoreServesInOrder",
 		"SemaphoreServesLargeRequest", "TokensGrowOverHandOver", "WatchKeepsGrant", "WatchKeepsLatestNotice",
-		"WatchMissesNoGrant", "WatchStops", "WatchTellsAllReaders", "WatchTellsGrant", "WatchTellsGrantAcrossEngines",
-		"WatchTellsGrantAtExpiry", "WatchTellsWhoAskedLast",
+		"WatchMissesNoGrant", "WatchStops", "WatchTellsAllReaders", "WatchTellsGrant",
+		"WatchTellsGrantAcrossEngines", "WatchTellsGrantAtExpiry", "WatchTellsWhoAskedLast",
+		"SinceBeginsWithHandOver",
 	}},
 }

@@ -3,6 +3,7 @@ package enginetest_test
 var storeMutants = []mutant{
 	{fault: "Acquire compares half the ID", want: []string{"RepeatComparesWholeID"}},
 	{fault: "braces are cut to the hash tag", want: []string{
+		"SinceCountsFromGrant",
 		"AcquireAllDoesNotBarge", "AcquireAllErrorChangesNothing", "AcquireAllObeysCancel",
 		"AcquireAllRepeatIsGrantedAgain", "AcquireAllTakesAll", "AcquireAllTakesAllOrNone",
 		"AcquireAllTakesAllOrNoneUnderContention", "AcquireAllTakesMaxBatch", "AcquireAllTokensGrow",
@@ -70,6 +71,7 @@ var storeMutants = []mutant{
 	{fault: "Queue compares half the ID", want: []string{"QueueComparesWholeID"}},
 	{fault: "Refresh compares half the ID", want: []string{"QueueComparesWholeID"}},
 	{fault: "Refresh ignores the ID", want: []string{
+		"RefusalSaysQueue",
 		"CompleteHandsOver", "DowngradeHandsOver", "HandsOverAtExpiry", "KeepForHoldsQueue", "QueueComparesWholeID",
 		"RefreshAnswersEachInOrder", "RefreshNeverCreates", "RefreshNeverShortens", "RefreshRenewsPlace",
 		"RefreshSaysWhoAndHowLong", "RefreshTakesMaxBatch", "SemaphorePermitsComeBackOneByOne",
@@ -77,6 +79,7 @@ var storeMutants = []mutant{
 	}},
 	{fault: "Release compares half the ID", want: []string{"ReleaseComparesWholeID"}},
 	{fault: "Release ignores the ID", want: []string{
+		"RefusalSaysQueue",
 		"CancelLeavesOthers", "CompleteTellsWatches", "HandsOverAtRelease", "ListsQueuedNames", "QueueComparesWholeID",
 		"RefreshNeverCreates", "ReleaseComparesWholeID", "ReleaseLeavesQueue", "ReleaseOfStaleLeavesSuccessor",
 		"SemaphoreGrantsLimit", "SemaphoreLimitMayChangeWhenUnused", "WatchKeepsGrant", "WatchKeepsLatestNotice",

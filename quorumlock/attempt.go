@@ -120,7 +120,7 @@ func (a *attempt) granted(token uint64) (driver.AcquireReply, error) {
 		return driver.AcquireReply{}, fmt.Errorf("%w: its members answered after %s, too late for a TTL of %s",
 			driver.ErrUnavailable, took.Round(time.Millisecond), a.req.TTL)
 	}
-	t := tenure{token: token, lead: a.present.lead, ttl: a.req.TTL, holder: a.req.Holder}
+	t := tenure{token: token, lead: a.present.lead, ttl: a.req.TTL, holder: a.req.Holder, granted: time.Now()}
 	if token != a.present.token {
 		// The lease is of an earlier attempt, whose lead nobody knows any more. What
 		// the present proposal has taken beside it is to go.

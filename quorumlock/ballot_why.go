@@ -29,7 +29,7 @@ func (b *ballot) blocker() driver.Blocker {
 	slices.SortStableFunc(held, func(a, b driver.Blocker) int { return cmp.Compare(ends(a.ExpiresIn), ends(b.ExpiresIn)) })
 	// As many of them have to end as are missing to a majority.
 	w := held[min(max(b.quorum-free, 1), len(held))-1]
-	w.Place = 0 // a member may have a queue; the quorum has none
+	w.Place, w.Queue = 0, 0 // a member may have a queue; the quorum has none
 	return w
 }
 

@@ -95,7 +95,7 @@ func (x *extension) keep(l *renewed, token uint64) {
 		return
 	}
 	// The longest TTL counts for how long clean-ups go on: none is shortened.
-	t := tenure{token: token, ttl: max(req.TTL, l.known.ttl), holder: l.known.holder}
+	t := tenure{token: token, ttl: max(req.TTL, l.known.ttl), holder: l.known.holder, granted: l.known.granted}
 	if token == l.known.token {
 		t.lead = l.known.lead
 	}

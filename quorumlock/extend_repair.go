@@ -53,6 +53,7 @@ func (x *extension) repair(l *renewed, req driver.RenewRequest) (driver.RenewReq
 		return req, false
 	}
 	req.Repair, req.Token, req.Holder, req.Quarantine = true, lease.token, lease.holder, x.quarantine()
+	req.Since = lease.since()
 	return req, true
 }
 

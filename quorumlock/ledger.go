@@ -34,10 +34,11 @@ type entry struct {
 
 // A tenure is a lease that was granted.
 type tenure struct {
-	token  uint64
-	lead   time.Duration // of the proposal; 0 if it is not known
-	ttl    time.Duration
-	holder driver.Holder
+	token   uint64
+	lead    time.Duration // of the proposal; 0 if it is not known
+	ttl     time.Duration
+	holder  driver.Holder
+	granted time.Time // when a majority had it; zero if this engine did not acquire it
 }
 
 // forgetAfter is how long after its TTL a lease ID is remembered: as long as a
@@ -112,6 +113,15 @@ func (l *ledger) grant(id driver.LeaseID, t tenure) {
 	en := l.entryLocked(id)
 	en.lease = t
 	en.keep(t.ttl)
+}
+
+// since returns how long ago the lease was granted, as members count it; 0 if that is
+// not known.
+func (t tenure) since() time.Duration {
+	if t.granted.IsZero() {
+		return 0
+	}
+	return time.Since(t.granted).Truncate(time.Millisecond)
 }
 
 // end notes that id's lease is over.

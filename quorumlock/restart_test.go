@@ -1,6 +1,7 @@
 package quorumlock_test
 
 import (
+	"context"
 	"errors"
 	"slices"
 	"testing"
@@ -78,6 +79,7 @@ func TestTokensGrowOverLoss(t *testing.T) {
 // after the other, each after the one before was repaired.
 func TestRepair(t *testing.T) {
 	bubble(t, 3, func(r *rig) {
+		taken := time.Now()
 		h := r.take("a")
 		alive := func(d time.Duration) {
 			r.Helper()
@@ -102,7 +104,51 @@ func TestRepair(t *testing.T) {
 		if lock, err := r.stores[0].Inspect(r.Context(), "a"); err != nil || lock.Holders[0].Holder.Host != "web-3" {
 			r.Errorf("a repaired lease is %+v, %v", lock.Holders, err)
 		}
+		// It is held since it was granted, not since it was repaired.
+		held := time.Since(taken)
+		for i, s := range append([]inspector{r}, inspector(r.stores[0]), r.stores[1], r.stores[2]) {
+			lock, err := s.Inspect(r.Context(), "a")
+			if err != nil || len(lock.Holders) != 1 || lock.Holders[0].Since > held || lock.Holders[0].Since < held-time.Millisecond {
+				r.Errorf("%d: %+v, %v; want it held for %s", i, lock.Holders, err, held)
+			}
+		}
+		if way := r.outcome(ask("a"), driver.Held); way.Since > held || way.Since < held-time.Millisecond {
+			r.Errorf("a refusal says that it is held for %s, want %s", way.Since, held)
+		}
 		r.mustRelease(h)
+	})
+}
+
+// An inspector is an engine, or a member.
+type inspector interface {
+	Inspect(ctx context.Context, name string) (driver.Lock, error)
+}
+
+// TestSinceOfMostMembers: a member that was repaired by an engine that did not
+// acquire the lease knows neither the holder nor since when. A majority does.
+func TestSinceOfMostMembers(t *testing.T) {
+	bubble(t, 3, func(r *rig) {
+		h, taken := r.take("a"), time.Now()
+		settle(ttl / 3)
+		other := r.another() // takes the lease over
+		for range 2 {
+			r.stores[0].Restart()
+			if err := r.stores[0].Admit(r.Context()); err != nil {
+				r.Fatal(err)
+			}
+			if err := other.extend(h); err != nil {
+				r.Fatal(err)
+			}
+			settle(time.Second)
+		}
+		if lock, err := r.stores[0].Inspect(r.Context(), "a"); err != nil || len(lock.Holders) != 1 || lock.Holders[0].Since > 2*time.Second {
+			r.Errorf("the member was not repaired: %+v, %v", lock.Holders, err)
+		}
+		held := time.Since(taken)
+		lock, err := r.Inspect(r.Context(), "a")
+		if err != nil || len(lock.Holders) != 1 || lock.Holders[0].Since != held || lock.Holders[0].Holder.Host != "web-3" {
+			r.Errorf("%+v, %v; want web-3 for %s", lock.Holders, err, held)
+		}
 	})
 }
 

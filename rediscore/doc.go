@@ -70,11 +70,11 @@
 // tag of PN if that has one, else PN, or zeros and ones of that slot if PN
 // contains a closing brace that ends no hash tag.
 //
-// An exclusive lease is a plain string: 2, the number of the layout, the lease ID,
-// the TTL in milliseconds, the token, and the holder as JSON, with a space
-// between, and with a '-' directly before the lease ID if the lease is over and
+// An exclusive lease is a plain string: 3, the number of the layout, the lease ID,
+// the TTL in milliseconds, the token, the server's clock in microseconds when the
+// lease was granted, and the holder as JSON, with a space between, and with a '-' directly before the lease ID if the lease is over and
 // the name is kept closed. While there are shared leases or permits the string is
-// 2 *<group> <limit>, and expires with the last of them.
+// 3 *<group> <limit>, and expires with the last of them.
 // So holdfast and any client that takes its locks with SET key value NX PX
 // exclude each other under the same name. Such a client shows as a holder
 // without a lease ID. It must delete only what it wrote, it takes no turns, and

@@ -60,7 +60,7 @@ func (f *inspection) describe() {
 func describeHolders(lock *driver.Lock, text string, left int64, leases []entry, now int64) {
 	_, limit, ok := parseGroup(text)
 	if !ok || len(leases) == 0 {
-		lock.Holders = []driver.Holding{holding(text, left)}
+		lock.Holders = []driver.Holding{holding(text, left, now)}
 		return
 	}
 	if lock.Mode = driver.Shared; limit > 0 {
@@ -75,7 +75,7 @@ func describeHolders(lock *driver.Lock, text string, left int64, leases []entry,
 }
 
 // holding describes the lease that a lock's value and its expiry say.
-func holding(text string, left int64) driver.Holding {
+func holding(text string, left, now int64) driver.Holding {
 	v, ok := parseValue(text)
 	if !ok {
 		return driver.Holding{ExpiresIn: form.ExpiresIn(left)}
@@ -83,7 +83,10 @@ func holding(text string, left int64) driver.Holding {
 	if ttl := v.ttl.Milliseconds(); left < 0 || left > ttl {
 		left = ttl // as the next acquire will clamp it
 	}
-	return driver.Holding{LeaseID: v.id, Token: v.token, Holder: v.holder, ExpiresIn: form.ExpiresIn(left), Released: v.released}
+	return driver.Holding{
+		LeaseID: v.id, Token: v.token, Holder: v.holder,
+		Since: form.Ago(now*1000 - v.granted), ExpiresIn: form.ExpiresIn(left), Released: v.released,
+	}
 }
 
 // An entry is a member of a sorted set with its record: a lease or a place.
@@ -122,13 +125,13 @@ func parseEntries(reply any) ([]entry, bool) {
 func member(e entry, now int64) (h driver.Holding, ok bool) {
 	id, released := strings.CutPrefix(e.name, "-")
 	id, _, _ = strings.Cut(id, " ")
-	head, holder, ok := cutFields(e.record, 3)
+	head, holder, ok := cutFields(e.record, 4)
 	if !ok {
 		return h, false
 	}
 	return driver.Holding{
 		LeaseID: driver.LeaseID(id), Token: uint64(head[1]), Permits: int(head[2]),
-		Holder: form.ReadHolder(holder), ExpiresIn: e.left(now, head[0]), Released: released,
+		Holder: form.ReadHolder(holder), Since: form.Ago(now*1000 - head[3]), ExpiresIn: e.left(now, head[0]), Released: released,
 	}, true
 }
 
@@ -141,7 +144,7 @@ func waiting(e entry, now int64) (w driver.Waiting, ok bool) {
 	}
 	return driver.Waiting{
 		LeaseID: driver.LeaseID(e.name), Mode: driver.Mode(head[1]), Permits: int(head[3]), Holder: form.ReadHolder(holder),
-		Since: time.Duration(min(max(now-head[6], 0), form.MaxTTL.Milliseconds())) * time.Millisecond, ExpiresIn: e.left(now, head[0]),
+		Since: form.Ago(max(now-head[6], 0) * 1000), ExpiresIn: e.left(now, head[0]),
 	}, true
 }
 

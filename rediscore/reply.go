@@ -11,14 +11,15 @@ import (
 // describe. A reply of another form leaves the outcome unknown.
 
 func parseAcquire(reply any, minToken uint64) (driver.AcquireReply, error) {
-	var outcome, n, place int64
+	var outcome, n, place, places, us, closed int64
 	var text string
 	switch {
 	case form.Read(reply, &outcome, &n) && outcome == 1 && isToken(n):
 		return driver.AcquireReply{Outcome: driver.Granted, Token: uint64(n)}, nil
-	case form.Read(reply, &outcome, &n, &text, &place) && outcome == 0 && place >= 0:
+	case form.Read(reply, &outcome, &n, &text, &place, &places, &us, &closed) && outcome == 0 && min(place, places) >= 0 && closed&^1 == 0:
 		return driver.AcquireReply{Outcome: driver.Held, Blocker: driver.Blocker{
-			Holder: form.ReadHolder(text), ExpiresIn: form.ExpiresIn(n), Place: int(place), Foreign: text == "",
+			Holder: form.ReadHolder(text), Since: form.Ago(us), ExpiresIn: form.ExpiresIn(n), Released: closed == 1,
+			Place: int(place), Queue: int(places), Foreign: text == "",
 		}}, nil
 	case form.Read(reply, &outcome, &text) && outcome == 2:
 		return driver.AcquireReply{Outcome: driver.Recorded, Record: []byte(text)}, nil

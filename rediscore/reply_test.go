@@ -17,9 +17,9 @@ import (
 func FuzzValue(f *testing.F) {
 	id := string(driver.NewLeaseID())
 	for _, seed := range []string{
-		"2 " + id + ` 30000 1763690000123457 {"host":"web-3","pid":812}`, "2 -" + id + " 2 1 {}", "2 " + id + " 2 1 ",
-		"", "-", "2 ", "mine", id, "2 " + id, "2 " + id + " 1 9007199254740991 {}", "2 " + id + " 9223372036854775807 1 {}",
-		"2 " + id + " -1 1 {}", id + " 1 2 {}", "3 " + id + " 2 1 {}",
+		"3 " + id + ` 30000 1763690000123457 1763690000123450 {"host":"web-3","pid":812}`, "3 -" + id + " 2 1 0 {}", "3 " + id + " 2 1 7 ",
+		"", "-", "3 ", "mine", id, "3 " + id, "3 " + id + " 1 9007199254740991 1 {}", "3 " + id + " 9223372036854775807 1 1 {}",
+		"3 " + id + " -1 1 1 {}", "3 " + id + " 1 1 -1 {}", "3 " + id + " 1 1 9223372036854775808 {}", id + " 1 2 {}", "2 " + id + " 2 1 {}",
 	} {
 		f.Add(seed)
 	}
@@ -38,7 +38,7 @@ func FuzzValue(f *testing.F) {
 		if v.released {
 			mark = "-"
 		}
-		again, ok := parseValue(fmt.Sprintf("2 %s%s %s %d %s", mark, v.id, form.MS(v.ttl), v.token, form.Holder(v.holder)))
+		again, ok := parseValue(fmt.Sprintf("3 %s%s %s %d %d %s", mark, v.id, form.MS(v.ttl), v.token, v.granted, form.Holder(v.holder)))
 		if !ok || fmt.Sprint(again) != fmt.Sprint(v) {
 			t.Errorf("%+v reads back as %+v, %v", v, again, ok)
 		}
@@ -53,7 +53,9 @@ func TestMalformedReplies(t *testing.T) {
 		[]any{int64(7)}, []any{int64(1), "5"}, []any{int64(1), int64(0)}, []any{int64(1), int64(-5)},
 		[]any{int64(1), int64(driver.MaxToken) + 1}, []any{int64(1), int64(5), int64(5)},
 		[]any{int64(0)}, []any{int64(0), "1", "{}"}, []any{int64(0), int64(1), nil},
-		[]any{int64(0), int64(5), int64(5)}, []any{int64(0), int64(5), ""}, []any{int64(0), int64(5), "", int64(-1)},
+		[]any{int64(0), int64(5), int64(5)}, []any{int64(0), int64(5), ""}, []any{int64(0), int64(5), "", int64(1)},
+		[]any{int64(0), int64(5), "", int64(-1), int64(0), int64(0), int64(0)}, []any{int64(0), int64(5), "", int64(0), int64(-1), int64(0), int64(0)},
+		[]any{int64(0), int64(5), "", int64(0), int64(0), int64(0), int64(2)},
 		[]any{int64(-4)}, []any{int64(-4), "3"}, []any{int64(-5)}, []any{int64(5), ""}, []any{int64(2), nil}, []any{int64(2)}, []any{[]any{}, []any{}},
 		map[string]any{"a": int64(1)}, []any{"0", []any{int64(1)}}, []any{"x", []any{}},
 	}
@@ -83,7 +85,7 @@ func TestMalformedReplies(t *testing.T) {
 // FuzzInspectReply: no value and no number make the description panic.
 func FuzzInspectReply(f *testing.F) {
 	f.Add(int64(-1), "mine", "17")
-	f.Add(int64(1<<62), "2 "+string(driver.NewLeaseID())+" 2 1 {}", "x")
+	f.Add(int64(1<<62), "3 "+string(driver.NewLeaseID())+" 2 1 9223372036854775807 {}", "x")
 	f.Fuzz(func(t *testing.T, left int64, value, last string) {
 		var found inspection
 		found.parse("n", []any{int64(0), left, value, last, []any{}, []any{}, int64(0), int64(0), ""})
@@ -92,6 +94,9 @@ func FuzzInspectReply(f *testing.F) {
 			return
 		}
 		for _, h := range found.Lock.Holders {
+			if h.Since < 0 {
+				t.Errorf("%q was granted %s ago", value, h.Since)
+			}
 			if h.ExpiresIn < time.Millisecond && h.ExpiresIn != driver.Never {
 				t.Errorf("%d ms left of %q: %s", left, value, h.ExpiresIn)
 			}

@@ -15,6 +15,7 @@ type value struct {
 	id       driver.LeaseID
 	token    uint64
 	ttl      time.Duration // last given to the lease
+	granted  int64         // us of the server's clock
 	holder   driver.Holder
 	released bool // kept closed
 }
@@ -26,7 +27,8 @@ func parseValue(s string) (v value, ok bool) {
 	s, v.released = strings.CutPrefix(s, "-")
 	id, s, _ := strings.Cut(s, " ")
 	ttl, s, _ := strings.Cut(s, " ")
-	token, holder, ok := strings.Cut(s, " ")
+	token, s, _ := strings.Cut(s, " ")
+	granted, holder, ok := strings.Cut(s, " ")
 	v.id = driver.LeaseID(id)
 	if !ok || !ours || !v.id.Valid() {
 		return value{}, false
@@ -40,6 +42,9 @@ func parseValue(s string) (v value, ok bool) {
 		return value{}, false
 	}
 	v.ttl = time.Duration(ms) * time.Millisecond
+	if v.granted, err = strconv.ParseInt(granted, 10, 64); err != nil || v.granted < 0 {
+		return value{}, false
+	}
 	v.holder = form.ReadHolder(holder)
 	return v, true
 }

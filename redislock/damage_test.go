@@ -313,7 +313,7 @@ func TestReplacedGroup(t *testing.T) {
 	e, admin := open(t, server.URL), plain(t, server)
 	holder := shared("t", time.Minute)
 	drivertest.Granted(t, e, holder)
-	do(t, admin, "SET t", "2 *"+string(driver.NewLeaseID())+" 0", "PX", "60000")
+	do(t, admin, "SET t", "3 *"+string(driver.NewLeaseID())+" 0", "PX", "60000")
 	wantIs(t, "extend", extend(t, e, holder, time.Hour), driver.ErrLost)
 	lock, err := e.Inspect(t.Context(), "t")
 	if err != nil || len(lock.Holders) != 1 || lock.Holders[0].LeaseID != "" {

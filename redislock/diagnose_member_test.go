@@ -158,8 +158,8 @@ func TestCheckWrongAnswers(t *testing.T) {
 	server := testsvc.Redis(t, persistent...)
 	admitted(t, server.URL)
 	for _, c := range []struct{ what, file, text string }{
-		{"propose: ", "member_propose", "return {2, 0, 7, 0, 0, '', ''}"},
-		{"propose: ", "member_propose", "return {1, 8, 9, 8, 0, '', ''}"},
+		{"propose: ", "member_propose", "return {2, 0, 7, 0, 0, '', '', 0, 0}"},
+		{"propose: ", "member_propose", "return {1, 8, 9, 8, 0, '', '', 0, 0}"},
 		{"renew fails", "member_renew", "return {8}"},
 		{"renew fails", "member_renew", "return {0}"},
 		{"withdraw fails", "member_withdraw", "return {8, ''}"},

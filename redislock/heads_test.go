@@ -63,7 +63,7 @@ func (d duel) released(req driver.AcquireRequest) (token uint64) {
 	}
 	var ttl int64
 	value := text(d, d.admin, "GET", d.name)
-	if _, err := fmt.Sscanf(value, "2 "+string(req.LeaseID)+" %d %d ", &ttl, &token); err != nil {
+	if _, err := fmt.Sscanf(value, "3 "+string(req.LeaseID)+" %d %d ", &ttl, &token); err != nil {
 		d.Fatalf("the lock holds %q, want the lease %s", value, req.LeaseID)
 	}
 	return token
@@ -127,7 +127,7 @@ func TestJoinBehindLease(t *testing.T) {
 			}
 		},
 		"not ours": func(d duel) {
-			do(d, d.admin, "SET", d.name, "2 "+strings.Repeat("a", 31)+" 60000 1 {\"host\":\"x\"}", "PX", "50000")
+			do(d, d.admin, "SET", d.name, "3 "+strings.Repeat("a", 31)+" 60000 1 1 {\"host\":\"x\"}", "PX", "50000")
 			if way := drivertest.Held(d, d.e, drivertest.Request(d.name, time.Minute)); way.Holder.Host != "" {
 				d.Errorf("%+v, want another client", way)
 			}
@@ -176,12 +176,12 @@ func TestJoinBehindLease(t *testing.T) {
 			wantIs(d, "refresh of the place that was lost", refresh(d, d.e, d.first).Err, driver.ErrLost)
 		},
 		"other layout": func(d duel) {
-			do(d, d.admin, "HSET", d.key(kindDetail), "layout", "3")
+			do(d, d.admin, "HSET", d.key(kindDetail), "layout", "4")
 			for _, queue := range []bool{false, true} {
 				req := drivertest.Request(d.name, time.Minute)
 				req.Queue, req.WaiterTTL = queue, time.Minute
 				_, err := d.e.Acquire(d.Context(), req)
-				wantText(d, err, `"LAYOUT 3"`)
+				wantText(d, err, `"LAYOUT 4"`)
 			}
 		},
 		"long place": func(d duel) {
@@ -291,8 +291,8 @@ func TestHandOverToOne(t *testing.T) {
 			wantIs(d, "refresh", refresh(d, d.e, d.first).Err, driver.ErrLost)
 		},
 		"other layout": func(d duel) {
-			do(d, d.admin, "HSET", d.key(kindDetail), "layout", "3")
-			wantText(d, d.release(driver.ReleaseRequest{}), `"LAYOUT 3"`)
+			do(d, d.admin, "HSET", d.key(kindDetail), "layout", "4")
+			wantText(d, d.release(driver.ReleaseRequest{}), `"LAYOUT 4"`)
 		},
 		"once behind the heir": func(d duel) {
 			once := drivertest.Request(d.name, time.Minute)

@@ -96,9 +96,12 @@ func TestUnknownLayout(t *testing.T) {
 		"-" + string(id) + " 1763690000123457 30000 {}":       "1",
 		"*" + string(id) + " 0":                               "1",
 		"*" + string(id) + " 7":                               "1",
-		"3 " + string(id) + " 30000 1763690000123457 {}":      "3",
-		"3 -" + string(id) + " 30000 1763690000123457 {}":     "3",
-		"3 *" + string(id) + " 0":                             "3",
+		"2 " + string(id) + " 30000 1763690000123457 {}":      "2",
+		"2 -" + string(id) + " 30000 1763690000123457 {}":     "2",
+		"2 *" + string(id) + " 0":                             "2",
+		"4 " + string(id) + " 30000 1763690000123457 5 {}":    "4",
+		"4 -" + string(id) + " 30000 1763690000123457 5 {}":   "4",
+		"4 *" + string(id) + " 0":                             "4",
 		"12 " + string(id) + " what will be there some day":   "12",
 		"0 #" + string(id) + " what was never there":          "0",
 		"02 " + string(id) + " 30000 1763690000123457 {}":     "02",
@@ -119,7 +122,8 @@ func TestUnknownDetail(t *testing.T) {
 	e, m, admin := open(t, server.URL), admitted(t, server.URL), plain(t, server)
 	for layout, fields := range map[string][]string{
 		"1": {"seen", "1"},
-		"3": {"layout", "3"},
+		"2": {"layout", "2"},
+		"4": {"layout", "4"},
 	} {
 		do(t, admin, "DEL t")
 		detail := companionKeys("t")[kindDetail]
@@ -131,7 +135,7 @@ func TestUnknownDetail(t *testing.T) {
 		wantUnknown(t, admin, layout, all)
 
 		group := string(driver.NewLeaseID())
-		do(t, admin, "SET", "t", "2 *"+group+" 0", "PX", "60000")
+		do(t, admin, "SET", "t", "3 *"+group+" 0", "PX", "60000")
 		all = layoutCalls(t, e, m, "t", driver.LeaseID(group))
 		delete(all, "propose") // is told who has it
 		wantUnknown(t, admin, layout, all)
@@ -146,7 +150,7 @@ func TestUnknownLayoutSpoilsNoOther(t *testing.T) {
 	holder, other := drivertest.Request("ours", time.Minute), drivertest.Request("theirs", time.Minute)
 	drivertest.Granted(t, e, holder)
 	drivertest.Granted(t, e, other)
-	do(t, admin, "SET", "theirs", "3 "+string(other.LeaseID)+" 1 2 {}", "PX", "60000")
+	do(t, admin, "SET", "theirs", "4 "+string(other.LeaseID)+" 1 2 {}", "PX", "60000")
 
 	var names []string
 	for lock, err := range e.List(t.Context(), "") {
@@ -165,7 +169,7 @@ func TestUnknownLayoutSpoilsNoOther(t *testing.T) {
 	wantIs(t, "extend of ours", errs[1], nil)
 	_, err := e.AcquireAll(t.Context(), []driver.AcquireRequest{drivertest.Request("free", time.Minute), drivertest.Request("theirs", time.Minute)})
 	wantIs(t, "acquire all", err, driver.ErrKindMismatch)
-	wantText(t, err, `lock "theirs": kind mismatch: another version of holdfast keeps this name in another layout: this one knows layout 2`)
+	wantText(t, err, `lock "theirs": kind mismatch: another version of holdfast keeps this name in another layout: this one knows layout 3`)
 	if n := number(t, admin, "EXISTS free"); n != 0 {
 		t.Error("a part of AcquireAll was granted")
 	}

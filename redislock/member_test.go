@@ -150,9 +150,12 @@ func TestMemberKeys(t *testing.T) {
 	admin := plain(t, server)
 	h := proposal("a")
 	votes(t, m, h, driver.VoteAccepted)
-	want := "2 " + string(h.LeaseID) + " 60000 " + fmt.Sprint(h.Token) + ` {"host":"web-3"}`
-	if got := text(t, admin, "GET p:a"); got != want {
-		t.Errorf("the lock's key holds %q, want %q", got, want)
+	got := text(t, admin, "GET p:a")
+	var granted int64
+	_, _ = fmt.Sscanf(got, "3 "+string(h.LeaseID)+" 60000 "+fmt.Sprint(h.Token)+" %d", &granted)
+	want := "3 " + string(h.LeaseID) + " 60000 " + fmt.Sprintf("%d %d", h.Token, granted) + ` {"host":"web-3"}`
+	if now := time.Now().UnixMicro(); got != want || granted > now || granted < now-time.Minute.Microseconds() {
+		t.Errorf("the lock's key holds %q, want %q, granted at %d", got, want, now)
 	}
 	if got := text(t, admin, "GET p:holdfast:{p:a}:fence:a"); got != fmt.Sprint(h.Token) {
 		t.Errorf("the last token is %q, want %d", got, h.Token)

@@ -389,7 +389,7 @@ func TestGroupKey(t *testing.T) {
 	e, admin := open(t, server.URL), plain(t, server)
 	id := string(driver.NewLeaseID())
 	for _, value := range []string{"*" + id, "*" + id + " ", "*" + id + " x", "*" + id[1:] + " 0", "*" + strings.ToUpper(id) + "G 0", "* 0", id} {
-		do(t, admin, "SET", "t", "2 "+value)
+		do(t, admin, "SET", "t", "3 "+value)
 		if way := drivertest.Held(t, e, permits("t", 1, time.Minute)); way.ExpiresIn != driver.Never {
 			t.Errorf("%q: %+v", value, way)
 		}

@@ -49,8 +49,8 @@ func TestForeignValues(t *testing.T) {
 	for i, foreign := range []string{
 		"", " ", "-", "worker-1", id, id + " 1 2", id[1:] + " 1 50 {}", "0" + id + " 1 50 {}",
 		strings.Repeat("F", 32) + " 1 50 {}", "--" + id + " 1 50 {}", "\x00\xff", "nan",
-		"2", "2 ", "2 " + id, "2 " + id + " 50 1", "2 " + id[1:] + " 50 1 {}", "2 --" + id + " 50 1 {}", "2  " + id + " 50 1 {}",
-		"3 " + id, "3 " + id[1:] + " 50 1 {}", "x " + id + " 50 1 {}", "3" + id + " 50 1 {}",
+		"3", "3 ", "3 " + id, "3 " + id + " 50 1", "3 " + id + " 50 1 1", "3 " + id[1:] + " 50 1 1 {}", "3 --" + id + " 50 1 1 {}", "3  " + id + " 50 1 1 {}",
+		"4 " + id, "4 " + id[1:] + " 50 1 1 {}", "x " + id + " 50 1 1 {}", "4" + id + " 50 1 1 {}",
 	} {
 		name := fmt.Sprint("foreign-", i)
 		do(t, admin, "SET", name, foreign)

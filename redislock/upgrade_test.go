@@ -53,7 +53,7 @@ func (c laterConn) EvalInts(_ context.Context, _ string, _, _ []string, to []int
 }
 
 // renumber writes another number where a script has that of the layout.
-var renumber = strings.NewReplacer("'2 ", "'3 ", "'^2 ", "'^3 ", "'2'", "'3'")
+var renumber = strings.NewReplacer("'3 ", "'4 ", "'^3 ", "'^4 ", "'3'", "'4'")
 
 func (c laterConn) Do(ctx context.Context, cmd rediscore.Command) (any, error) {
 	if cmd.Words[0] == "EVAL" {
@@ -63,18 +63,20 @@ func (c laterConn) Do(ctx context.Context, cmd rediscore.Command) (any, error) {
 	return c.Conn.Do(ctx, cmd)
 }
 
-// first is the version of layout 1, with its scripts.
-type first struct {
-	conn rediscore.Conn
+// former is the version of an earlier layout, with its scripts.
+type former struct {
+	conn    rediscore.Conn
+	scripts []string // acquire and release have the first ones in front
+	layout  string
 }
 
-//go:embed testdata/layout1
-var layout1 embed.FS
+//go:embed testdata
+var formerly embed.FS
 
-func (f first) run(ctx context.Context, script string, name string, id driver.LeaseID, args ...string) (any, error) {
+func (f former) run(ctx context.Context, script string, name string, id driver.LeaseID, args ...string) (any, error) {
 	text := ""
-	for _, part := range []string{"common", script} {
-		b, err := layout1.ReadFile("testdata/layout1/" + part + ".lua")
+	for _, part := range append(f.scripts, script) {
+		b, err := formerly.ReadFile("testdata/" + f.layout + "/" + part + ".lua")
 		if err != nil {
 			return nil, err
 		}
@@ -90,7 +92,7 @@ func (f first) run(ctx context.Context, script string, name string, id driver.Le
 	return f.conn.Do(ctx, rediscore.Command{Words: []string{"EVAL", text, strconv.Itoa(len(keys))}, Keys: keys, Args: args})
 }
 
-func (f first) acquire(ctx context.Context, req driver.AcquireRequest) (driver.AcquireReply, error) {
+func (f former) acquire(ctx context.Context, req driver.AcquireRequest) (driver.AcquireReply, error) {
 	ms := func(d time.Duration) string { return strconv.FormatInt(d.Milliseconds(), 10) }
 	wait := "0"
 	if req.Queue {
@@ -100,7 +102,7 @@ func (f first) acquire(ctx context.Context, req driver.AcquireRequest) (driver.A
 		string(req.LeaseID), strconv.Itoa(int(req.Mode)), "0", "0", ms(req.TTL), "0", "{}")
 	items, _ := reply.([]any)
 	if err != nil || len(items) < 2 {
-		return driver.AcquireReply{}, fmt.Errorf("layout 1: %v, %w", reply, errors.Join(err))
+		return driver.AcquireReply{}, fmt.Errorf("%s: %v, %w", f.layout, reply, errors.Join(err))
 	}
 	if items[0] == int64(1) {
 		return driver.AcquireReply{Outcome: driver.Granted, Token: uint64(items[1].(int64))}, nil
@@ -108,7 +110,7 @@ func (f first) acquire(ctx context.Context, req driver.AcquireRequest) (driver.A
 	return driver.AcquireReply{Outcome: driver.Held}, nil
 }
 
-func (f first) release(ctx context.Context, req driver.AcquireRequest) error {
+func (f former) release(ctx context.Context, req driver.AcquireRequest) error {
 	_, err := f.run(ctx, "release", req.Name, req.LeaseID, string(req.LeaseID), "0", "60000")
 	return err
 }
@@ -204,8 +206,8 @@ func (r *rollout) check(t *testing.T) {
 	}
 }
 
-// TestRollingUpgrade: clients of this layout, of the one before and of the one
-// behind it use the same names. No two have a lock at a time, tokens grow over all
+// TestRollingUpgrade: clients of this layout, of those before and of the one behind
+// it use the same names. No two have a lock at a time, tokens grow over all
 // of them, every refusal says why, and whoever is left can have every name.
 // INVARIANT I1, I2.
 func TestRollingUpgrade(t *testing.T) {
@@ -215,8 +217,11 @@ func TestRollingUpgrade(t *testing.T) {
 	conn := func() rediscore.Conn { return newConn(plain(t, server), nil) }
 	later := rediscore.New(laterConn{conn()}, nil)
 	t.Cleanup(func() { _ = later.Close() })
-	versions := map[string]version{"layout 1": first{conn()}, "layout 2": present{e.Engine}, "layout 3": present{later}}
-	for _, kinds := range [][]string{{"layout 2", "layout 3"}, {"layout 1", "layout 2"}, {"layout 1", "layout 2", "layout 3"}} {
+	versions := map[string]version{
+		"layout 1": former{conn(), []string{"common"}, "layout1"}, "layout 2": former{conn(), nil, "layout2"},
+		"layout 3": present{e.Engine}, "layout 4": present{later},
+	}
+	for _, kinds := range [][]string{{"layout 3", "layout 4"}, {"layout 2", "layout 3"}, {"layout 1", "layout 2", "layout 3", "layout 4"}} {
 		r := &rollout{spans: map[string][]span{}, refused: map[string]int{}}
 		names := []string{fmt.Sprint(len(kinds), kinds[0], "a"), fmt.Sprint(len(kinds), kinds[0], "b")}
 		var wg sync.WaitGroup

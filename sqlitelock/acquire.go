@@ -25,6 +25,7 @@ func (e *Engine) Acquire(ctx context.Context, req driver.AcquireRequest) (driver
 	if !req.Queue || req.Once {
 		reply, decided, err := e.glance(ctx, req)
 		if decided || err != nil {
+			reply.Queue = e.count(ctx, req.Name, reply.Queue)
 			return reply, err
 		}
 	}
@@ -41,8 +42,11 @@ func (e *Engine) Acquire(ctx context.Context, req driver.AcquireRequest) (driver
 	if a.seq != 0 {
 		e.watches.waits(req.LeaseID)
 		e.listen()
-		a.Place = e.ranks(ctx, req.Name, []int64{a.seq})[0]
+		ranks, all := e.ranks(ctx, req.Name, []int64{a.seq})
+		a.Place, a.Queue = ranks[0], all
+		return a.AcquireReply, nil
 	}
+	a.Queue = e.count(ctx, req.Name, a.Queue)
 	return a.AcquireReply, nil
 }
 
@@ -64,7 +68,7 @@ func (e *Engine) glance(ctx context.Context, req driver.AcquireRequest) (reply d
 		if !v.settled() || v.endedBy(r.now) {
 			return nil
 		}
-		v.Left = r.now.until(v.expiry)
+		v.Left = r.now.until(v.first.expiry)
 		outcome, _, err := v.Judge(&req, r.now.micros)
 		if err != nil {
 			return err
@@ -76,7 +80,7 @@ func (e *Engine) glance(ctx context.Context, req driver.AcquireRequest) (reply d
 			reply.Record, _, decided, err = r.recall(req.Name)
 		case driver.Held:
 			decided = !req.Queue
-			reply.Blocker = v.blocker()
+			reply.Blocker = v.blocker(r.now)
 		}
 		reply.Outcome = outcome
 		return err
@@ -87,7 +91,7 @@ func (e *Engine) glance(ctx context.Context, req driver.AcquireRequest) (reply d
 // endedBy reports whether something that the view counts as live has ended. Then
 // the view may show a state that never was.
 func (v *view) endedBy(now instant) bool {
-	return v.Held && v.expiry <= now.boot || v.Queued && v.headExpiry <= now.boot
+	return v.Held && v.first.expiry <= now.boot || v.Queued && v.headExpiry <= now.boot
 }
 
 // acquire decides about a request. INVARIANT I1: the check and the record are
@@ -108,7 +112,7 @@ func (t *tx) acquire(req driver.AcquireRequest) (a attempt, err error) {
 	case driver.Recorded:
 		a.Record, _, _, err = t.recall(req.Name)
 	case driver.Held:
-		a.Blocker = v.blocker()
+		a.Blocker = v.blocker(t.now)
 		if req.Queue {
 			a.seq, err = t.givePlace(req)
 		}
@@ -147,7 +151,7 @@ func (t *tx) grant(name string, id driver.LeaseID, last int64, token uint64, n r
 		return err
 	}
 	t.added++
-	return t.sql.run(grantSQL, name, id, int64(token), n.Mode, n.Limit, n.Permits, holder, t.bootID, expiry)
+	return t.sql.run(grantSQL, name, id, int64(token), n.Mode, n.Limit, n.Permits, holder, t.bootID, t.now.boot, expiry)
 }
 
 // hour returns the hour of a token.
@@ -177,6 +181,9 @@ func (e *Engine) AcquireAll(ctx context.Context, reqs []driver.AcquireRequest) (
 		return driver.AllReply{}, err
 	}
 	e.losses.Granted(len(reply.Tokens), e.hearAlarm)
+	if reply.Outcome == driver.Held {
+		reply.Queue = e.count(ctx, reqs[reply.Refused].Name, reply.Queue)
+	}
 	return reply, nil
 }
 
@@ -201,7 +208,7 @@ func (t *tx) acquireAll(reqs []driver.AcquireRequest) (driver.AllReply, error) {
 		case driver.Granted:
 			verdicts[i] = verdict{v, least}
 		case driver.Held:
-			return driver.AllReply{Outcome: outcome, Refused: i, Blocker: v.blocker()}, nil
+			return driver.AllReply{Outcome: outcome, Refused: i, Blocker: v.blocker(t.now)}, nil
 		default:
 			return driver.AllReply{Outcome: outcome, Refused: i}, nil
 		}

@@ -37,3 +37,6 @@ func (i instant) after(d time.Duration) int64 { return i.boot + d.Nanoseconds() 
 
 // until returns the time from i to an instant of the boot clock.
 func (i instant) until(then int64) time.Duration { return time.Duration(then - i.boot) }
+
+// since returns how long ago something was.
+func (i instant) since(then int64) time.Duration { return time.Duration(max(i.boot-then, 0)) }

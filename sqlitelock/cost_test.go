@@ -132,10 +132,10 @@ func crowd(t testing.TB, e *Engine, table string, n int, name string, mode drive
 	if mode == driver.Semaphore {
 		limit, permits = driver.MaxLimit, 1
 	}
-	values := fmt.Sprintf(`'%s', printf('%%032x', i), i, %d, %d, %d, '{}', '%s', %d, 0`, name, mode, limit, permits, e.clock.bootID, expiry)
-	columns := `name, lease_id, token, mode, permit_limit, permits, holder, boot_id, expiry, released`
+	values := fmt.Sprintf(`'%s', printf('%%032x', i), i, %d, %d, %d, '{}', '%s', %d, 0, 0`, name, mode, limit, permits, e.clock.bootID, expiry)
+	columns := `name, lease_id, token, mode, permit_limit, permits, holder, boot_id, expiry, released, granted`
 	if table == "place" {
-		values += fmt.Sprintf(`, 0, %t, 0`, once)
+		values += fmt.Sprintf(`, %t, 0`, once)
 		columns = `name, lease_id, seq, mode, permit_limit, permits, holder, boot_id, expiry, looks, min_token, once, asked`
 	}
 	must(t, plain(t, e.path), fmt.Sprintf(`INSERT INTO %s (%s)

@@ -2,7 +2,6 @@ package sqlitelock
 
 import (
 	"context"
-	"time"
 
 	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/driver/rules"
@@ -14,12 +13,13 @@ type lease struct {
 	id       driver.LeaseID
 	token    uint64
 	holder   string
+	granted  int64
 	expiry   int64
 	released bool
 }
 
 func (l *lease) columns() []any {
-	return []any{&l.id, &l.token, &l.Mode, &l.Limit, &l.Permits, &l.holder, &l.expiry, &l.released}
+	return []any{&l.id, &l.token, &l.Mode, &l.Limit, &l.Permits, &l.holder, &l.granted, &l.expiry, &l.released}
 }
 
 // addTo adds the lease to what is shown of its name, unless it is over.
@@ -29,10 +29,15 @@ func (l *lease) addTo(lock *driver.Lock, now instant) {
 	}
 	lock.Mode, lock.Limit = l.Mode, l.Limit
 	lock.LastToken = max(lock.LastToken, l.token)
-	lock.Holders = append(lock.Holders, driver.Holding{
+	lock.Holders = append(lock.Holders, l.describe(now))
+}
+
+// describe says what people are shown of the lease.
+func (l *lease) describe(now instant) driver.Holding {
+	return driver.Holding{
 		LeaseID: l.id, Token: l.token, Permits: l.Permits, Holder: describe(l.holder),
-		ExpiresIn: now.until(l.expiry), Released: l.released,
-	})
+		Since: now.since(l.granted), ExpiresIn: now.until(l.expiry), Released: l.released,
+	}
 }
 
 // Inspect implements driver.Engine. It does not wait for writers, and hands
@@ -76,6 +81,6 @@ func (r *reader) inspect(name string) (driver.Lock, error) {
 func (p *place) describe(now instant) driver.Waiting {
 	return driver.Waiting{
 		LeaseID: p.id, Mode: p.Mode, Permits: p.Permits, Holder: describe(p.holder),
-		Since: time.Duration(now.boot - p.asked), ExpiresIn: now.until(p.expiry),
+		Since: now.since(p.asked), ExpiresIn: now.until(p.expiry),
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"math"
 	"slices"
 	"strings"
 
@@ -53,7 +54,7 @@ func (t *tx) refresh(name string, some []*refreshing) error {
 	if err != nil {
 		return err
 	}
-	blocker := v.blocker()
+	blocker := v.blocker(t.now)
 	for _, r := range some {
 		expiry := t.now.after(r.WaiterTTL)
 		if found, err := t.sql.one(lengthenPlaceSQL, []any{name, r.LeaseID, expiry}, &r.seq); err != nil {
@@ -86,32 +87,52 @@ func (e *Engine) rank(ctx context.Context, batch []refreshing) {
 		for ; n < len(batch) && batch[n].Name == name; n++ {
 			seqs = append(seqs, batch[n].seq)
 		}
-		for i, rank := range e.ranks(ctx, name, seqs) {
-			batch[i].Place = rank
+		ranks, all := e.ranks(ctx, name, seqs)
+		for i, rank := range ranks {
+			batch[i].Place, batch[i].Queue = rank, all
 		}
 		batch = batch[n:]
 	}
 }
 
-// ranks returns which places some rows are, given in their order. It counts after
-// the transaction, and in one pass: that takes long in a long queue, and nobody
-// who needs the write lock is to wait for it. If it fails, a waiter takes itself
-// for the first, which does no harm.
-func (e *Engine) ranks(ctx context.Context, name string, seqs []int64) []int {
-	gaps := make([][2]int64, len(seqs))
-	for i, last := 0, int64(0); i < len(seqs); i++ {
-		gaps[i], last = [2]int64{last, seqs[i]}, seqs[i]
+// ranks returns which places some rows are, given in their order, and how many there
+// are in all. It counts after the transaction, and in one pass: that takes long in a
+// long queue, and nobody who needs the write lock is to wait for it. If it fails, a
+// waiter takes itself for the first, which does no harm.
+func (e *Engine) ranks(ctx context.Context, name string, seqs []int64) (ranks []int, all int) {
+	gaps, last := make([][2]int64, len(seqs)+1), int64(0)
+	for i, seq := range seqs {
+		gaps[i], last = [2]int64{last, seq}, seq
 	}
+	gaps[len(seqs)] = [2]int64{last, math.MaxInt64}
 	list, _ := json.Marshal(gaps) // numbers
-	counts, _ := answer(ctx, e.query, func(r reader) ([]int, error) {
-		return all(r.sql, ranksSQL, []any{name, string(list)}, func(n *int) []any { return []any{n} })
-	})
-	ranks, rank := make([]int, len(seqs)), 1
-	for i := range ranks {
-		if i < len(counts) {
-			rank += counts[i]
-		}
-		ranks[i] = rank
+	counts, err := answer(ctx, e.query, func(r reader) ([]int, error) { return r.counts(name, string(list)) })
+	if err != nil || len(counts) != len(gaps) {
+		counts = make([]int, len(gaps))
 	}
-	return ranks
+	rank := 1
+	for _, n := range counts[:len(seqs)] {
+		rank += n
+		ranks = append(ranks, rank)
+	}
+	return ranks, max(rank-1+counts[len(seqs)], rank)
+}
+
+// counts returns how many places of a name are in each gap of a list.
+func (r *reader) counts(name, gaps string) ([]int, error) {
+	return all(r.sql, ranksSQL, []any{name, gaps}, func(n *int) []any { return []any{n} })
+}
+
+// count returns how many places a name has, of which known says whether there are
+// any. As ranks it counts outside of the transaction, and what fails there harms
+// nobody.
+func (e *Engine) count(ctx context.Context, name string, known int) int {
+	if known == 0 {
+		return 0
+	}
+	n, _ := answer(ctx, e.query, func(r reader) (n int, err error) {
+		_, err = r.sql.one(queueLengthSQL, []any{name, r.bootID, r.now.boot}, &n)
+		return n, err
+	})
+	return max(n, known)
 }

@@ -88,7 +88,7 @@ func (s *scene) end() {
 func holderOf(i int) string { return fmt.Sprintf(`{"PID":%d}`, i+1) }
 
 func (s *scene) lease(i int, r row) {
-	s.run(grantSQL, sceneName, rowID(i), i+1, r.Mode, r.Limit, r.Permits, holderOf(i), r.boot, s.now.boot+r.left)
+	s.run(grantSQL, sceneName, rowID(i), i+1, r.Mode, r.Limit, r.Permits, holderOf(i), r.boot, s.now.boot-int64(i)-1, s.now.boot+r.left)
 	if r.released {
 		s.run(keepClosedSQL, sceneName, r.boot, rowID(i), s.now.boot+r.left-1, s.now.boot+r.left)
 	}
@@ -167,9 +167,12 @@ func TestLookSeesLeases(t *testing.T) {
 			if !v.Held {
 				v.Taken, v.Left = rules.Need{}, 0 // mean nothing
 			}
-			if got := fmt.Sprint(v.Held, v.Taken, v.Left); got != fmt.Sprint(want.Held, want.Taken, want.Left) || v.Held && !soonest[v.holder] {
-				t.Fatalf("%v: the statement sees %s of %s, want %v, %v, %v of %v", list, got, v.holder, want.Held, want.Taken, want.Left,
+			if got := fmt.Sprint(v.Held, v.Taken, v.Left); got != fmt.Sprint(want.Held, want.Taken, want.Left) || v.Held && !soonest[v.first.holder] {
+				t.Fatalf("%v: the statement sees %s of %s, want %v, %v, %v of %v", list, got, v.first.holder, want.Held, want.Taken, want.Left,
 					slices.Collect(maps.Keys(soonest)))
+			}
+			if pid := describe(v.first.holder).PID; v.Held && (v.first.granted != s.now.boot-int64(pid) || v.first.released != list[pid-1].released) {
+				t.Fatalf("%v: the statement sees lease %d as granted at %d, released %t", list, pid-1, v.first.granted, v.first.released)
 			}
 		}
 		s.end()
@@ -200,7 +203,7 @@ func TestGlimpse(t *testing.T) {
 		"a record":                   {func() { s.run(completeSQL, sceneName, id, "m", s.now.boot+1, 0, []byte("done")) }, false},
 		"a tombstone":                {func() { s.run(cancelSQL, id, "m", s.now.boot+1) }, false},
 		"a tombstone of another":     {func() { s.run(cancelSQL, rowID(2), "m", s.now.boot+1) }, true},
-		"a lease of another name":    {func() { s.run(grantSQL, "t2", id, 1, 0, 0, 0, "{}", "m", s.now.boot+1) }, true},
+		"a lease of another name":    {func() { s.run(grantSQL, "t2", id, 1, 0, 0, 0, "{}", "m", 0, s.now.boot+1) }, true},
 		"what is over of that other": {func() { s.run(sweepLeasesSQL, "other boot", s.now.boot, 64) }, true},
 	} {
 		s.run("SAVEPOINT before")

@@ -1,4 +1,4 @@
--- Schema number 4 of a holdfast lock database (PRAGMA user_version).
+-- Schema number 5 of a holdfast lock database (PRAGMA user_version).
 --
 -- Instants are nanoseconds of the host's boot-time clock and mean something
 -- only together with boot_id: a row of another boot is over, except a record
@@ -20,6 +20,7 @@ CREATE TABLE lease (
 	permits      INTEGER NOT NULL,
 	holder       TEXT    NOT NULL, -- JSON, for people
 	boot_id      TEXT    NOT NULL,
+	granted      INTEGER NOT NULL, -- instant of the grant; nothing changes it
 	expiry       INTEGER NOT NULL,
 	released     INTEGER NOT NULL, -- 1: over, and kept closed until the expiry
 	PRIMARY KEY (name, mode, lease_id, token)

@@ -41,13 +41,14 @@ const lookSQL = `SELECT
 		OR EXISTS (SELECT 1 FROM place WHERE name = ?1 AND boot_id > ?3),
 	coalesce(sole.mode, live.mode, 9), coalesce(live.permit_limit, 0),
 	coalesce((SELECT permits FROM taken WHERE name = ?1), 0),
-	coalesce(sole.holder, live.holder, ''), coalesce(sole.expiry, live.expiry, 0),
+	coalesce(sole.holder, live.holder, ''), coalesce(sole.granted, live.granted, 0),
+	coalesce(sole.expiry, live.expiry, 0), coalesce(sole.released, live.released, 0),
 	coalesce(head.mode, 9), coalesce(head.permit_limit, 0), coalesce(head.permits, 0),
 	coalesce(head.once, 0), coalesce(head.expiry, 0)
 FROM (SELECT 1)
-LEFT JOIN (SELECT mode, holder, min(expiry) AS expiry
+LEFT JOIN (SELECT mode, holder, granted, released, min(expiry) AS expiry
 	FROM lease WHERE name = ?1 AND mode = 0 AND +boot_id = ?3 AND expiry > ?4) AS sole
-LEFT JOIN (SELECT mode, permit_limit, holder, expiry
+LEFT JOIN (SELECT mode, permit_limit, holder, granted, released, expiry
 	FROM lease WHERE name = ?1 AND mode <> 0 AND boot_id = ?3 AND expiry > ?4 ORDER BY expiry LIMIT 1) AS live
 LEFT JOIN (SELECT mode, permit_limit, permits, once, expiry
 	FROM place WHERE name = ?1 ORDER BY seq LIMIT 1) AS head`
@@ -73,8 +74,8 @@ const (
 	renewTokenSQL = `UPDATE token SET last_token = ?2 WHERE name = ?1`
 
 	grantSQL = `INSERT INTO lease
-			(name, lease_id, token, mode, permit_limit, permits, holder, boot_id, expiry, released)
-		VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, 0)`
+			(name, lease_id, token, mode, permit_limit, permits, holder, boot_id, granted, expiry, released)
+		VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, 0)`
 
 	// lengthenSQL: ?1 name, ?2 boot ID, ?3 lease ID, ?4 now, ?5 new expiry.
 	lengthenSQL = `UPDATE lease SET expiry = max(expiry, ?5)
@@ -279,13 +280,13 @@ const (
 // What is shown to people.
 const (
 	// leasesSQL: ?1 name, ?2 boot ID. In the order of the grants.
-	leasesSQL = `SELECT lease_id, token, mode, permit_limit, permits, holder, expiry, released
+	leasesSQL = `SELECT lease_id, token, mode, permit_limit, permits, holder, granted, expiry, released
 		FROM lease WHERE name = ?1 AND +boot_id = ?2 ORDER BY token`
 
 	// placesSQL: ?1 name, ?2 boot ID, ?3 now, ?4 number of places.
 	placesSQL = selectPlace + ` WHERE name = ?1 AND +boot_id = ?2 AND expiry > ?3 ORDER BY seq LIMIT ?4`
 
-	// queueLengthSQL: ?1 name, ?2 boot ID, ?3 now.
+	// queueLengthSQL: ?1 name, ?2 boot ID, ?3 now. What is over does not count.
 	queueLengthSQL = `SELECT count(*) FROM place WHERE name = ?1 AND boot_id = ?2 AND expiry > ?3`
 
 	// lastTokenSQL: ?1 name.
@@ -301,7 +302,7 @@ const (
 		SELECT page.name, coalesce(last_token, 0),
 			(SELECT count(*) FROM place WHERE place.name = page.name AND +place.boot_id = ?4 AND place.expiry > ?5),
 			coalesce(lease_id, ''), coalesce(token, 0), coalesce(mode, 0), coalesce(permit_limit, 0),
-			coalesce(permits, 0), coalesce(holder, ''), coalesce(expiry, 0), coalesce(released, 0)
+			coalesce(permits, 0), coalesce(holder, ''), coalesce(granted, 0), coalesce(expiry, 0), coalesce(released, 0)
 		FROM page LEFT JOIN token USING (name)
 			LEFT JOIN lease ON lease.name = page.name AND +lease.boot_id = ?4
 		ORDER BY page.name, token`

@@ -15,8 +15,7 @@ type view struct {
 	last  int64 // token of the name; 0 if none is remembered
 	stale bool  // there are rows to purge
 
-	holder string // of the lease that ends first
-	expiry int64  // of that lease
+	first lease // that ends first, of its mode, limit and permits nothing
 
 	headExpiry int64 // of the first place
 }
@@ -29,10 +28,10 @@ func (r *reader) look(name string, id driver.LeaseID) (view, error) {
 	var v view
 	_, err := r.sql.one(lookSQL, []any{name, id, r.bootID, r.now.boot, int64(r.now.micros)},
 		&v.Cancelled, &v.own, &v.last, &v.Recorded, &v.stale,
-		&v.Taken.Mode, &v.Taken.Limit, &v.Taken.Permits, &v.holder, &v.expiry,
+		&v.Taken.Mode, &v.Taken.Limit, &v.Taken.Permits, &v.first.holder, &v.first.granted, &v.first.expiry, &v.first.released,
 		&v.Head.Mode, &v.Head.Limit, &v.Head.Permits, &v.HeadOnce, &v.headExpiry)
 	v.Own, v.Held, v.Queued = v.own != 0, v.Taken.Mode != nobody, v.Head.Mode != nobody
-	v.Left = r.now.until(v.expiry)
+	v.Left = r.now.until(v.first.expiry)
 	return v, err
 }
 
@@ -50,13 +49,22 @@ func (v *view) settled() bool { return !v.stale && v.Settled() }
 // add counts a lease that was granted at now.
 func (v *view) add(n rules.Need, holder string, expiry int64, now instant) {
 	if v.AddLease(n, now.until(expiry)) {
-		v.holder, v.expiry = holder, expiry
+		v.first = lease{holder: holder, granted: now.boot, expiry: expiry}
 	}
 }
 
-// blocker describes the lease that ends first, without the place of whoever asks.
-func (v *view) blocker() driver.Blocker {
-	return v.Blocker(driver.Holding{Holder: describe(v.holder)}, 0, 0)
+// blocker describes the lease that ends first, without the place of whoever asks. Of
+// the queue it says only whether there is one: see Engine.count.
+func (v *view) blocker(now instant) driver.Blocker {
+	var first driver.Holding
+	if v.Held {
+		first = v.first.describe(now)
+	}
+	queue := 0
+	if v.Queued {
+		queue = 1
+	}
+	return v.Blocker(first, 0, queue)
 }
 
 // describe reads a holder. Of a text that is not ours it is empty.

@@ -92,7 +92,7 @@ func TestLostRings(t *testing.T) {
 	first, w := queued(t, e, "t")
 	_, behind := queued(t, e, "t")
 	must(t, plain(t, e.path), `BEGIN; DELETE FROM lease; INSERT INTO lease
-		SELECT name, lease_id, 7, mode, permit_limit, permits, holder, boot_id, expiry, 0
+		SELECT name, lease_id, 7, mode, permit_limit, permits, holder, boot_id, asked, expiry, 0
 		FROM place WHERE lease_id = '`+string(first.LeaseID)+`';
 		DELETE FROM place WHERE lease_id = '`+string(first.LeaseID)+`'; COMMIT`)
 	if err := os.Remove(e.path + "-bell"); err != nil {

@@ -84,7 +84,7 @@ func heldSaysWho(t *T) {
 	if reply.Rival != first.LeaseID || reply.Token != 0 {
 		t.Errorf("rival %q and token %d, want %q and none", reply.Rival, reply.Token, first.LeaseID)
 	}
-	if reply.Holder.Host != "web-3" || reply.ExpiresIn > t.units(40) || reply.ExpiresIn < t.units(38) {
+	if reply.Released || reply.Since < 0 || reply.Since > t.units(2) || reply.Holder.Host != "web-3" || reply.ExpiresIn > t.units(40) || reply.ExpiresIn < t.units(38) {
 		t.Errorf("in the way: %+v", reply.Blocker)
 	}
 	if left := t.holding(first).ExpiresIn; left > t.units(40) {

@@ -12,7 +12,9 @@ func renewRules() []rule {
 		{"RenewLengthens", renewLengthens},
 		{"RenewOfLostIsLost", renewOfLost},
 		{"RenewAnswersEachInOrder", renewAnswersEach},
+		{"RenewKeepsSince", renewKeepsSince},
 		{"RepairsLostLease", repairsLost},
+		{"RepairTellsSince", repairTellsSince},
 		{"RepairsUnknownLease", repairsUnknown},
 		{"RepairReplacesSmallerToken", repairReplacesSmaller},
 		{"RepairNotAboveCounter", repairNotAboveCounter},
@@ -69,6 +71,42 @@ func renewAnswersEach(t *T) {
 		} else if reply.Err != nil || reply.Token != want[i].Token || t.holding(want[i]).ExpiresIn < t.units(30) {
 			t.Errorf("reply %d: %+v, want token %d", i, reply, want[i].Token)
 		}
+	}
+}
+
+func renewKeepsSince(t *T) {
+	asked := time.Now()
+	req := t.take("a", t.units(40))
+	answered := time.Now()
+	time.Sleep(t.units(1))
+	t.accepted(req) // a repeat
+	if reply := t.renew(driver.RenewRequest{Name: "a", LeaseID: req.LeaseID, TTL: t.units(80)}); reply.Err != nil {
+		t.Fatal(reply.Err)
+	}
+	looked := time.Now()
+	inspected := t.holding(req).Since
+	way := t.vote("a proposal for a held name", t.ask("a", t.units(40)), driver.VoteHeld)
+	least, most := looked.Sub(answered)-early, time.Since(asked)+early
+	for what, since := range map[string]time.Duration{"Inspect": inspected, "a vote": way.Since} {
+		if since < least || since > most {
+			t.Errorf("%s: held for %s, want %s to %s", what, since, least, most)
+		}
+	}
+}
+
+// repairTellsSince: of a lease that the member never had it knows what it is told.
+func repairTellsSince(t *T) {
+	known := t.ask("a", t.units(40))
+	req := t.repair(known)
+	req.Since = time.Hour
+	t.renew(req)
+	if since := t.holding(known).Since; since < time.Hour-early || since > time.Hour+t.units(20) {
+		t.Errorf("held for %s after a repair, want %s", since, time.Hour)
+	}
+	unknown := t.ask("b", t.units(40))
+	t.renew(t.repair(unknown))
+	if since := t.holding(unknown).Since; since < 0 || since > t.units(20) {
+		t.Errorf("held for %s after a repair that does not say, want next to nothing", since)
 	}
 }
 

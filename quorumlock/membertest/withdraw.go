@@ -127,8 +127,8 @@ func withdrawKeepsClosed(t *T) {
 	}
 	again := req
 	again.Token, again.Replaces = req.Token+10, req.Token
-	if reply := t.vote("another's proposal", t.ask("a", t.units(4)), driver.VoteHeld); reply.Rival != req.LeaseID {
-		t.Errorf("rival %q, want %q", reply.Rival, req.LeaseID)
+	if reply := t.vote("another's proposal", t.ask("a", t.units(4)), driver.VoteHeld); reply.Rival != req.LeaseID || !reply.Released {
+		t.Errorf("rival %q, released %t; want %q, released", reply.Rival, reply.Released, req.LeaseID)
 	}
 	t.vote("the lease's own proposal", again, driver.VoteHeld)
 	t.lost("Renew of a lease that is kept closed", t.renew(driver.RenewRequest{Name: "a", LeaseID: req.LeaseID, TTL: t.units(4)}).Err)

@@ -12,7 +12,7 @@ import (
 // describe. A reply of another form leaves the outcome unknown.
 
 func parsePropose(reply any) (driver.ProposeReply, error) {
-	var outcome, limit, counter, clock, token, left int64
+	var outcome, limit, counter, clock, token, left, us, closed int64
 	var holder, rival string
 	switch {
 	case form.Read(reply, &outcome) && outcome == -3:
@@ -20,7 +20,7 @@ func parsePropose(reply any) (driver.ProposeReply, error) {
 	case form.Read(reply, &outcome, &limit) && outcome == -4:
 		return driver.ProposeReply{}, form.WrongKind(limit)
 	}
-	whole := form.Read(reply, &outcome, &counter, &clock, &token, &left, &holder, &rival)
+	whole := form.Read(reply, &outcome, &counter, &clock, &token, &left, &holder, &rival, &us, &closed)
 	vote := driver.Vote(outcome)
 	if !whole || vote < driver.VoteRefused || vote > driver.VoteQuarantined || min(counter, clock, token) < 0 {
 		return driver.ProposeReply{}, form.Malformed("propose", reply)
@@ -29,7 +29,9 @@ func parsePropose(reply any) (driver.ProposeReply, error) {
 	switch vote {
 	case driver.VoteHeld:
 		r.Rival = driver.LeaseID(rival)
-		r.Blocker = driver.Blocker{Holder: form.ReadHolder(holder), ExpiresIn: form.ExpiresIn(left)}
+		r.Blocker = driver.Blocker{
+			Holder: form.ReadHolder(holder), Since: form.Ago(us), ExpiresIn: form.ExpiresIn(left), Released: closed == 1,
+		}
 	case driver.VoteQuarantined:
 		r.Remaining = form.ExpiresIn(left)
 	}

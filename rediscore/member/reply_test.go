@@ -10,11 +10,11 @@ import (
 )
 
 func TestParseMemberReplies(t *testing.T) {
-	whole := []any{int64(1), int64(8), int64(9), int64(8), int64(0), "", ""}
+	whole := []any{int64(1), int64(8), int64(9), int64(8), int64(0), "", "", int64(0), int64(0)}
 	if reply, err := parsePropose(whole); err != nil || reply.Vote != driver.VoteAccepted || reply.Token != 8 || reply.Clock != 9 {
 		t.Errorf("%+v, %v", reply, err)
 	}
-	bad := []any{nil, int64(1), "x", []any{}, whole[:6], []any{int64(-4), "x"}, []any{int64(-3), int64(0)}}
+	bad := []any{nil, int64(1), "x", []any{}, whole[:8], []any{int64(-4), "x"}, []any{int64(-3), int64(0)}}
 	for i := range whole {
 		item := append([]any{}, whole...)
 		item[i] = nil

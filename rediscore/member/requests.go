@@ -63,7 +63,7 @@ func appendRenewal(args []string, req driver.RenewRequest) []string {
 	if req.Repair {
 		holder = form.Holder(req.Holder)
 	}
-	return append(args, string(req.LeaseID), form.MS(req.TTL), form.Flag(req.Repair), form.Token(req.Token), form.MS(req.Quarantine), holder)
+	return append(args, string(req.LeaseID), form.MS(req.TTL), form.Flag(req.Repair), form.Token(req.Token), form.MS(req.Quarantine), form.US(req.Since), holder)
 }
 
 // Withdraw implements driver.Member.

@@ -30,7 +30,7 @@ func layoutMutants() []Mutant {
 			Name: "redis-unknown-detail-not-seen", Invariant: "I1", File: "rediscore/internal/lua/value.lua",
 			Breaks:  "The queue of another version is served, or deleted, as if it were in our layout.",
 			Old:     "if layout ~= 'THIS_LAYOUT' and",
-			New:     "if layout and layout ~= 'THIS_LAYOUT' and layout ~= '3' and",
+			New:     "if layout and layout ~= 'THIS_LAYOUT' and layout ~= '4' and",
 			FoundBy: []Finder{{"redislock", "TestUnknownDetail"}},
 		},
 		{

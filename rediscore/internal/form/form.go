@@ -95,6 +95,12 @@ func ExpiresIn(ms int64) time.Duration {
 	return time.Duration(max(ms, 1)) * time.Millisecond
 }
 
+// Ago turns the microseconds since an instant into a duration, which is never
+// negative: a clock that went back has not reached the instant yet.
+func Ago(us int64) time.Duration {
+	return time.Duration(min(max(us, 0), MaxTTL.Microseconds())) * time.Microsecond
+}
+
 // Read reports whether a reply is a list of as many items as there are places
 // to put them, of their types: each place is an *int64, *string, *[]any or *any.
 func Read(reply any, places ...any) (ok bool) {

@@ -4,8 +4,11 @@
 -- ARGV   as in queue.lua, as in request.lua, and WAITER_TTL in ms, or 0 for no
 --        place; ONCE 1, or else 0; INBOX
 -- Reply  {1, token}                 granted, now or by an earlier copy
---        {0, ms left, holder, place}  held; -1 with no expiry, '' if foreign;
---                                   place 0 for none
+--        {0, ms left, holder, place, places, us, released}
+--                                   held; -1 with no expiry, '' if foreign; place 0
+--                                   for none; how many places there are; how long
+--                                   ago it was granted, 0 if that is not known; 1 if
+--                                   it is over, and the name is kept closed
 --        {-1}                       cancelled before it arrived
 --        {-2}                       MinToken is too far ahead of the clock
 --        {-3}                       the last token is not a usable number
@@ -53,7 +56,7 @@ if reply and reply[1] == 0 and ARGV[WAITER_TTL] ~= '0' then
     r.ends, r.since, r.once, r.inbox = millis() + r.ttl, num(millis()), ARGV[ONCE], ARGV[INBOX]
     givePlace(s, r)
   end
-  reply[4] = rank(s, r.id)
+  reply[4], reply[5] = rank(s, r.id), s.places
 end
 if reply then
   return reply

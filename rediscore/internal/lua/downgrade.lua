@@ -29,7 +29,7 @@ if h == s.lock then
   s.busy = true
   beginGroup(s, id, 0)
   writeGroup(s, num(ends))
-  putShared(s, { { member = id, ends = ends, ttl = h.ttl, token = h.token, permits = 0, holder = h.holder } })
+  putShared(s, { { member = id, ends = ends, ttl = h.ttl, token = h.token, permits = 0, granted = h.granted, holder = h.holder } })
 end
 -- It is done, whatever becomes of those who wait.
 pcall(serve, s)

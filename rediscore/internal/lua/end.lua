@@ -24,7 +24,7 @@ end
 -- It returns an error's text if the server refuses.
 local function keepClosed(s, id, h, ms)
   if h == s.lock then
-    local err = write(s.key, '-' .. id, h.token, num(ms), h.holder).err
+    local err = write(s.key, '-' .. id, h.token, h.granted, num(ms), h.holder).err
     if not err then
       s.lock = read(s.key)
     end

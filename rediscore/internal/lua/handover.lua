@@ -30,7 +30,7 @@ do
       redis.call('ZREM', KEYS[WAITERS], id)
       redis.call('HDEL', KEYS[DETAIL], 'w' .. id)
       redis.call('SET', KEYS[FENCE], token, 'PX', ARGV[TOKEN_MEMORY])
-      redis.call('SET', KEYS[LOCK], 'THIS_LAYOUT ' .. id .. ' ' .. ttl .. ' ' .. token .. ' ' .. holder, 'PXAT', ends)
+      redis.call('SET', KEYS[LOCK], 'THIS_LAYOUT ' .. id .. ' ' .. ttl .. ' ' .. token .. ' ' .. token .. ' ' .. holder, 'PXAT', ends)
       if not first[2] then
         redis.call('UNLINK', KEYS[HOLDERS], KEYS[WAITERS], KEYS[DETAIL])
       elseif FOREIGN and not known[4] then

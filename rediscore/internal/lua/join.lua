@@ -7,9 +7,9 @@
 
 local value = redis.pcall('GET', KEYS[LOCK])
 do
-  local own, id, ttl, holder = ARGV[HEAD_ARGS + ID]
+  local own, id, ttl, granted, holder = ARGV[HEAD_ARGS + ID]
   if type(value) == 'string' and ARGV[ONCE] == '0' and ARGV[HEAD_ARGS + LIMIT] == '0' and ARGV[HEAD_ARGS + MIN_TOKEN] == '0' then
-    id, ttl, holder = string.match(value, '^THIS_LAYOUT ([0-9a-f]+) (%d+) %d+ (.*)$')
+    id, ttl, granted, holder = string.match(value, '^THIS_LAYOUT ([0-9a-f]+) (%d+) %d+ (%d+) (.*)$')
   end
   local left = id and #id == 32 and id ~= own and redis.call('PTTL', KEYS[LOCK])
   -- A clock that went back shows here, or in 'seen'.
@@ -24,8 +24,9 @@ do
     -- of the same length compare like numbers.
     local plain = redis.call('EXISTS', detail, detail, KEYS[CANCELLED]) == (ours and 2 or 0)
       and (not ours or #(known[2] or '') == #now and known[2] <= now)
+    local age = math.max(tonumber(clock) - tonumber(granted), 0)
     if plain and ARGV[WAITER_TTL] == '0' then
-      return { 0, left, holder, 0 }
+      return { 0, left, holder, 0, ours and redis.call('ZCOUNT', KEYS[WAITERS], '(' .. now, '+inf') or 0, age, 0 }
     end
     -- All places are whole and live, and none is our own; or there is none, and
     -- nothing is left of any. INVARIANT I7: the number of a place is the clock, above
@@ -58,7 +59,7 @@ do
         redis.call('PEXPIRE', KEYS[WAITERS], ms)
         redis.call('PEXPIRE', detail, ms)
       end
-      return { 0, left, holder, places + 1 }
+      return { 0, left, holder, places + 1, places + 1, age, 0 }
     end
   end
 end

@@ -33,7 +33,7 @@ import (
 // word of a lock's value, and a field of its detail; see value.lua and state.lua.
 // Whoever changes what a script of another version would misread gives it the next
 // number. (The key of the last token is the same in all.)
-const DataLayout = "2"
+const DataLayout = "3"
 
 // Times in ms, which stand in the scripts by their names, because those that stand in
 // front of all else cannot share a local with the others.

@@ -65,11 +65,11 @@ local function quarantined(marker, length)
   return math.max(ends - now, 0)
 end
 
--- putLease makes id's lease the one with token, for ttl ms or for what is left
--- of the lease own that it replaces, if that is more.
-local function putLease(key, fence, last, own, id, token, ttl, holder, memory)
+-- putLease makes id's lease the one with token, which was granted since us ago, for
+-- ttl ms or for what is left of the lease own that it replaces, if that is more.
+local function putLease(key, fence, last, own, id, token, since, ttl, holder, memory)
   local ms = math.max(tonumber(ttl), own and own.left or 0)
   raise(fence, last, token, memory)
-  local reply = write(key, id, num(token), num(ms), holder)
+  local reply = write(key, id, num(token), num(math.max(micros() - since, 0)), num(ms), holder)
   return type(reply) == 'table' and reply.err
 end

@@ -5,13 +5,15 @@
 --        replaces; LEAD and LAG, the greatest over and behind the clock in us
 --        QUARANTINE its length in ms; TOKEN_MEMORY of the last token in ms;
 --        HOLDER as JSON
--- Reply  {vote, last token, clock in us, token, ms, holder, lease ID}
+-- Reply  {vote, last token, clock in us, token, ms, holder, lease ID, us, released}
 --        vote   0 refused   1 accepted   2 held   3 the lease ID has a lease
 --               with another token   4 cancelled   5 in quarantine
 --        token  of the lease ID's lease, or 0
 --        ms     left of the lease in the way, -1 with no expiry; or of the
 --               quarantine
 --        holder, lease ID  of the lease in the way; '' if unknown
+--        us, released  of it too: how long ago it was granted, 0 if unknown; 1 if
+--               it is over, and the name is kept closed
 --        {-3} the last token is not a number   {-4, limit} the name is in use with
 --        this limit
 -- Only 1 and 3 change the lease, and only 1 the last token.
@@ -23,8 +25,8 @@ if refusal then
   return refusal
 end
 
-local function vote(v, of, ms, holder, rival)
-  return { v, last, micros(), of or 0, ms or 0, holder or '', rival or '' }
+local function vote(v, of, ms, holder, rival, since, released)
+  return { v, last, micros(), of or 0, ms or 0, holder or '', rival or '', since or 0, released or 0 }
 end
 
 -- INVARIANT I5: a request overtaken by its own cancel grants nothing.
@@ -48,8 +50,8 @@ elseif lock then
     return { -4, lock.limit }
   end
   clamp(KEYS[LOCK], lock)
-  local rival = lock.id and string.gsub(lock.id, '^%-', '') or lock.group
-  return vote(2, 0, lock.left, lock.holder, rival)
+  local rival, closed = string.gsub(lock.id or lock.group or '', '^%-', '')
+  return vote(2, 0, lock.left, lock.holder, rival, age(lock), closed)
 elseif redis.call('EXISTS', KEYS[DETAIL]) == 1 then
   -- Those who wait for it without a quorum come first. The key ends soon after
   -- the last of them.
@@ -69,7 +71,7 @@ end
 if token <= last or token < micros() - tonumber(ARGV[LAG]) or token > micros() + tonumber(ARGV[LEAD]) then
   return vote(0)
 end
-local err = putLease(KEYS[LOCK], KEYS[FENCE], last, own, id, token, ttl, ARGV[HOLDER], ARGV[TOKEN_MEMORY])
+local err = putLease(KEYS[LOCK], KEYS[FENCE], last, own, id, token, 0, ttl, ARGV[HOLDER], ARGV[TOKEN_MEMORY])
 if err then
   return redis.error_reply(err)
 end

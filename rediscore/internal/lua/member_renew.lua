@@ -4,7 +4,8 @@
 -- KEYS   MARKER; for each lease: LOCK, FENCE, CANCELLED, DETAIL
 -- ARGV   TOKEN_MEMORY of the last token in ms; LEAD the greatest of a token over
 --        the clock in us; for each lease: ID, TTL in ms, REPAIR 1 or 0, TOKEN,
---        QUARANTINE its length in ms, HOLDER as JSON
+--        QUARANTINE its length in ms, SINCE how long ago it was granted in us,
+--        HOLDER as JSON
 -- Reply  for each lease: the token of the live lease, which lasts on; 0 there is
 --        none; or the text of the server's error
 
@@ -20,7 +21,8 @@ local function repair(k, a, own)
     or not own and redis.call('EXISTS', KEYS[k + DETAIL]) == 1 or quarantined(KEYS[MARKER], ARGV[a + QUARANTINE]) > 0 then
     return 0
   end
-  return putLease(KEYS[k + LOCK], KEYS[k + FENCE], last, own, ARGV[a + ID], token, ARGV[a + TTL], ARGV[a + HOLDER], ARGV[TOKEN_MEMORY]) or token
+  return putLease(KEYS[k + LOCK], KEYS[k + FENCE], last, own, ARGV[a + ID], token, tonumber(ARGV[a + SINCE]), ARGV[a + TTL],
+    ARGV[a + HOLDER], ARGV[TOKEN_MEMORY]) or token
 end
 
 local function renew(k, a)

@@ -36,7 +36,7 @@ if lock and lock.id == id and (token == 0 or tonumber(lock.token) <= token) then
     redis.call('DEL', KEYS[LOCK])
   else
     redis.call('PEXPIRE', KEYS[LOCK], ARGV[KEEP_FOR])
-    write(KEYS[LOCK], '-' .. id, lock.token, ARGV[KEEP_FOR], lock.holder)
+    write(KEYS[LOCK], '-' .. id, lock.token, lock.granted, ARGV[KEEP_FOR], lock.holder)
   end
 end
 raise(KEYS[FENCE], last, lift, ARGV[TOKEN_MEMORY])

@@ -26,7 +26,7 @@ local function acquire(k, a)
   -- counts from the token, which is the clock. If the second write fails, a
   -- token is skipped.
   redis.call('SET', KEYS[k + FENCE], token, 'PX', ARGV[TOKEN_MEMORY])
-  redis.call('SET', KEYS[k + LOCK], 'THIS_LAYOUT ' .. ARGV[a + ID] .. ' ' .. ARGV[a + TTL] .. ' ' .. token .. ' ' .. ARGV[a + HOLDER], 'PX', ARGV[a + TTL])
+  redis.call('SET', KEYS[k + LOCK], 'THIS_LAYOUT ' .. ARGV[a + ID] .. ' ' .. ARGV[a + TTL] .. ' ' .. token .. ' ' .. token .. ' ' .. ARGV[a + HOLDER], 'PX', ARGV[a + TTL])
   return tonumber(token)
 end
 

@@ -3,7 +3,7 @@
 -- KEYS   for each place, as in queue.lua
 -- ARGV   as in queue.lua; for each place: ID of the lease, WAITER_TTL in ms
 -- Reply  for each place: {1, token} it was handed the lock
---        {0, ms left, holder, place}, {-3}  as in acquire.lua
+--        {0, ms left, holder, place, places, us, released}, {-3}  as in acquire.lua
 --        {-5} neither place nor lease, {MORE} there is more to do first: send
 --        it again, or the text of the server's error
 
@@ -49,7 +49,7 @@ local function refresh(at, id, ttl)
   end
   refreshPlace(s, p, ttl, p.inbox)
   s.way = s.way or blocker(s, 0)
-  return { s.way[1], s.way[2], s.way[3], rank(s, id) }
+  return { s.way[1], s.way[2], s.way[3], rank(s, id), s.way[5], s.way[6], s.way[7] }
 end
 
 local replies = {}

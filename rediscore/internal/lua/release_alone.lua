@@ -17,5 +17,5 @@ if ARGV[KEEP_FOR] == '0' then
   redis.call('DEL', KEYS[LOCK])
   return 1
 end
-local err = write(KEYS[LOCK], '-' .. lock.id, lock.token, ARGV[KEEP_FOR], lock.holder).err
+local err = write(KEYS[LOCK], '-' .. lock.id, lock.token, lock.granted, ARGV[KEEP_FOR], lock.holder).err
 return err and redis.error_reply(err) or 1

@@ -72,7 +72,7 @@ func ForMember() Member {
 		Propose: build(member+"member_propose", keys.Lease+" detail marker",
 			"id ttl token replaces lead lag quarantine token_memory holder"),
 		Renew: build(member+"member_renew", "marker | "+keys.Lease+" detail",
-			"token_memory lead | id ttl repair token quarantine holder"),
+			"token_memory lead | id ttl repair token quarantine since holder"),
 		Withdraw: build(member+"member_withdraw", keys.Lease, "id token lift keep_for cancel_memory token_memory"),
 		Admit:    build(member+"member_admit", "marker", ""),
 	}

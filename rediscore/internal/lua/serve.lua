@@ -37,9 +37,10 @@ local function rememberToken(s, token)
   redis.call('SET', s.fence, token, 'PXAT', num(math.floor(tonumber(token) / 1000) + tonumber(ARGV[TOKEN_MEMORY])))
 end
 
--- putExclusive records an exclusive lease that ends at ends, or ttl ms from now.
+-- putExclusive records an exclusive lease, granted now, that ends at ends, or ttl ms
+-- from now.
 local function putExclusive(s, r, token, ttl, ends)
-  local value = exclusive(r.id, num(ttl), token, r.holder)
+  local value = exclusive(r.id, num(ttl), token, num(micros()), r.holder)
   if ends then
     redis.call('SET', s.key, value, 'PXAT', num(ends))
   else
@@ -51,7 +52,7 @@ end
 local function countIn(s, r, token, ttl, ends)
   s.last = token
   if r.mode == EXCLUSIVE then
-    s.lock = { left = ends - millis(), id = r.id, token = token, ttl = ttl, holder = r.holder, limit = 0 }
+    s.lock = { left = ends - millis(), id = r.id, token = token, ttl = ttl, granted = num(micros()), holder = r.holder, limit = 0 }
     return
   end
   if not s.lock then
@@ -72,7 +73,7 @@ local function grant(s, r, token, ttl)
   if free then
     writeGroup(s, num(ends))
   end
-  putShared(s, { { member = r.id, ends = ends, ttl = ttl, token = token, permits = r.permits, holder = r.holder } })
+  putShared(s, { { member = r.id, ends = ends, ttl = ttl, token = token, permits = r.permits, granted = num(micros()), holder = r.holder } })
 end
 
 -- Granting the lock to a waiter is as much work as ending this many leases.
@@ -100,7 +101,7 @@ local function nextInLine(s)
           return gone, heirs, notices
         end
         countIn(s, p, token, p.ttl, p.ends)
-        p.member, p.token = p.id, token
+        p.member, p.token, p.granted = p.id, token, num(micros())
         heirs[#heirs + 1] = p
       end
       gone[#gone + 1] = ids[i] -- without p, somebody deleted its record
@@ -181,22 +182,27 @@ local function lengthen(s, id, h, ttl)
   return false
 end
 
--- blocker returns the reply to a request that was not granted: {0, ms left of
--- the lease in the way, its holder, place}.
+-- closed tells whether what is in the way under this name was released.
+local function closed(name)
+  return string.sub(name, 1, 1) == '-' and 1 or 0
+end
+
+-- blocker returns the reply to a request that was not granted: {0, ms left of the
+-- lease in the way, its holder, place, places, us since its grant, released}.
 local function blocker(s, rank)
   if s.mine then
     local first = redis.call('ZRANGE', s.holders, 0, 0)[1]
     local h = holding(s, first)
     if h then
-      return { 0, h.ends - millis(), h.holder, rank }
+      return { 0, h.ends - millis(), h.holder, rank, s.places, age(h), closed(first) }
     end
   end
   if not s.lock then
-    return { 0, vacant(s), '', rank }
+    return { 0, vacant(s), '', rank, s.places, 0, 0 }
   end
   if not s.lock.id and not s.lock.group then
     meet(s)
   end
   clamp(s.key, s.lock)
-  return { 0, s.lock.left, s.lock.holder or '', rank }
+  return { 0, s.lock.left, s.lock.holder or '', rank, s.places, age(s.lock), closed(s.lock.id or '') }
 end

@@ -9,7 +9,7 @@
 --     detail   hash: 'layout' its number, 'group' as in the key, 'used' permits,
 --              'seen' the greatest clock in ms by which an end was set, 'mend' as
 --              in mend, and for each member 'h<member>' -> <TTL in ms> <token>
---              <permits> <holder as JSON>
+--              <permits> <granted> <holder as JSON>
 -- A group is called after the lease ID of its first lease. The leases count
 -- only while key and detail name the same group and holders is there: whoever
 -- deletes the key ends them all, and after the loss of a companion the name
@@ -84,15 +84,15 @@ end
 local function holding(s, member)
   local ends = redis.call('ZSCORE', s.holders, member)
   local record = ends and redis.call('HGET', s.detail, 'h' .. member)
-  local ttl, token, permits, holder = string.match(record or '', '^(%d+) (%d+) (%d+) (.*)$')
+  local ttl, token, permits, granted, holder = string.match(record or '', '^(%d+) (%d+) (%d+) (%d+) (.*)$')
   return ttl and {
-    ends = tonumber(ends), ttl = tonumber(ttl), token = token, permits = tonumber(permits), holder = holder,
+    ends = tonumber(ends), ttl = tonumber(ttl), token = token, permits = tonumber(permits), granted = granted, holder = holder,
   }
 end
 
 -- describe returns the record of a lease.
 local function describe(h)
-  return num(h.ttl) .. ' ' .. h.token .. ' ' .. num(h.permits) .. ' ' .. h.holder
+  return num(h.ttl) .. ' ' .. h.token .. ' ' .. num(h.permits) .. ' ' .. h.granted .. ' ' .. h.holder
 end
 
 -- putShared records leases, each with the name of its member, in holders.

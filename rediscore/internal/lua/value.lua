@@ -3,15 +3,17 @@
 --
 -- The key is a string with an expiry, in one of these forms. Each of holdfast's
 -- begins with the number of the layout, which is THIS_LAYOUT here:
---     <number> <lease ID> <TTL in ms> <token> <holder as JSON>
---         one exclusive lease; with a '-' before the lease ID if the lease is
---         over and the name is kept closed, so that no lease ID matches it
+--     <number> <lease ID> <TTL in ms> <token> <granted> <holder as JSON>
+--         one exclusive lease; granted is the clock in us when it was, which only
+--         people are told: a token may be ahead of the clock. With a '-' before the
+--         lease ID if the lease is over and the name is kept closed, so that no
+--         lease ID matches it
 --     <number> *<group> <limit>
 --         shared leases (limit 0) or permits (limit above 0), which state.lua
 --         describes; it expires with the last of them
 --     any other string
 --         the lock of a foreign client
--- Layout 1 had no number, and the token before the TTL.
+-- Layout 1 had no number, and the token before the TTL. Layout 2 had no clock.
 
 -- unknown returns the error of a value of holdfast's in a layout that is not
 -- this one, nil for any other value. Such a name is neither free nor a foreign
@@ -36,7 +38,7 @@ end
 -- read returns nil if the key is free, {err = text} if it is not a string, {err =
 -- text, unknown = text} if it is in another layout, and else {left = ms until the
 -- expiry, -1 without one}. If holdfast wrote the value there is limit too, and
--- either id, token, ttl and holder, or group. value is what GET has said, if that
+-- either id, token, ttl, granted and holder, or group. value is what GET has said, if that
 -- is known.
 local function read(key, value)
   if value == nil then
@@ -49,9 +51,9 @@ local function read(key, value)
     return value
   end
   local lock = { left = redis.call('PTTL', key) }
-  local mark, id, ttl, token, holder = string.match(value, '^THIS_LAYOUT (%-?)([0-9a-f]+) (%d+) (%d+) (.*)$')
+  local mark, id, ttl, token, granted, holder = string.match(value, '^THIS_LAYOUT (%-?)([0-9a-f]+) (%d+) (%d+) (%d+) (.*)$')
   if id and #id == 32 then
-    lock.id, lock.token, lock.ttl, lock.holder, lock.limit = mark .. id, token, tonumber(ttl), holder, 0
+    lock.id, lock.token, lock.ttl, lock.granted, lock.holder, lock.limit = mark .. id, token, tonumber(ttl), granted, holder, 0
     return lock
   end
   local group, limit = string.match(value, '^THIS_LAYOUT %*([0-9a-f]+) (%d+)$')
@@ -65,14 +67,14 @@ local function read(key, value)
 end
 
 -- exclusive returns the value of an exclusive lease.
-local function exclusive(id, ttl, token, holder)
-  return 'THIS_LAYOUT ' .. id .. ' ' .. ttl .. ' ' .. token .. ' ' .. holder
+local function exclusive(id, ttl, token, granted, holder)
+  return 'THIS_LAYOUT ' .. id .. ' ' .. ttl .. ' ' .. token .. ' ' .. granted .. ' ' .. holder
 end
 
 -- write records an exclusive lease that ends in ttl milliseconds, a decimal
 -- string.
-local function write(key, id, token, ttl, holder)
-  return redis.pcall('SET', key, exclusive(id, ttl, token, holder), 'PX', ttl)
+local function write(key, id, token, granted, ttl, holder)
+  return redis.pcall('SET', key, exclusive(id, ttl, token, granted, holder), 'PX', ttl)
 end
 
 -- clamp brings an exclusive lease's expiry back to the TTL it was last given.
@@ -96,7 +98,7 @@ local function lengthenExclusive(key, lock, ttl)
   if lock.left < tonumber(ttl) then
     reply = redis.pcall('PEXPIRE', key, ttl)
     if lock.ttl ~= tonumber(ttl) and reply == 1 then
-      reply = write(key, lock.id, lock.token, ttl, lock.holder)
+      reply = write(key, lock.id, lock.token, lock.granted, ttl, lock.holder)
     end
     lock.left, lock.ttl = tonumber(ttl), tonumber(ttl)
   end

@@ -1,0 +1,216 @@
+package enginetest
+
+import (
+	"time"
+
+	"github.com/holdfast-locks/holdfast/driver"
+)
+
+func sinceRequirements() []Requirement {
+	return []Requirement{{
+		Name:        "SinceCountsFromGrant",
+		Explanation: "Inspect and refusals must say how long ago the store granted the lease, in every mode",
+		Run:         sinceCounts,
+	}, {
+		Name:        "SinceIsNotTheTokens",
+		Explanation: "since when a lease is held must not be read from its token, which may be ahead of the store's clock",
+		Run:         sinceIsNotTheTokens,
+	}, {
+		Name:        "SinceKeptByExtend",
+		Explanation: "Extend must not change since when a lease is held",
+		Run:         func(t *T) { t.sinceKept(t.extendAll) },
+	}, {
+		Name:        "SinceKeptByRepeat",
+		Explanation: "a repeated Acquire must not change since when a lease is held",
+		Invariant:   "I6",
+		Run:         func(t *T) { t.sinceKept(t.repeatAll) },
+	}, {
+		Name:        "SinceKeptByDowngrade",
+		Explanation: "Downgrade must not change since when a lease is held",
+		Needs:       canShare,
+		Run:         sinceKeptByDowngrade,
+	}, {
+		Name:        "SinceBeginsWithHandOver",
+		Explanation: "a lease that is handed over must be held since then, not since its place or the lease before",
+		Needs:       canQueue,
+		Run:         sinceOfHandOver,
+	}, {
+		Name:        "RefusalSaysReleased",
+		Explanation: "a refusal must say whether what is in the way was released, and that must not change since when",
+		Run:         refusalSaysReleased,
+	}, {
+		Name:        "RefusalSaysQueue",
+		Explanation: "a refusal, and Refresh, must say how many are queued in all",
+		Needs:       canQueue,
+		Run:         refusalSaysQueue,
+	}}
+}
+
+// ageing is how long a lease is left alone, to see since when it is held.
+func (t *T) ageing() time.Duration { return t.Unit / 4 }
+
+// inAllModes grants a lease in each mode that the engine has.
+func (t *T) inAllModes() []lease {
+	t.Helper()
+	all := []lease{t.take("exclusive", t.units(8))}
+	if canShare(t) {
+		all = append(all, t.grant(askShared("shared", t.units(8))))
+	}
+	if canCount(t) {
+		all = append(all, t.grant(askPermits("permits", 2, 3, t.units(8))))
+	}
+	return all
+}
+
+// rival returns a request that l's lease is in the way of.
+func rival(l lease) driver.AcquireRequest {
+	if l.Mode == driver.Semaphore {
+		return askPermits(l.Name, l.Limit, l.Limit, l.TTL)
+	}
+	return ask(l.Name, l.TTL)
+}
+
+// since fails the run unless the store says, in each way, that l's lease is held
+// since it was answered, or shortly before.
+func (t *T) since(l lease) {
+	t.Helper()
+	asked := time.Now()
+	h, ok := t.holding(l)
+	if !ok {
+		t.Fatalf("the lease of %q is gone", l.Name)
+	}
+	way := t.refuse(rival(l))
+	least, most := asked.Sub(l.answered)-early, time.Since(l.sent)+early
+	if h.Since < least || h.Since > most {
+		t.Errorf("%s: Inspect says that it is held for %s, want %s to %s", l.Name, h.Since, least, most)
+	}
+	if way.Since < least || way.Since > most {
+		t.Errorf("%s: a refusal says that it is held for %s, want %s to %s", l.Name, way.Since, least, most)
+	}
+}
+
+func sinceCounts(t *T) {
+	all := t.inAllModes()
+	if canAcquireAll(t) {
+		sent := time.Now()
+		for _, l := range t.acquiredAll(askTagged(t.units(8), "x", "y")) {
+			l.sent, l.answered = sent, time.Now()
+			all = append(all, l)
+		}
+	}
+	time.Sleep(t.ageing())
+	for _, l := range all {
+		t.since(l)
+	}
+}
+
+func sinceIsNotTheTokens(t *T) {
+	l := t.takeAhead("a", t.units(8))
+	time.Sleep(t.ageing())
+	t.since(l)
+}
+
+// sinceKept fails the run if act changes since when leases are held.
+func (t *T) sinceKept(act func([]lease)) {
+	t.Helper()
+	all := t.inAllModes()
+	time.Sleep(t.ageing())
+	act(all)
+	for _, l := range all {
+		t.since(l)
+	}
+}
+
+func (t *T) extendAll(all []lease) {
+	for _, l := range all {
+		t.mustExtend(l, t.units(40))
+	}
+}
+
+func (t *T) repeatAll(all []lease) {
+	for _, l := range all {
+		l.TTL = t.units(40)
+		t.grant(l.AcquireRequest)
+	}
+}
+
+func sinceKeptByDowngrade(t *T) {
+	l := t.take("a", t.units(8))
+	time.Sleep(t.ageing())
+	t.mustDowngrade(l)
+	t.since(l)
+}
+
+func sinceOfHandOver(t *T) {
+	var holders []lease
+	var waiters []driver.AcquireRequest
+	for _, name := range []string{"a", "b"} {
+		holders = append(holders, t.take(name, t.units(40)))
+		waiter := forPlace(ask(name, t.units(40)), t.units(40))
+		if name == "b" && canShare(t) {
+			waiter.Mode = driver.Shared
+		}
+		t.placed(waiter, 1)
+		waiters = append(waiters, waiter)
+	}
+	time.Sleep(t.ageing())
+	var heirs []lease
+	for i, l := range holders {
+		sent := time.Now()
+		t.mustRelease(l)
+		heir := t.handed(waiters[i])
+		heir.sent, heir.answered = sent, time.Now()
+		heirs = append(heirs, heir)
+	}
+	for _, heir := range heirs {
+		t.since(heir)
+	}
+	time.Sleep(t.ageing())
+	for _, heir := range heirs {
+		t.since(heir)
+	}
+}
+
+func refusalSaysReleased(t *T) {
+	all := t.inAllModes()
+	time.Sleep(t.ageing())
+	for _, l := range all {
+		if way := t.refuse(rival(l)); way.Released {
+			t.Errorf("%s: a live lease is said to be released", l.Name)
+		}
+		asked := time.Now()
+		t.mustKeep(l, t.units(8))
+		way := t.refuse(rival(l))
+		least, most := asked.Sub(l.answered)-early, time.Since(l.sent)+early
+		if !way.Released || way.Since < least || way.Since > most {
+			t.Errorf("%s, kept closed: released %t, held for %s; want true, %s to %s", l.Name, way.Released, way.Since, least, most)
+		}
+	}
+}
+
+func refusalSaysQueue(t *T) {
+	t.take("a", t.units(40))
+	if n := t.refused("a").Queue; n != 0 {
+		t.Errorf("Queue = %d with nobody waiting", n)
+	}
+	var waiters []driver.AcquireRequest
+	for i := range 3 {
+		req := forPlace(ask("a", t.units(40)), t.units(40))
+		if way := t.refuse(req); way.Queue != i+1 {
+			t.Errorf("Queue = %d for the one that made %d", way.Queue, i+1)
+		}
+		waiters = append(waiters, req)
+	}
+	t.mustCancel(waiters[1])
+	if n := t.refused("a").Queue; n != 2 {
+		t.Errorf("Queue = %d in a refusal, want 2", n)
+	}
+	if n := t.refuse(waiters[0]).Queue; n != 2 {
+		t.Errorf("Queue = %d in a repeat, want 2", n)
+	}
+	for i, req := range []driver.AcquireRequest{waiters[0], waiters[2]} {
+		if n := t.waits(req, i+1).Queue; n != 2 {
+			t.Errorf("Queue = %d in Refresh of place %d, want 2", n, i+1)
+		}
+	}
+}
