@@ -75,6 +75,7 @@ func All() []Mutant {
 		askMutants(),
 		lazyMutants(),
 		wholeMutants(),
+		namesMutants(),
 		commandMutants(),
 		keepMutants(),
 		startMutants(),

@@ -105,17 +105,24 @@ func (f *jobFlags) hushed(err error) error {
 
 // reportTo opens the descriptor of --status-fd, if it was given, calls do and
 // reports to it how that has ended. The job has its names by then.
-func (f *runFlags) reportTo(cmd *cobra.Command, job *runner.Job, do func(*runner.Status) error) error {
+func (f *jobFlags) reportTo(cmd *cobra.Command, job *runner.Job, do func(*runner.Status) error) error {
 	var status *runner.Status
 	if cmd.Flags().Changed("status-fd") {
 		var err error
 		if status, err = runner.OpenStatus(f.statusFD); err != nil {
-			return usage("run: --status-fd: %w", err)
+			return usage("%s: --status-fd: %w", cmd.Name(), err)
 		}
 	}
 	err := do(status)
 	status.End(job.Names, err)
 	return err
+}
+
+// reportFlagErrors has wrong flags reported to --status-fd as well.
+func (f *jobFlags) reportFlagErrors(cmd *cobra.Command) {
+	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return f.reportTo(cmd, &runner.Job{}, func(*runner.Status) error { return flagError(cmd, err) })
+	})
 }
 
 // observer tells the user of an outage and, if verbose, everything that happens to

@@ -23,6 +23,7 @@ type jobFlags struct {
 	children  bool
 	reason    string
 	labels    []string
+	statusFD  int
 	quiet     bool
 	verbose   bool
 }

@@ -34,6 +34,8 @@ func (a *app) once(*cobra.Command, *onceFlags, []string, []string) error {
 
 func (a *app) checkNested(context.Context, store.Choice) error { return nil }
 
+func (f *jobFlags) reportFlagErrors(*cobra.Command) {}
+
 func helper([]string) (status int, ok bool) { return 0, false }
 
 // needsUnix returns a command that takes whatever it is given, and refuses it.

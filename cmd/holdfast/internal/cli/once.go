@@ -77,8 +77,10 @@ The exit status is the command's own, or 128 + n if signal n ended it, or
 	flags.IntVar(&f.maxOutput, "max-output", 1<<20, "longest standard output in `BYTES`; up to 16 MiB")
 	flags.StringVar(&f.reason, "reason", "", "`TEXT` shown to others while it runs")
 	flags.StringArrayVar(&f.labels, "label", nil, "`KEY=VALUE` shown to others; may be repeated")
+	flags.IntVar(&f.statusFD, "status-fd", 0, "report events as JSON lines to file descriptor `N`")
 	flags.BoolVarP(&f.quiet, "quiet", "q", false, "no messages about the key")
 	flags.BoolVarP(&f.verbose, "verbose", "v", false, "tell what happens to the key")
+	f.reportFlagErrors(cmd)
 	return a.withJSON(cmd)
 }
 

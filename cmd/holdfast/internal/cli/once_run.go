@@ -3,6 +3,7 @@
 package cli
 
 import (
+	"context"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -14,28 +15,34 @@ import (
 )
 
 func (a *app) once(cmd *cobra.Command, f *onceFlags, words, command []string) error {
-	a.defaultTTL(cmd, &f.ttl)
-	job, err := f.job(cmd, words, command)
-	if err != nil {
-		return err
-	}
-	if job.Path, err = runner.LookPath("once", job.Args[0]); err != nil {
-		return err
-	}
-	return f.hushed(a.work(cmd.Context(), &f.jobFlags, &job.Job, func() error {
-		result, err := runner.Once(cmd.Context(), job)
-		if err != nil || !result.Replayed {
+	var job runner.OnceJob
+	return f.hushed(f.reportTo(cmd, &job.Job, func(status *runner.Status) (err error) {
+		a.defaultTTL(cmd, &f.ttl)
+		if job, err = f.job(cmd, words, command); err != nil {
 			return err
 		}
-		if f.verbose {
-			a.say("once %q: it was done already, under fencing token %d", words[0], result.Token)
+		if job.Path, err = runner.LookPath("once", job.Args[0]); err != nil {
+			return err
 		}
-		if !f.replay {
-			return nil
-		}
-		_, err = a.stdout.Write(result.Value)
-		return exit.With(exit.Output, err)
+		job.Status = status
+		return a.work(cmd.Context(), &f.jobFlags, &job.Job, func() error { return a.runOnce(cmd.Context(), f, job) })
 	}))
+}
+
+// runOnce runs the job and prints what it wrote when it was done before.
+func (a *app) runOnce(ctx context.Context, f *onceFlags, job runner.OnceJob) error {
+	result, err := runner.Once(ctx, job)
+	if err != nil || !result.Replayed {
+		return err
+	}
+	if f.verbose {
+		a.say("once %q: it was done already, under fencing token %d", job.Names[0], result.Token)
+	}
+	if !f.replay {
+		return nil
+	}
+	_, err = a.stdout.Write(result.Value)
+	return exit.With(exit.Output, err)
 }
 
 // job checks the arguments of once. A wrong one is a usage error, and nothing

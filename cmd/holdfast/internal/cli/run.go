@@ -28,7 +28,6 @@ type runFlags struct {
 	slots     int
 	permits   int
 	minHold   time.Duration
-	statusFD  int
 	noRenewal bool
 	progress  time.Duration
 }
@@ -90,9 +89,7 @@ The exit status is the command's own, or 128 + n if signal n ended it, or
 	flags.BoolVarP(&f.quiet, "quiet", "q", false, "no messages about the lock")
 	flags.BoolVarP(&f.verbose, "verbose", "v", false, "tell what happens to the lock")
 	f.defineFlock(flags, &f.exclusive)
-	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return f.reportTo(cmd, &runner.Job{}, func(*runner.Status) error { return flagError(cmd, err) })
-	})
+	f.reportFlagErrors(cmd)
 	return cmd
 }
 

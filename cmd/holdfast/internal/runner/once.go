@@ -160,14 +160,16 @@ func (o *once) run(lease *holdfast.Lease) (verdict *exit.Error, err error) {
 	if err != nil {
 		return nil, err
 	}
-	tree, err := supervise.Prepare(stdout).Run(o.command(holdOf(lease), stdout))
+	held := holdOf(lease)
+	o.Status.acquired(held)
+	tree, err := supervise.Prepare(stdout).Run(o.command(held, stdout))
 	_ = stdout.Close() // of a pipe, and the command has its own
 	if err != nil {
 		output.end()
 		return nil, err
 	}
 	o.output = output
-	w := newWatch(o.Job, holdOf(lease), time.Now(), tree)
+	w := newWatch(o.Job, held, time.Now(), tree)
 	w.loop()
 	tree.Close()
 	if err := w.notEnded(); err != nil {
@@ -175,6 +177,7 @@ func (o *once) run(lease *holdfast.Lease) (verdict *exit.Error, err error) {
 		select {} // for the end of the program: to return is to give the lock back
 	}
 	o.status = tree.Status()
+	o.Status.exited(held, o.status)
 	if w.ignores(w.verdict) { // the store decides whether it is recorded
 		return nil, nil
 	}

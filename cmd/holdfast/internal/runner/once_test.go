@@ -22,10 +22,12 @@ func TestOnceVerdict(t *testing.T) {
 		"refused by the store":   {fmt.Errorf("once %q: %w", "job", holdfast.ErrLost), exit.Lost},
 		"the command failed":     {&exit.Error{Status: 3}, 3},
 		"failed, and was a loss": {errors.Join(holdfast.ErrLost, &exit.Error{Status: 3}), exit.Lost},
+		"held for too long":      {errors.Join(holdfast.ErrLost, &exit.Error{Status: exit.MaxHold}), exit.MaxHold},
+		"somebody else runs it":  {&holdfast.InProgressError{}, 9},
 		"the store is silent":    {holdfast.ErrOutcomeUnknown, exit.Unavailable},
 	} {
 		o := &once{output: new(capture)}
-		o.Names = []string{"job"}
+		o.Names, o.Busy = []string{"job"}, 9
 		got := 0
 		var e *exit.Error
 		if err := o.verdict(c.err); errors.As(err, &e) {
