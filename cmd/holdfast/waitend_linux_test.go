@@ -59,13 +59,15 @@ func pauses() (stop func() time.Duration) {
 	return func() time.Duration { close(end); return <-sum }
 }
 
-// three starts three processes that wait for name, and returns when all of them are in the queue.
-func three(t *testing.T, inspect, store, name string, args ...string) (waiters []*process) {
+// three starts three processes that wait, and returns when all of them do.
+func three(t *testing.T, store string, args ...string) (waiters []*process) {
 	t.Helper()
 	for range 3 {
 		waiters = append(waiters, start(t, store, append(args, "--", "true")...))
 	}
-	eventually(t, "all wait", func() bool { return show(t, inspect, name).QueueLength == len(waiters) })
+	for _, p := range waiters {
+		p.awaitStderr("holdfast: waiting for ")
+	}
 	return waiters
 }
 
@@ -78,7 +80,7 @@ func TestWaitEndsSoon(t *testing.T) {
 		for _, args := range [][]string{
 			{"run", "job"}, {"run", "-s", "-w", "1h", "job"}, {"run", "-N", "job", "-N", "free"}, {"once", "job"},
 		} {
-			wantEndsSoon(t, three(t, store, store, "job", args...)...)
+			wantEndsSoon(t, three(t, store, args...)...)
 			if s := show(t, store, "job"); s.QueueLength != 0 || len(s.Holders) != 1 {
 				t.Errorf("%s leaves %+v", args, s)
 			}
@@ -99,7 +101,7 @@ func TestWaitEndsSoonWithoutTheStore(t *testing.T) {
 		t.Parallel()
 		server := testsvc.Redis(t)
 		h := hold(t, server.URL, "job")
-		waiters := three(t, server.URL, server.URL, "job", "run", "--ttl", "1h", "job")
+		waiters := three(t, server.URL, "run", "--ttl", "1h", "job")
 		server.Stop()
 		wantEndsSoon(t, waiters...)
 		server.Cont()
@@ -110,7 +112,7 @@ func TestWaitEndsSoonWithoutTheStore(t *testing.T) {
 		server := testsvc.Redis(t)
 		proxy := faultproxy.New(t, server.Addr)
 		h := hold(t, server.URL, "job")
-		waiters := three(t, server.URL, "redis://"+proxy.Addr(), "job", "run", "--ttl", "1h", "job")
+		waiters := three(t, "redis://"+proxy.Addr(), "run", "--ttl", "1h", "job")
 		proxy.BlackHole()
 		wantEndsSoon(t, waiters...)
 		wantFree(t, server.URL, h)
@@ -120,7 +122,7 @@ func TestWaitEndsSoonWithoutTheStore(t *testing.T) {
 		file := filepath.Join(t.TempDir(), "locks.db")
 		store := "sqlite://" + file
 		h := hold(t, store, "job")
-		waiters := three(t, store, store, "job", "run", "--ttl", "1h", "job")
+		waiters := three(t, store, "run", "--ttl", "1h", "job")
 		unlock := lockFile(t, file)
 		wantEndsSoon(t, waiters...)
 		unlock()
@@ -131,13 +133,7 @@ func TestWaitEndsSoonWithoutTheStore(t *testing.T) {
 		servers, url := trio(t, "")
 		wantRun(t, 1, url, "doctor", "--admit") // there is no persistence
 		h := hold(t, url, "job")
-		var waiters []*process
-		for range 3 {
-			waiters = append(waiters, start(t, url, "run", "-v", "--ttl", "1m", "job", "--", "true"))
-		}
-		for _, p := range waiters {
-			p.awaitStderr("waiting")
-		}
+		waiters := three(t, url, "run", "--ttl", "1m", "job")
 		servers[0].Stop()
 		servers[1].Stop()
 		wantEndsSoon(t, waiters...)
