@@ -1,8 +1,8 @@
 #!/bin/sh
 # deps.sh finds what the tests need beside Go, or installs it: redis-server,
 # PostgreSQL and MariaDB, which the tests start for themselves, groff, flock of
-# util-linux, which holdfast run is compared with, and a C compiler for the race
-# detector.
+# util-linux, which holdfast run is compared with, vi, which it runs, and a C compiler
+# for the race detector.
 set -eu
 
 # have looks on the PATH and where Debian and Homebrew keep the programs of
@@ -27,6 +27,7 @@ need postgres postgresql postgresql@17
 need mariadbd mariadb-server mariadb
 need groff groff-base groff
 [ "$(uname)" != Linux ] || need flock util-linux util-linux
+[ "$(uname)" != Linux ] || need vi vim-tiny vim
 have cc || need gcc "gcc libc6-dev" gcc
 [ -n "$debian" ] || exit 0
 

@@ -95,14 +95,15 @@ func TestSignalWhileWaiting(t *testing.T) {
 
 // TestSignalWhileAsking ends a waiter whose request is on its way to a server
 // that does not answer. The waiter does not wait for the answer, and the server will
-// still carry the request out: a place, or a lease that came of it, is over with the
-// waiter TTL, however long the TTL is.
+// still carry the request out: what the waiter has sent behind it must see to it that
+// nobody is left with the lock, or with a place.
 func TestSignalWhileAsking(t *testing.T) {
 	t.Parallel()
 	const left = 1500 * time.Millisecond
 	server := testsvc.Redis(t)
 	redis(t, server, "SET", "job", "anything", "PX", fmt.Sprint(left.Milliseconds()))
 	expiry := time.Now().Add(left)
+	wantRun(t, 75, server.URL, "run", "-w", "0.1", "job", "--", "true") // the server has the script that gives up a place
 	waiter := start(t, server.URL, "run", "-v", "--ttl", "1h", "job", "--", "true")
 	waiter.awaitStderr("waiting")
 	server.Stop()
@@ -110,7 +111,10 @@ func TestSignalWhileAsking(t *testing.T) {
 	waiter.signal(syscall.SIGTERM)
 	waiter.want(128 + int(syscall.SIGTERM)) // although the server is stopped
 	server.Cont()
-	wantRun(t, 0, server.URL, "run", "-w", "10", "job", "--", "true")
+	wantRun(t, 0, server.URL, "run", "-n", "job", "--", "true")
+	if s := show(t, server.URL, "job"); s.QueueLength != 0 {
+		t.Errorf("the lock is %+v", s)
+	}
 }
 
 // TestBackgroundProcessesAreLeftAlone: a command that has ended by itself may

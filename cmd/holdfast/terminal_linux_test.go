@@ -26,6 +26,13 @@ type terminal struct {
 // startTerminal runs a script in a session and a terminal of its own.
 func startTerminal(t *testing.T, store, script string) *terminal {
 	t.Helper()
+	return startWindow(t, 0, store, script)
+}
+
+// startWindow is startTerminal for a window of a width; 0: it does not know how wide
+// it is.
+func startWindow(t *testing.T, columns int, store, script string, env ...string) *terminal {
+	t.Helper()
 	// Without O_NONBLOCK the file could not be closed under its reader.
 	fd, err := unix.Open("/dev/ptmx", unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
 	if err != nil {
@@ -45,8 +52,9 @@ func startTerminal(t *testing.T, store, script string) *terminal {
 	}
 	cmd := exec.Command("sh", "-c", script)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = tty, tty, tty
-	cmd.Env = append(os.Environ(), "HOLDFAST_STORE="+store)
+	cmd.Env = append(append(os.Environ(), "TERM=xterm", "HOLDFAST_STORE="+store), env...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+	term.resize(columns)
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -87,6 +95,20 @@ func (term *terminal) text() string {
 	term.mu.Lock()
 	defer term.mu.Unlock()
 	return term.screen.String()
+}
+
+// resize changes the width of the window.
+func (term *terminal) resize(columns int) {
+	term.t.Helper()
+	conn, err := term.keys.SyscallConn() // Fd would make the file block
+	if err == nil {
+		err = conn.Control(func(fd uintptr) {
+			err = unix.IoctlSetWinsize(int(fd), unix.TIOCSWINSZ, &unix.Winsize{Col: uint16(columns), Row: 24})
+		})
+	}
+	if err != nil {
+		term.t.Fatal(err)
+	}
 }
 
 // await waits for a line on the screen, or the end of one.

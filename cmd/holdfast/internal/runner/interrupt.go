@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"os/signal"
 	"syscall"
 	"time"
 
@@ -18,8 +19,10 @@ import (
 // for whoever sent it to see the end within 100 ms, even on a busy machine.
 const endWithin = 70 * time.Millisecond
 
-// Catch returns the signals that a job is to hear of, from now on.
+// Catch returns the signals that a job is to hear of, from now on. A reader of our
+// output or messages that goes away ends neither us nor, through us, the command.
 func Catch() chan os.Signal {
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	signals := make(chan os.Signal, 16)
 	supervise.Catch(signals)
 	return signals

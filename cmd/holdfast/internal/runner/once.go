@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/signal"
 	"syscall"
 	"time"
 
@@ -47,9 +46,6 @@ type once struct {
 // recorded; with exit.Unavailable it may be, if the command ran.
 func Once(ctx context.Context, j OnceJob) (holdfast.OnceResult, error) {
 	j.verb = "once"
-	// A reader of standard output that goes away ends neither us nor, through
-	// us, the command.
-	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	o := &once{OnceJob: j, working: make(chan struct{}), stuck: make(chan error), stopped: make(chan *exit.Error, 1)}
 	result, ended, err := o.await(ctx)
 	var own *exit.Error

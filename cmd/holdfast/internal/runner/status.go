@@ -50,15 +50,14 @@ func OpenStatus(fd int) (*Status, error) {
 	return &Status{lines: linewriter.New(os.NewFile(uintptr(fd), "status")), began: time.Now()}, nil
 }
 
-// End reports how a job has ended that was for these names: err is nil or an
-// *exit.Error. It waits a moment until everything is written.
+// End reports how a job has ended that was for these names. It waits a moment until everything is written.
 func (s *Status) End(names []string, err error) {
 	if s == nil {
 		return
 	}
-	var e *exit.Error
-	if !errors.As(err, &e) {
-		e = &exit.Error{}
+	e := &exit.Error{}
+	if err != nil && !errors.As(err, &e) { // that of the reader of flags
+		e = &exit.Error{Status: exit.Usage, Err: err}
 	}
 	s.write(s.result(names, e))
 	s.lines.Close(e.EndBy)
@@ -97,10 +96,10 @@ func outcome(e *exit.Error, ran bool) string {
 	switch {
 	case ran && e.Err == nil:
 		return "exited"
-	case e.Status == exit.OK:
-		return "replayed"
 	case errors.Is(e, holdfast.ErrHeld), errors.Is(e, holdfast.ErrInProgress): // with -E it has any status
 		return "busy"
+	case e.Status == exit.OK:
+		return "replayed"
 	case e.Status > exit.Signal(0):
 		return "signalled"
 	}

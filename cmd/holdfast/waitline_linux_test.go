@@ -1,0 +1,262 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/internal/testsvc"
+)
+
+// linesOf returns what stands on a screen that was written to like this: the lines of
+// text, as a terminal shows them that knows no more than a carriage return, a line
+// feed, and how to erase what is behind the cursor. Anything else that is for a
+// terminal stays visible.
+func linesOf(written string) (shown []string) {
+	screen, row, column := [][]rune{nil}, 0, 0
+	for written != "" {
+		if rest, ok := strings.CutPrefix(written, "\x1b[J"); ok {
+			written = rest
+			screen = screen[:row+1]
+			screen[row] = screen[row][:min(column, len(screen[row]))]
+			continue
+		}
+		r := []rune(written)[0]
+		written = written[len(string(r)):]
+		switch r {
+		case '\r':
+			column = 0
+		case '\n':
+			if row++; row == len(screen) {
+				screen = append(screen, nil)
+			}
+		default:
+			for len(screen[row]) <= column {
+				screen[row] = append(screen[row], ' ')
+			}
+			screen[row][column] = r
+			column++
+		}
+	}
+	for _, line := range screen {
+		shown = append(shown, strings.TrimRight(string(line), " "))
+	}
+	return shown
+}
+
+// lines returns what the terminal shows now.
+func (term *terminal) lines() []string { return linesOf(term.text()) }
+
+// awaitLine waits until a line of the screen matches a pattern.
+func (term *terminal) awaitLine(pattern string) string {
+	term.t.Helper()
+	var found string
+	eventually(term.t, "a line of the screen matches "+pattern, func() bool {
+		for _, line := range term.lines() {
+			if regexp.MustCompile("^(?:" + pattern + ")$").MatchString(line) {
+				found = line
+				return true
+			}
+		}
+		return false
+	})
+	return found
+}
+
+// wantLines checks what the terminal shows when the last of the lines is there.
+func (term *terminal) wantLines(want ...string) {
+	term.t.Helper()
+	term.awaitLine(regexp.QuoteMeta(want[len(want)-1]))
+	if got := strings.TrimRight(strings.Join(term.lines(), "\n"), "\n"); got != strings.Join(want, "\n") {
+		term.t.Errorf("the screen shows\n%s\nwant\n%s", got, strings.Join(want, "\n"))
+	}
+}
+
+// wantNoCodes fails the test if anything was written that is for a terminal.
+func wantNoCodes(t *testing.T, text string) {
+	t.Helper()
+	if strings.ContainsAny(strings.ReplaceAll(text, "\r\n", "\n"), "\x1b\r") {
+		t.Errorf("there are codes of terminals in %q", text)
+	}
+}
+
+const theLine = `waiting for job: 1st( of 1)? · .*@.* \(pid [0-9]+, sh\) has (had it for [0-9]+s|it): "release 1\.4"`
+
+// TestWaitingLineFits: the line is as long as the window is wide, and is written anew
+// when the width changes.
+func TestWaitingLineFits(t *testing.T) {
+	t.Parallel()
+	store := sqlite(t)
+	h := hold(t, store, "job", "--reason", "release 1.4")
+	term := startWindow(t, 40, store, "holdfast run job -- true; echo over")
+	if line := []rune(term.awaitLine(`waiting for job: 1st( of 1)? · .*…`)); len(line) > 39 {
+		t.Errorf("%q takes %d columns of 40", string(line), len(line))
+	}
+	term.resize(120)
+	term.awaitLine(theLine)
+	term.resize(20)
+	term.awaitLine(`waiting for job: 1…`)
+	h.finish()
+	term.wantLines("over")
+}
+
+// TestWaitingLineAndSignals: Ctrl-C and Ctrl-Z leave the screen as it was; when the
+// job goes on in the foreground the line is there again.
+func TestWaitingLineAndSignals(t *testing.T) {
+	t.Parallel()
+	store := sqlite(t)
+	h := hold(t, store, "job", "--reason", "release 1.4")
+	t.Run("interrupt", func(t *testing.T) {
+		term := startWindow(t, 120, store, `trap : INT; holdfast run job -- echo ran; echo "status $?"; read line; echo "shell got $line"`)
+		term.awaitLine(theLine)
+		term.press(ctrlC)
+		term.wantLines("holdfast: run: ended by a signal while waiting for the lock", "status 130")
+		term.press("one\n")
+		term.await("shell got one")
+	})
+	t.Run("suspend", func(t *testing.T) {
+		term := startWindow(t, 120, store, `set -m
+			holdfast run job -- echo ran; echo "status $?"
+			read line
+			fg >/dev/null; echo "status $?"
+			read line; echo "shell got $line"`)
+		term.awaitLine(theLine)
+		term.press(ctrlZ)
+		term.wantLines("status 148")
+		term.press("go on\n")
+		term.awaitLine(theLine)
+		h.finish()
+		term.wantLines("status 148", "go on", "ran", "status 0")
+		term.press("one\n")
+		term.await("shell got one")
+	})
+}
+
+// TestWaitingInTheBackground: a job in the background neither writes on the screen of
+// others nor is stopped for it, even if the terminal stops those that write. When it
+// comes to the foreground, its line is there.
+func TestWaitingInTheBackground(t *testing.T) {
+	t.Parallel()
+	store, file := sqlite(t), filepath.Join(t.TempDir(), "pid")
+	h := hold(t, store, "job", "--reason", "release 1.4")
+	term := startWindow(t, 120, store, `set -m; stty tostop
+		holdfast run job -- echo ran & echo $! >`+file+`
+		read line
+		fg >/dev/null; echo "status $?"`)
+	eventually(t, "it waits", func() bool { return show(t, store, "job").QueueLength == 1 })
+	time.Sleep(1500 * time.Millisecond) // in which it would draw
+	if text := term.text(); text != "" {
+		t.Errorf("the screen has %q", text)
+	}
+	if pid, err := strconv.Atoi(strings.TrimSpace(read(t, file))); err != nil || stateOf(t, pid) == "T" {
+		t.Error("the job was stopped")
+	}
+	term.press("go on\n")
+	term.awaitLine(theLine)
+	h.finish()
+	term.wantLines("go on", "ran", "status 0")
+}
+
+// TestWaitingWithoutColours: there are none to be switched off by NO_COLOR. A terminal
+// that can do nothing, a pipe and a file get one line, and no code for a terminal; -v
+// tells of each change; -q says nothing.
+func TestWaitingWithoutColours(t *testing.T) {
+	t.Parallel()
+	store := sqlite(t)
+	h := hold(t, store, "job", "--reason", "release 1.4")
+	colour := startWindow(t, 120, store, "holdfast run job -- echo ran", "NO_COLOR=1")
+	colour.awaitLine(theLine)
+	dumb := startWindow(t, 120, store, "holdfast run job -- echo ran", "TERM=dumb")
+	dumb.awaitLine(`holdfast: waiting for job: 2nd( of 2)? · .*: "release 1\.4"`)
+	piped := startWindow(t, 120, store, "holdfast run job -- echo ran 2>&1 | cat")
+	piped.awaitLine(`holdfast: waiting for job: 3rd( of 3)? · .*`)
+	quiet := startWindow(t, 120, store, "holdfast run -q job -- echo ran")
+	eventually(t, "four wait", func() bool { return show(t, store, "job").QueueLength == 4 })
+	verbose := startWindow(t, 120, store, "holdfast run -v job -- echo ran 2>&1 | cat")
+	verbose.awaitLine(`holdfast: waiting for job: 5th( of 5)? · .*`)
+	time.Sleep(1100 * time.Millisecond)
+	h.finish()
+	for _, term := range []*terminal{colour, dumb, piped, quiet, verbose} {
+		term.awaitLine("ran")
+	}
+	if rendition := regexp.MustCompile("\x1b\\[[0-9;]*m"); rendition.MatchString(colour.text()) {
+		t.Errorf("there are colours in %q", colour.text())
+	}
+	colour.wantLines("ran")
+	quiet.wantLines("ran")
+	for _, term := range []*terminal{dumb, piped, verbose} {
+		wantNoCodes(t, term.text())
+		lines, changes := strings.Count(term.text(), "waiting for job: "), strings.Contains(term.text(), "waiting for job: 1st( of 1)? · ")
+		if term == verbose != changes || term != verbose && lines != 1 {
+			t.Errorf("%d lines tell of the wait in\n%s", lines, term.text())
+		}
+	}
+}
+
+// TestMessagesAboveTheLine: the store goes away and comes back while a line is on the
+// screen. Both are said, above the line, and the line says so as well.
+func TestMessagesAboveTheLine(t *testing.T) {
+	t.Parallel()
+	server := testsvc.Redis(t, "--appendonly", "yes")
+	h := hold(t, server.URL, "job", "--ttl", "2m")
+	term := startWindow(t, 200, server.URL, "holdfast run job -- echo ran; echo \"status $?\"")
+	term.awaitLine(`waiting for job: 1st( of 1)? · .*`)
+	server.Stop()
+	term.awaitLine(`waiting for job: the store does not answer: .*`)
+	away := term.awaitLine(`holdfast: .*; still waiting`)
+	server.Cont()
+	back := term.awaitLine(`holdfast: the store answers again, after .*`)
+	term.awaitLine(`waiting for job: 1st( of 1)? · .*`)
+	h.finish()
+	term.wantLines(away, back, "ran", "status 0")
+}
+
+// TestFullScreen: a program that draws on the whole screen works under run as it does
+// without, even after a line was there: it gets the same keys and writes the same.
+func TestFullScreen(t *testing.T) {
+	t.Parallel()
+	store := sqlite(t)
+	var screens []string
+	for _, prefix := range []string{"", "holdfast run job -- "} {
+		file := filepath.Join(t.TempDir(), "text")
+		h := hold(t, store, "job")
+		term := startWindow(t, 80, store, prefix+"vi -u NONE -N -i NONE "+file+"; echo \"status $?\"; stty -a | grep -o '.icanon'")
+		if prefix != "" {
+			term.awaitLine(`waiting for job: .*`)
+		}
+		h.finish()
+		h.want(0)
+		eventually(t, "the editor has drawn its screen", func() bool { return strings.Count(term.text(), "~") > 10 })
+		term.press("ihello\x1b:wq\r")
+		term.await("status 0")
+		term.await(" icanon")
+		if text := read(t, file); text != "hello\n" {
+			t.Errorf("%s the editor has written %q", prefix, text)
+		}
+		_, drawn, _ := strings.Cut(term.text(), "\x1b[?1049h") // what it does first
+		screens = append(screens, strings.ReplaceAll(drawn, file, "FILE"))
+	}
+	if screens[0] != screens[1] || screens[0] == "" {
+		t.Errorf("without holdfast it draws\n%q\nwith it\n%q", screens[0], screens[1])
+	}
+}
+
+// TestReaderOfMessagesGoesAway: a program that no longer reads our messages ends neither
+// the wait nor the job.
+func TestReaderOfMessagesGoesAway(t *testing.T) {
+	t.Parallel()
+	store, file := sqlite(t), filepath.Join(t.TempDir(), "ran")
+	h := hold(t, store, "job")
+	term := startWindow(t, 80, store, fmt.Sprintf(`{ { holdfast run -v job -- touch %s; echo "status $?" >&3; } 2>&1 >/dev/null | head -n 1; } 3>&1`, file))
+	term.awaitLine(`holdfast: waiting for job: .*`)
+	h.finish()
+	term.awaitLine("status 0")
+	if _, err := os.Stat(file); err != nil {
+		t.Error(err)
+	}
+}
