@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"fmt"
 	"net"
+	"strings"
 	"time"
 )
 
@@ -38,7 +39,15 @@ func connect(ctx context.Context, addr string, d *net.Dialer, config *tls.Config
 	return secure, nil
 }
 
-// race makes TCP connections, each some time after the one before, until one
+// network returns that of an address: a path is a unix socket's.
+func network(addr string) string {
+	if strings.HasPrefix(addr, "/") {
+		return "unix"
+	}
+	return "tcp"
+}
+
+// race makes connections, each some time after the one before, until one
 // is there or one is refused. The others are given up.
 func race(ctx context.Context, addr string, d *net.Dialer) (net.Conn, error) {
 	type result struct {
@@ -49,7 +58,7 @@ func race(ctx context.Context, addr string, d *net.Dialer) (net.Conn, error) {
 	defer cancel()
 	results := make(chan result)
 	try := func() { // ends with the race
-		conn, err := d.DialContext(ctx, "tcp", addr)
+		conn, err := d.DialContext(ctx, network(addr), addr)
 		select {
 		case results <- result{conn, err}:
 		case <-ctx.Done():
@@ -67,7 +76,7 @@ func race(ctx context.Context, addr string, d *net.Dialer) (net.Conn, error) {
 			return r.conn, r.err
 		case <-again.C:
 		case <-ctx.Done():
-			return nil, fmt.Errorf("dial tcp %s: no answer: %w", addr, ctx.Err())
+			return nil, fmt.Errorf("dial %s %s: no answer: %w", network(addr), addr, ctx.Err())
 		}
 	}
 }

@@ -22,6 +22,10 @@ const silence = 5 * time.Second
 //	redis+sentinel://[user:password@]host[:port],…/master[/db][?options]   the master that sentinels name
 //	redis+cluster://[user:password@]host[:port],…[?options]           a Redis Cluster
 //	rediss://…, rediss+sentinel://…, rediss+cluster://…               the same over TLS
+//	redis+unix://[user:password@]/path/redis.sock[?db=N&options]      one server of this host, by its socket
+//
+// Everywhere valkey may stand for redis, and valkeys for rediss: nothing depends on
+// which of the two the server is.
 //
 // The hosts of sentinels and of a cluster are those to begin with; the others
 // are found through them. The options, each at most once:

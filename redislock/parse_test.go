@@ -11,6 +11,7 @@ func FuzzURL(f *testing.F) {
 	for _, seed := range []string{
 		"redis://localhost", "rediss://u:" + secret + "@h:1/2?prefix=x", "redis://u:" + secret + "/@h",
 		"redis://[::1]:6379/0", "redis://:" + secret + "@", "redis://h?" + secret, "x",
+		"valkeys://h:1/2", "redis+unix://u:" + secret + "@/a/b.sock?db=3", "valkey+unix:///" + secret, "redis+unix://" + secret,
 	} {
 		f.Add(seed)
 	}

@@ -23,16 +23,20 @@ import (
 type address struct {
 	mode   rediscore.Mode
 	secure bool     // over TLS
-	hosts  []string // host:port
+	socket bool     // over a unix socket
+	hosts  []string // host:port, or the path of the socket
 	user   *url.Userinfo
 	path   []string
 	params url.Values
 }
 
-// schemes are those without TLS's s.
+// schemes are those without TLS's s, and without the other name, valkey.
 var schemes = map[string]rediscore.Mode{
-	"redis": rediscore.OneServer, "redis+sentinel": rediscore.BySentinel, "redis+cluster": rediscore.InCluster,
+	"redis": rediscore.OneServer, socketScheme: rediscore.OneServer,
+	"redis+sentinel": rediscore.BySentinel, "redis+cluster": rediscore.InCluster,
 }
+
+const socketScheme = "redis+unix"
 
 // parseURL returns the options of the client and of the engine that a URL asks for. Its
 // errors quote no part of the URL that may be a misplaced password.
@@ -56,6 +60,9 @@ func parse(rawURL string) (opts rueidis.ClientOption, set rediscore.Options, err
 	switch a.mode {
 	case rediscore.OneServer:
 		opts.ForceSingleClient = true // do not ask the server whether it is a cluster
+		if a.socket {
+			opts.Dialer.Control = nil // which is about TCP
+		}
 	case rediscore.InCluster:
 		opts.ClusterOption.ShardsRefreshInterval = topologyAge
 		opts.ClusterOption.MaxMovedRedirections = maxRedirections
@@ -77,12 +84,19 @@ func parse(rawURL string) (opts rueidis.ClientOption, set rediscore.Options, err
 func parseAddress(rawURL string) (*address, error) {
 	scheme, rest, ok := strings.Cut(rawURL, "://")
 	a := &address{}
+	if rest, valkey := strings.CutPrefix(scheme, "valkey"); valkey {
+		scheme = "redis" + rest
+	}
 	if rest, secure := strings.CutPrefix(scheme, "rediss"); secure {
 		a.secure, scheme = true, "redis"+rest
 	}
 	var known bool
 	if a.mode, known = schemes[scheme]; !ok || !known {
-		return nil, errors.New("want redis://host:port, redis+sentinel://host:port/master or redis+cluster://host:port, or the same with rediss")
+		return nil, errors.New("want redis://host:port, redis+sentinel://host:port/master or redis+cluster://host:port, the same with rediss for TLS, " +
+			"or redis+unix:///path/redis.sock; valkey may stand for redis")
+	}
+	if a.socket = scheme == socketScheme; a.socket && a.secure {
+		return nil, errors.New("a unix socket has no TLS: want redis+unix:///path/redis.sock")
 	}
 	authority, tail := rest, ""
 	if i := strings.IndexAny(rest, "/?#"); i >= 0 {
@@ -104,6 +118,9 @@ func parseAddress(rawURL string) (*address, error) {
 		return nil, errors.New("it must not have a fragment")
 	}
 	a.user = u.User
+	if a.socket {
+		return a, cmp.Or(a.readSocket(authority, u.Path), a.readParams(u.RawQuery))
+	}
 	if path := strings.TrimPrefix(u.Path, "/"); path != "" {
 		a.path = strings.Split(path, "/")
 	}
@@ -111,6 +128,16 @@ func parseAddress(rawURL string) (*address, error) {
 		return nil, err
 	}
 	return a, a.readParams(u.RawQuery)
+}
+
+// readSocket takes the path for that of a unix socket.
+func (a *address) readSocket(host, path string) error {
+	if host != "" || len(path) < 2 || path[0] != '/' || strings.HasSuffix(path, "/") || strings.ContainsRune(path, 0) {
+		return errors.New("want redis+unix:///path/redis.sock, with three slashes, or user:password@ between the second and the third; " +
+			"?db=1 for a database")
+	}
+	a.hosts = []string{path}
+	return nil
 }
 
 func (a *address) readHosts(hosts []string) error {
@@ -149,6 +176,11 @@ func (a *address) readParams(rawQuery string) (err error) {
 			if values[0] != "1" && values[0] != "0" {
 				return fmt.Errorf("%s must be 1 or 0", name)
 			}
+		case "db":
+			if !a.socket {
+				return errors.New("the parameter db is for unix sockets only: the number of a database is the path")
+			}
+			a.path = values
 		case "sentinel_user", "sentinel_password":
 			if a.mode != rediscore.BySentinel {
 				return fmt.Errorf("the parameter %s is for sentinels only", name)
@@ -197,6 +229,9 @@ func (a *address) readPath(opts *rueidis.ClientOption) error {
 	}
 	db, err := strconv.Atoi(path[0])
 	if err != nil || db < 0 || len(path) > 1 {
+		if a.socket {
+			return errors.New("db must be the number of a database")
+		}
 		return errors.New("the path must be the number of a database")
 	}
 	opts.SelectDB = db

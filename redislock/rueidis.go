@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net"
 	"time"
 
@@ -183,6 +184,9 @@ func clientError(err error) error {
 	}
 	var dial *dialError
 	var op *net.OpError
+	if errors.As(err, &op) && op.Net == "unix" && errors.Is(err, fs.ErrPermission) {
+		return fmt.Errorf("%w: cannot connect: %w", driver.ErrPermission, err)
+	}
 	if errors.As(err, &dial) || errors.As(err, &op) && op.Op == "dial" {
 		return fmt.Errorf("%w: cannot connect: %w", driver.ErrUnavailable, err)
 	}

@@ -87,6 +87,8 @@ func TestURLForms(t *testing.T) {
 		"redis://h", "redis://h:1/2", "redis://[::1]:1", "rediss://u:p%40@h",
 		"redis+sentinel://h/master", "redis+sentinel://h1,h2:2,[::1]:3/master/4?prefix=a:&sentinel_user=u&sentinel_password=p",
 		"rediss+sentinel://:p@h1,h2/master", "redis+cluster://h1:1,h2:2", "rediss+cluster://u:p@h1,h2?prefix=x",
+		"valkey://h", "valkeys://u:p@h:1/2", "valkey+sentinel://h/master", "valkeys+sentinel://h1,h2/master/3", "valkey+cluster://h1,h2",
+		"valkeys+cluster://h", "redis+unix:///a.sock", "redis+unix://u:p%40@/run/a%20b.sock?db=1&prefix=x", "valkey+unix:///run/valkey.sock",
 	} {
 		if _, _, err := parseURL(good); err != nil {
 			t.Errorf("%s: %v", good, err)
@@ -96,6 +98,10 @@ func TestURLForms(t *testing.T) {
 		"redis://h1,h2", "redis+sentinel://h", "redis+sentinel://h/", "redis+sentinel://h/m/x", "redis+sentinel://h/m/1/2",
 		"redis+sentinel:///m", "redis+sentinel://h1,,h2/m", "redis+cluster://h/1", "redis+cluster://", "redis+cluster://h1:x,h2",
 		"redis+cluster://h?sentinel_user=u", "redis+other://h", "redis+sentinel://h1,u@h2/m", "redis://h?client_name=a%20b",
+		"valkeyx://h", "xvalkey://h", "valkey://h1,h2", "redis+unix://h/a.sock", "redis+unix://run/a.sock", "redis+unix:///", "redis+unix:///a/",
+		"redis+unix://", "rediss+unix:///a.sock", "valkeys+unix:///a.sock", "redis+unix:///a.sock?db=x", "redis+unix:///a.sock?db=-1",
+		"redis+unix:///a.sock?db=", "redis://h?db=1", "redis+unix://u@/a.sock", "redis+unix:///a.sock?tls_ca=x",
+		"redis+unix:///a%00b",
 	} {
 		_, _, err := parseURL(bad)
 		wantIs(t, bad, err, driver.ErrInvalid)

@@ -172,5 +172,26 @@ func systemStoreMutants() []Mutant {
 			New:     "case errors.Is(err, fs.ErrPermission):\n\t\treturn Choice{}, nil\n\tcase err != nil: // who",
 			FoundBy: []Finder{{command, "TestSystemStore"}},
 		},
+		{
+			Name: "valkey-url-shows-its-password", Invariant: "", File: "cmd/holdfast/internal/store/store.go",
+			Breaks:  "A URL that begins with valkey is shown with a password that has special characters.",
+			Old:     "\"quorum+\"), \"redis\") && strings.Contains(p.rest, \"@\")",
+			New:     "\"quorum+\"), \"redis\") && !strings.Contains(p.scheme, \"valkey\") && strings.Contains(p.rest, \"@\")",
+			FoundBy: []Finder{{"cmd/holdfast/internal/store", "TestPublic"}},
+		},
+		{
+			Name: "socket-ignores-its-database", Invariant: "I1", File: "redislock/parse_url.go",
+			Breaks:  "The database that the URL of a socket names is ignored: by its port the server has other locks.",
+			Old:     "a.path = values",
+			New:     "a.path = nil",
+			FoundBy: []Finder{{"redislock", "TestSocket"}},
+		},
+		{
+			Name: "socket-of-others-is-waited-for", Invariant: "I10", File: "redislock/rueidis.go",
+			Breaks:  "Whoever may not use a socket is told that the store is away, and waits.",
+			Old:     "op.Net == \"unix\" && errors.Is",
+			New:     "op.Net == \"unixgram\" && errors.Is",
+			FoundBy: []Finder{{"redislock", "TestSocketOfOthers"}},
+		},
 	}
 }

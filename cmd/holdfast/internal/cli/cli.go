@@ -113,7 +113,10 @@ URLs of stores:
   redis://host:port         Redis or Valkey; rediss:// for TLS
   redis+sentinel://…/name, redis+cluster://…
                             the same with Sentinel, or a Redis Cluster
+  redis+unix:///path/redis.sock
+                            one server of this host, by its socket
   quorum+redis://a,b,c      a majority of servers that know nothing of each other
+  valkey, valkeys           may stand for redis and rediss everywhere
   memory:                   this process only, for trying things out`,
 		SilenceErrors: true,
 		SilenceUsage:  true,

@@ -108,7 +108,19 @@ func TestUnknownIsNotAbsent(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		notAsRoot(t, func() { h.fails(driver.ErrPermission, "--store") })
+		notAsRoot(t, func() {
+			if hidden != systemStore {
+				h.fails(driver.ErrPermission, "--store")
+				return
+			}
+			c, err := h.resolve("", "") // what is wrong with it is said when it is opened
+			if err != nil || !c.System {
+				t.Fatalf("%+v, %v: want the system store", c, err)
+			}
+			if _, err := c.Open(t.Context()); !errors.Is(err, driver.ErrInvalid) {
+				t.Errorf("open: %v, want %v", err, driver.ErrInvalid)
+			}
+		})
 		if err := os.Chmod(dir, 0o700); err != nil { // for those who clean up
 			t.Fatal(err)
 		}

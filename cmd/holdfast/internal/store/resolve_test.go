@@ -226,6 +226,8 @@ func TestSame(t *testing.T) {
 		{"redis://[::1]", "redis://[::1]:6379"},
 		{"redis://h?prefix=a", "redis://h?client_name=c&prefix=a"},
 		{"sqlite://" + dir + "/f.db", "sqlite://" + dir + "/link/./elsewhere.db"},
+		{"redis+sentinel://a,b/m", "valkeys+sentinel://a,b/m"},
+		{"redis+unix://" + dir + "/f.db?client_name=x&db=0", "valkey+unix://" + dir + "/link/elsewhere.db"},
 		{"memory:", "memory:"},
 	} {
 		if !Same(same[0], same[1]) {
@@ -240,6 +242,9 @@ func TestSame(t *testing.T) {
 		{"redis://h", "redis+cluster://h"},
 		{"redis+sentinel://a/m", "redis+sentinel://a/n"},
 		{"quorum+redis://a,b,c", "quorum+redis://a,b,d"},
+		{"redis+unix:///a.sock", "redis+unix:///b.sock"},
+		{"redis+unix:///a.sock", "redis+unix:///a.sock?db=1"},
+		{"redis+unix:///a.sock?prefix=a", "redis+unix:///a.sock"},
 		{"sqlite:///a.db", "sqlite:///b.db"},
 		{"sqlite:///a.db", "memory:"},
 	} {

@@ -24,13 +24,16 @@ func identity(rawURL string) string {
 	if err != nil {
 		return rawURL
 	}
-	scheme := strings.ToLower(p.scheme)
-	if scheme == "sqlite" {
-		path := filepath.Clean(u.Path)
-		if real, err := filepath.EvalSymlinks(path); err == nil {
-			path = real
+	scheme, prefix := plainScheme(p.scheme), "?prefix="+url.QueryEscape(u.Query().Get("prefix"))
+	switch scheme {
+	case "sqlite":
+		return scheme + "://" + realPath(u.Path)
+	case "redis+unix":
+		db := u.Query().Get("db")
+		if db == "0" {
+			db = ""
 		}
-		return scheme + "://" + path
+		return scheme + "://" + realPath(u.Path) + prefix + "&db=" + db
 	}
 	scheme = strings.Replace(scheme, "rediss", "redis", 1)
 	port := "6379"
@@ -49,5 +52,13 @@ func identity(rawURL string) string {
 	if path == "/0" {
 		path = ""
 	}
-	return scheme + "://" + strings.Join(hosts, ",") + path + "?prefix=" + url.QueryEscape(u.Query().Get("prefix"))
+	return scheme + "://" + strings.Join(hosts, ",") + path + prefix
+}
+
+// realPath returns the one name of a file, if it can be found out.
+func realPath(path string) string {
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		return real
+	}
+	return filepath.Clean(path)
 }

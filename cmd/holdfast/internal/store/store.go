@@ -15,7 +15,7 @@ import (
 )
 
 const supported = "sqlite:///path/file.db, redis://host:port, redis+sentinel://host:port/master, redis+cluster://host:port, " +
-	"quorum+redis://a,b,c, the same with rediss for TLS, or memory:"
+	"quorum+redis://a,b,c, the same with rediss for TLS or with valkey, redis+unix:///path/redis.sock, or memory:"
 
 // Open opens the store, and makes the directory of the user's own. See Open for the
 // errors.
@@ -31,27 +31,37 @@ func (c Choice) Open(ctx context.Context) (driver.Engine, error) {
 	return Open(ctx, c.URL)
 }
 
-// Open opens the store at rawURL. An error that wraps driver.ErrInvalid
-// means that the URL is wrong or of a kind that this version does not know. Errors contain no credentials. A quorum is opened even
-// if none of its members is there: its requests fail then.
+// Open opens the store at rawURL. An error that wraps driver.ErrInvalid means that
+// the URL is wrong or of a kind that this version does not know. Errors contain no
+// credentials. A quorum is opened even if none of its members is there: its requests
+// fail then.
 func Open(ctx context.Context, rawURL string) (driver.Engine, error) {
 	scheme, _, found := strings.Cut(rawURL, ":")
 	if !found {
 		return nil, fmt.Errorf("%w store: it is not a URL: use %s", driver.ErrInvalid, supported)
 	}
-	switch scheme = strings.ToLower(scheme); scheme {
+	switch scheme = strings.ToLower(scheme); plainScheme(scheme) {
 	case "memory":
 		return memlock.New(), nil
 	case "sqlite":
 		return opened(sqlitelock.OpenURL(ctx, rawURL))
-	case "redis", "rediss", "redis+sentinel", "rediss+sentinel", "redis+cluster", "rediss+cluster":
+	case "redis", "rediss", "redis+sentinel", "rediss+sentinel", "redis+cluster", "rediss+cluster", "redis+unix", "rediss+unix":
 		return opened(redislock.Open(ctx, rawURL))
 	case "quorum+redis", "quorum+rediss":
 		return opened(openQuorum(rawURL))
+	case "quorum+redis+unix", "quorum+rediss+unix":
+		return nil, fmt.Errorf("%w: a quorum of sockets: its members would be on one host, and fail with it: use quorum+redis://a,b,c "+
+			"with servers on hosts of their own, or one server", driver.ErrInvalid)
 	case "http", "https":
 		return nil, fmt.Errorf("%w: this version knows no servers of its own, at %s: use %s", driver.ErrInvalid, scheme, supported)
 	}
 	return nil, fmt.Errorf("%w: unknown scheme %q: use %s", driver.ErrInvalid, scheme, supported)
+}
+
+// plainScheme returns a scheme in small letters, with redis where it says valkey,
+// which is another name for the same.
+func plainScheme(scheme string) string {
+	return strings.Replace(strings.ToLower(scheme), "valkey", "redis", 1)
 }
 
 // opened turns a constructor's result into an interface that is nil on error.
@@ -94,7 +104,7 @@ func strip(rawURL string) (public string, stripped bool) {
 		return scheme + ":", rest != ""
 	}
 	u, err := url.Parse(p.rest)
-	if err != nil || strings.HasPrefix(strings.TrimPrefix(p.scheme, "quorum+"), "redis") && strings.Contains(p.rest, "@") {
+	if err != nil || strings.HasPrefix(strings.TrimPrefix(plainScheme(p.scheme), "quorum+"), "redis") && strings.Contains(p.rest, "@") {
 		return p.scheme + ":", true // it may be a password with special characters
 	}
 	stripped = p.user != ""

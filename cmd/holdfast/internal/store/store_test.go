@@ -3,6 +3,7 @@ package store
 import (
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -21,7 +22,11 @@ func TestPublic(t *testing.T) {
 		"redis+cluster://u:secret@h1,h2": "redis+cluster://h1,h2",
 		"redis+sentinel://u:secret@h1:1,h2/m?sentinel_user=s&sentinel_password=secret&prefix=p": "redis+sentinel://h1:1,h2/m?prefix=p",
 		"redis://u:se@cret@h": "redis://h",
-		"quorum+redis://u:secret@h1:1,h2,h3/2?prefix=p&max_ttl=1m": "quorum+redis://h1:1,h2,h3/2?prefix=p&max_ttl=1m",
+		"valkey://:secret@h":  "valkey://h",
+		"valkeys+sentinel://u:secret@h1,h2/m?sentinel_password=secret": "valkeys+sentinel://h1,h2/m",
+		"redis+unix://u:secret@/run/redis.sock?db=1":                   "redis+unix:///run/redis.sock?db=1",
+		"quorum+valkey://u:secret@h1,h2,h3/2":                          "quorum+valkey://h1,h2,h3/2",
+		"quorum+redis://u:secret@h1:1,h2,h3/2?prefix=p&max_ttl=1m":     "quorum+redis://h1:1,h2,h3/2?prefix=p&max_ttl=1m",
 	} {
 		if got := Public(in); got != want {
 			t.Errorf("Public(%q) = %q, want %q", in, got, want)
@@ -37,6 +42,11 @@ func TestPublic(t *testing.T) {
 			t.Errorf("Public(%q) = %q, want the scheme only", malformed, got)
 		}
 	}
+	for _, malformed := range []string{"valkey://u:p/secret@h", "VALKEY://u:p/secret@h", "redis+unix://u:p/secret@/run/redis.sock"} {
+		if got := Public(malformed); strings.Contains(got, "secret") {
+			t.Errorf("Public(%q) = %q", malformed, got)
+		}
+	}
 }
 
 func TestOpenRefuses(t *testing.T) {
@@ -47,6 +57,12 @@ func TestOpenRefuses(t *testing.T) {
 		"redis://h1,h2":             driver.ErrInvalid,
 		"http://h":                  driver.ErrInvalid,
 		"quorum+redis://h1,h2":      driver.ErrInvalid,
+		"quorum+valkey://h1,h2":     driver.ErrInvalid,
+		"valkey://h1,h2":            driver.ErrInvalid,
+		"xvalkey://h1":              driver.ErrInvalid,
+		"redis+unix://h/a.sock":     driver.ErrInvalid,
+		"rediss+unix:///a.sock":     driver.ErrInvalid,
+		"quorum+redis+unix:///a,/b": driver.ErrInvalid,
 		"redis+cluster://h/1":       driver.ErrInvalid,
 		"sqlite://relative":         driver.ErrInvalid,
 		"rediss://h?tls_ca=/no/one": driver.ErrInvalid,
