@@ -29,7 +29,7 @@ func TestOutageDuringWait(t *testing.T) {
 		t.Errorf("TERM took %s", took)
 	}
 	waiter.want(69)
-	if text := read(t, waiter.stderr); !strings.Contains(text, "store is unavailable") || strings.Contains(text, "for another") {
+	if text := read(t, waiter.stderr); !strings.Contains(text, "cannot be reached") || strings.Contains(text, "for another") {
 		t.Errorf("the message is %q", text)
 	}
 	holder.signal(syscall.SIGTERM)

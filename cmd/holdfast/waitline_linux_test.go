@@ -208,7 +208,7 @@ func TestMessagesAboveTheLine(t *testing.T) {
 	term.awaitLine(`waiting for job: 1st( of 1)? · .*`)
 	server.Stop()
 	term.awaitLine(`waiting for job: the store does not answer: .*`)
-	away := term.awaitLine(`holdfast: .*; still waiting`)
+	away := term.awaitLine(`holdfast: still waiting: .*`)
 	server.Cont()
 	back := term.awaitLine(`holdfast: the store answers again, after .*`)
 	term.awaitLine(`waiting for job: 1st( of 1)? · .*`)

@@ -120,7 +120,7 @@ func (a *app) storeIsAway(err error) bool {
 		return false
 	}
 	if !a.quiet {
-		a.say("%s; still waiting", a.words(&exit.Error{Err: err, Engine: true}))
+		a.say("still waiting: %s", a.words(&exit.Error{Err: err, Engine: true}))
 	}
 	return true
 }

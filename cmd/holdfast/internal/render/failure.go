@@ -8,6 +8,7 @@ import (
 	"net"
 	"regexp"
 	"strings"
+	"sync"
 	"syscall"
 
 	"github.com/holdfast-locks/holdfast/driver"
@@ -27,18 +28,23 @@ type Failure struct {
 var (
 	// opPrefix is what the library puts in front of an error: the operation, and the
 	// name of a lock in quotes, or the beginning of a token's digest.
-	opPrefix = regexp.MustCompile(`^(?:holdfast|onetime): [a-z ]+?( "(?:[^"\\]|\\.)*"| [0-9a-f]{12})?: `)
+	opPrefix = lazily(`^(?:holdfast|onetime): [a-z ]+?( "(?:[^"\\]|\\.)*"| [0-9a-f]{12})?: `)
 
 	// netPrefix is what package net puts in front of what it is told, with the
 	// address that it means.
-	netPrefix = regexp.MustCompile(`(?:dial|read|write) \w+:? (?:\S+->|lookup )?(\S+?)(?: on \S+)?: (?:(?:connect|read|write): )?`)
+	netPrefix = lazily(`(?:dial|read|write) \w+:? (?:\S+->|lookup )?(\S+?)(?: on \S+)?: (?:(?:connect|read|write): )?`)
 )
+
+// lazily compiles an expression when it is used first: most commands do not fail.
+func lazily(expression string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expression) })
+}
 
 // String is one line: which command, what is wrong with which store, and what to
 // do about it. The layers through which the error came are left out.
 func (f Failure) String() string {
 	text := f.Err.Error()
-	if m := opPrefix.FindStringSubmatch(text); m != nil {
+	if m := opPrefix().FindStringSubmatch(text); m != nil {
 		text = text[len(m[0]):]
 		if name := strings.TrimSpace(m[1]); name != "" && name != `""` {
 			f.Subject = name
@@ -88,9 +94,9 @@ func (f Failure) sentence(text string) string {
 func (f Failure) addresses(text string) string {
 	text = strings.ReplaceAll(text, context.DeadlineExceeded.Error(), "it does not answer in time")
 	if strings.Contains(f.Store, ",") || strings.Contains(f.Store, "sentinel") {
-		return netPrefix.ReplaceAllString(text, "$1: ")
+		return netPrefix().ReplaceAllString(text, "$1: ")
 	}
-	return netPrefix.ReplaceAllString(text, "")
+	return netPrefix().ReplaceAllString(text, "")
 }
 
 // hint says what to look at if a store cannot be reached, and nothing if it can.

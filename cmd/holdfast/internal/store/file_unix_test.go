@@ -100,7 +100,7 @@ func TestPipeIsNotWaitedFor(t *testing.T) {
 // TestUnknownIsNotAbsent: whoever may not look does not know which store is named,
 // and must not use another.
 func TestUnknownIsNotAbsent(t *testing.T) {
-	for _, hidden := range []string{systemConfig, systemStore, "/" + userConf} {
+	for _, hidden := range []string{systemConfig, "/" + userConf} {
 		h := newHouse(t)
 		dir := filepath.Dir(h.file(hidden, "store = redis://h", 0o600))
 		for path, mode := range map[string]fs.FileMode{dir: 0, h.root: 0o755, filepath.Dir(h.root): 0o755} {
