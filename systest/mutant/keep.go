@@ -3,7 +3,7 @@ package mutant
 // keepMutants are faults of leases that a script keeps, and of what a command says
 // to the holdfast that runs it.
 func keepMutants() []Mutant {
-	const control, runner = "cmd/holdfast/internal/control", "cmd/holdfast/internal/runner"
+	const control, runner, keep = "cmd/holdfast/internal/control", "cmd/holdfast/internal/runner", "cmd/holdfast/internal/keep"
 	return []Mutant{
 		{
 			Name: "socket-in-a-directory-of-others", Invariant: "I4", File: control + "/dir.go",
@@ -53,6 +53,69 @@ func keepMutants() []Mutant {
 			Old:     "const (\n\t// conversations is how many requests are answered at a time. More have to wait.\n\tconversations = 16",
 			New:     "const (\n\t// conversations is how many requests are answered at a time. More have to wait.\n\tconversations = 16 - 15",
 			FoundBy: []Finder{{control, "TestSilentPeersHoldNobodyUp"}},
+		},
+		{
+			Name: "keeper-looks-once-a-second", Invariant: "", File: keep + "/keeper.go",
+			Breaks:  "The lock of a script that was killed is free a second later.",
+			Old:     "case <-k.script.Gone():\n\t\t\treturn",
+			New:     "case <-k.script.Gone():\n\t\t\ttime.Sleep(lookEvery)\n\t\t\treturn",
+			FoundBy: []Finder{{command, "TestKeeperFreesTheLock"}},
+		},
+		{
+			Name: "keeper-needs-no-commit", Invariant: "I5", File: keep + "/keeper.go",
+			Breaks:  "A lock that no script was told of is kept: acquire was killed.",
+			Old:     "if line != commit {",
+			New:     "if false && line != commit {",
+			FoundBy: []Finder{{command, "TestUncommittedKeeper"}},
+		},
+		{
+			Name: "keeper-tells-too-late", Invariant: "I3", File: keep + "/keeper.go",
+			Breaks:  "A script whose store is cut off is told when its lease is over.",
+			Old:     "next := k.lease.Remaining() - k.lead()",
+			New:     "next := k.lease.Remaining()",
+			FoundBy: []Finder{{command, "TestScriptHearsOfTheLossInTime"}},
+		},
+		{
+			Name: "keeper-tells-nobody-of-a-loss", Invariant: "I3", File: keep + "/keeper.go",
+			Breaks:  "A script whose lock was broken works on.",
+			Old:     "if cause := context.Cause(k.lease.Context()); cause == nil ||",
+			New:     "if cause := context.Cause(k.lease.Context()); cause == nil &&",
+			FoundBy: []Finder{{command, "TestScriptHearsOfABreak"}},
+		},
+		{
+			Name: "keeper-dies-with-the-group", Invariant: "I1", File: keep + "/keeper.go",
+			Breaks:  "A lock is not renewed any more while its script cleans up after TERM.",
+			Old:     "signal.Ignore(syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTERM,",
+			New:     "signal.Ignore(syscall.SIGHUP,",
+			FoundBy: []Finder{{command, "TestKeeperOutlivesSignals"}},
+		},
+		{
+			Name: "keeper-holds-files-open", Invariant: "", File: keep + "/keeper.go",
+			Breaks:  "Whoever reads what a script writes waits for its keeper.",
+			Old:     "err == nil && flags&unix.FD_CLOEXEC == 0 {",
+			New:     "err == nil && flags&unix.FD_CLOEXEC == 0 && false {",
+			FoundBy: []Finder{{command, "TestScripts/acquire"}},
+		},
+		{
+			Name: "refused-acquire-prints-no-exit", Invariant: "I1", File: "cmd/holdfast/internal/cli/acquire.go",
+			Breaks:  "A script without the two bars works on while somebody else has the lock.",
+			Old:     "if errors.As(err, &e) && !a.json {",
+			New:     "if errors.As(err, &e) && a.json {",
+			FoundBy: []Finder{{command, "TestScripts/acquire"}},
+		},
+		{
+			Name: "names-are-not-quoted", Invariant: "", File: "cmd/holdfast/internal/cli/acquire.go",
+			Breaks:  "What stands in the name of a lock is carried out by the shell.",
+			Old:     "return \"'\" + strings.ReplaceAll(s, \"'\", `'\\''`) + \"'\"",
+			New:     "return \"'\" + s + \"'\"",
+			FoundBy: []Finder{{command, "TestScripts/acquire"}},
+		},
+		{
+			Name: "acquire-for-a-script-that-has-ended", Invariant: "I5", File: "cmd/holdfast/internal/cli/acquire.go",
+			Breaks:  "A lock is waited for, and taken, for a script that was killed meanwhile.",
+			Old:     "case <-script.Gone():\n\t\t\t\tcancel()",
+			New:     "case <-script.Gone():",
+			FoundBy: []Finder{{command, "TestScriptEndsWhileItWaits"}},
 		},
 	}
 }

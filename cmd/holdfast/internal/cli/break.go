@@ -68,14 +68,21 @@ there was none.`,
 
 // thisUser says who runs the command: `ada@ops-1`.
 func thisUser() string {
-	who := fmt.Sprint("uid ", os.Getuid())
-	if u, err := user.Current(); err == nil && u.Username != "" {
-		who = u.Username
-	}
-	if host, err := os.Hostname(); err == nil {
+	who, host := userAndHost()
+	if host != "" {
 		who += "@" + host
 	}
 	return who
+}
+
+// userAndHost says who runs the command, and where, as far as that is known.
+func userAndHost() (who, host string) {
+	who = fmt.Sprint("uid ", os.Getuid())
+	if u, err := user.Current(); err == nil && u.Username != "" {
+		who = u.Username
+	}
+	host, _ = os.Hostname()
+	return who, host
 }
 
 func (a *app) breakLock(ctx context.Context, c *holdfast.Client, name string, opts holdfast.BreakOptions) error {

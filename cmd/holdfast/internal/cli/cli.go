@@ -143,6 +143,7 @@ URLs of stores:
 		a.onceCommand(),
 		a.tokenCommand(),
 		a.checkCommand(),
+		a.acquireCommand(),
 		a.extendCommand(),
 		a.progressCommand(),
 		a.releaseCommand(),

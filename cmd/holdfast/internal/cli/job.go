@@ -58,6 +58,17 @@ func (f *jobFlags) stopping(cmd *cobra.Command, j *runner.Job) error {
 
 // work opens the store for the job and calls do.
 func (a *app) work(ctx context.Context, f *jobFlags, job *runner.Job, do func() error) error {
+	server, err := a.control(f, job)
+	if err != nil {
+		return err
+	}
+	defer server.Close()
+	job.Control = server
+	return a.take(ctx, f, job, do)
+}
+
+// take is work for those who only take a lock.
+func (a *app) take(ctx context.Context, f *jobFlags, job *runner.Job, do func() error) error {
 	job.Warn = func(format string, arguments ...any) {
 		if !f.quiet {
 			a.say(format, arguments...)
@@ -65,12 +76,6 @@ func (a *app) work(ctx context.Context, f *jobFlags, job *runner.Job, do func() 
 	}
 	job.Signals = runner.Catch()
 	a.opener = unlessEnded(job.Signals, a.open)
-	server, err := a.control(f, job)
-	if err != nil {
-		return err
-	}
-	defer server.Close()
-	job.Control = server
 	job.Line = a.waitLine(f.quiet, f.verbose)
 	defer job.Line.End()
 	job.Opts.OnWait = func(s holdfast.WaitState) {
@@ -79,7 +84,9 @@ func (a *app) work(ctx context.Context, f *jobFlags, job *runner.Job, do func() 
 		job.Status.Waiting(s)
 	}
 	a.quiet, a.wait, a.subject = f.quiet, job.Opts.Wait, runner.Quoted(job.Names)
-	a.holder.Program = render.Plain(filepath.Base(job.Path)) // and none of its arguments, which may be secret
+	if job.Path != "" {
+		a.holder.Program = render.Plain(filepath.Base(job.Path)) // and none of its arguments, which may be secret
+	}
 	a.onAway = func(since time.Time, err error) {
 		job.Opts.OnWait(holdfast.WaitState{Name: strings.Join(job.Names, ", "), Waited: time.Since(since), Outage: err})
 	}

@@ -19,9 +19,12 @@ import (
 	"github.com/holdfast-locks/holdfast/driver"
 )
 
-// answerTime bounds how long a command waits for whoever keeps its lease. A store
-// has as long to answer as a request of the library waits, and a little more.
-const answerTime = 8 * time.Second
+// How long a command waits for whoever keeps its lease: a store has as long to answer
+// as a request of the library waits, and a little more.
+const (
+	answerTime = 8 * time.Second
+	promptTime = 2 * time.Second // if the store is not asked
+)
 
 // A possession is the lease that the environment tells of.
 type possession struct {
@@ -59,9 +62,13 @@ func (p *possession) ask(ctx context.Context, r control.Request) (control.Answer
 	if p.socket == "" {
 		return control.Answer{}, false, nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, answerTime)
-	defer cancel()
 	r.Do, r.LeaseID = p.verb, string(p.leaseID)
+	limit := answerTime
+	if r.Do == control.Check || r.Do == control.Progress {
+		limit = promptTime
+	}
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
 	answer, err := control.Ask(ctx, p.socket, r)
 	switch {
 	case errors.Is(err, control.ErrGone):

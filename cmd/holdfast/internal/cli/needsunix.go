@@ -18,6 +18,10 @@ import (
 
 func (a *app) runCommand() *cobra.Command { return needsUnix("run", "Run a command under a lock") }
 
+func (a *app) acquireCommand() *cobra.Command {
+	return needsUnix("acquire", "Take a lock for a script")
+}
+
 func (a *app) extendCommand() *cobra.Command { return needsUnix("extend", "Lengthen a lease") }
 
 func (a *app) progressCommand() *cobra.Command {

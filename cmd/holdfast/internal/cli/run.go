@@ -175,7 +175,7 @@ func (f *runFlags) acquisition(cmd *cobra.Command, j *runner.Job) error {
 		return err
 	}
 	if f.noRenewal && cmd.Flags().Changed("progress") {
-		return usage("run: --no-keep-alive and --progress exclude one another: without renewals the lease ends by itself")
+		return usage("%s: --no-keep-alive and --progress exclude one another: without renewals the lease ends by itself", cmd.Name())
 	}
 	return f.waiting(cmd, j)
 }
@@ -185,13 +185,13 @@ func (f *runFlags) mode(cmd *cobra.Command, o *holdfast.AcquireOptions) error {
 	slots, permits := cmd.Flags().Changed("slots"), cmd.Flags().Changed("permits")
 	switch {
 	case f.shared && f.exclusive, (f.shared || f.exclusive) && slots:
-		return usage("run: -s, -x and --slots exclude one another")
+		return usage("%s: -s, -x and --slots exclude one another", cmd.Name())
 	case permits && !slots:
-		return usage("run: --permits %d: want --slots with it", f.permits)
+		return usage("%s: --permits %d: want --slots with it", cmd.Name(), f.permits)
 	case slots && (f.slots < 1 || f.slots > driver.MaxLimit):
-		return usage("run: --slots %d: want 1 to %d", f.slots, driver.MaxLimit)
+		return usage("%s: --slots %d: want 1 to %d", cmd.Name(), f.slots, driver.MaxLimit)
 	case permits && (f.permits < 1 || f.permits > f.slots):
-		return usage("run: --permits %d: want 1 to the %d of --slots", f.permits, f.slots)
+		return usage("%s: --permits %d: want 1 to the %d of --slots", cmd.Name(), f.permits, f.slots)
 	case f.shared:
 		o.Mode = holdfast.Shared
 	case slots:

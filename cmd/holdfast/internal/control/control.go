@@ -50,8 +50,8 @@ type Answer struct {
 // Left is for how long the lease may be trusted.
 func (a Answer) Left() time.Duration { return time.Duration(a.LeftMS) * time.Millisecond }
 
-// ErrGone says that nobody listens at a socket: the process has ended, and the
-// request has had no effect.
+// ErrGone says that nobody listens at a socket any more: the process has ended, before
+// the request or, which is rare, before its answer.
 var ErrGone = errors.New("nobody listens any more")
 
 // errNoAnswer says that somebody listens, but has not answered in time.
@@ -77,13 +77,15 @@ func Ask(ctx context.Context, path string, r Request) (Answer, error) {
 		return Answer{}, fmt.Errorf("socket %s: %w", path, err)
 	}
 	a, err := converse(conn, r)
-	if err != nil && ctx.Err() != nil {
+	switch {
+	case err == nil:
+		return a, nil
+	case ctx.Err() != nil:
 		err = errNoAnswer
+	case errors.Is(err, io.EOF), errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE):
+		return Answer{}, ErrGone
 	}
-	if err != nil {
-		return Answer{}, fmt.Errorf("socket %s: %w", path, err)
-	}
-	return a, nil
+	return Answer{}, fmt.Errorf("socket %s: %w", path, err)
 }
 
 // converse sends r and reads the answer.

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
@@ -88,4 +89,22 @@ func (d Desk) lost(verb string) Answer {
 
 func (d Desk) refuse(status int, verb string, err error) Answer {
 	return Answer{Status: status, Error: fmt.Sprintf("%s %s: %v", verb, d.What, err)}
+}
+
+// A Pulse is when the work under a lease was last known to go on.
+type Pulse struct {
+	patience time.Duration // for the next sign; 0: no end
+	began    time.Time
+	last     atomic.Int64 // nanoseconds after began
+}
+
+// NewPulse returns a pulse that has just beaten.
+func NewPulse(patience time.Duration) *Pulse { return &Pulse{patience: patience, began: time.Now()} }
+
+// Beat notes that the work goes on.
+func (p *Pulse) Beat() { p.last.Store(int64(time.Since(p.began))) }
+
+// Left returns how long the next sign may take; false if it may take for ever.
+func (p *Pulse) Left() (left time.Duration, bounded bool) {
+	return p.patience - time.Since(p.began.Add(time.Duration(p.last.Load()))), p.patience > 0
 }

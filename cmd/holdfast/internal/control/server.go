@@ -12,6 +12,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"sync"
 	"time"
 )
 
@@ -31,6 +32,7 @@ type Handler func(context.Context, Request) Answer
 type Server struct {
 	listener *net.UnixListener
 	path     string
+	busy     sync.WaitGroup // requests that are being answered
 }
 
 // Listen makes a socket in a directory that only this user can open. Requests wait
@@ -67,19 +69,22 @@ func (s *Server) Path() string {
 // who find it in the environment.
 const None = "none"
 
-// Entry returns the entry of the environment that tells of the socket.
-func Entry(s *Server) string { return Variable + "=" + cmp.Or(s.Path(), None) }
+// Entry returns the entry of the environment that tells of the socket at a path, or
+// that there is none.
+func Entry(path string) string { return Variable + "=" + cmp.Or(path, None) }
 
 // Serve answers requests in the background, until Close.
 func (s *Server) Serve(handler Handler) {
 	if s == nil {
 		return
 	}
+	s.busy.Add(1)
 	go s.accept(handler)           // ends with the listener
 	go sweep(filepath.Dir(s.path)) // ends soon, or with the program
 }
 
 func (s *Server) accept(handler Handler) {
+	defer s.busy.Done()
 	turns := make(chan struct{}, conversations)
 	for {
 		conn, err := s.listener.Accept()
@@ -92,10 +97,10 @@ func (s *Server) accept(handler Handler) {
 			return
 		}
 		turns <- struct{}{}
-		go func() { // ends in requestTime and what the handler takes
+		s.busy.Go(func() { // ends in requestTime and what the handler takes
 			defer func() { <-turns }()
 			attend(conn, handler)
-		}()
+		})
 	}
 }
 
@@ -116,5 +121,22 @@ func attend(conn net.Conn, handler Handler) {
 func (s *Server) Close() {
 	if s != nil {
 		_ = s.listener.Close() // which unlinks it
+	}
+}
+
+// Drain is Close, and waits a moment for those who are being answered.
+func (s *Server) Drain() {
+	if s == nil {
+		return
+	}
+	s.Close()
+	done := make(chan struct{})
+	go func() { // ends soon, or with the program
+		defer close(done)
+		s.busy.Wait()
+	}()
+	select {
+	case <-done:
+	case <-time.After(requestTime):
 	}
 }

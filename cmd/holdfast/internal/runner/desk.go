@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync/atomic"
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
@@ -17,19 +16,18 @@ import (
 // A desk is what the watch hears of requests to the control socket, which are
 // answered on goroutines of their own: none of them holds the watch up.
 type desk struct {
-	extended   chan chan<- struct{} // the hold lasts longer; tells when the warden knows
-	progressed atomic.Int64         // when progress was last told of, in nanoseconds after began
-	began      time.Time
+	extended chan chan<- struct{} // the hold lasts longer; tells when the warden knows
+	pulse    *control.Pulse
 }
 
 // open answers the requests of the job from now on.
 func (w *watch) open() {
 	d := &w.desk
-	d.began, d.extended = time.Now(), make(chan chan<- struct{})
+	d.pulse, d.extended = control.NewPulse(w.Opts.Progress), make(chan chan<- struct{})
 	w.Control.Serve(control.Desk{
 		What: Quoted(w.Names), LeaseID: w.held.first().ID(), Lease: w.held,
 		Extended:   d.tell,
-		Progressed: func() { d.progressed.Store(int64(time.Since(d.began))) },
+		Progressed: d.pulse.Beat,
 		End:        w.keeps,
 	}.Answer)
 }
@@ -56,10 +54,8 @@ func (w *watch) keeps(_ context.Context, r control.Request) control.Answer {
 
 // idle is how long the job may go on without progress; false without --progress.
 func (w *watch) idle() (left time.Duration, bounded bool) {
-	if w.Opts.Progress == 0 || w.OnLost == Ignore {
-		return 0, false
-	}
-	return w.Opts.Progress - time.Since(w.desk.began.Add(time.Duration(w.desk.progressed.Load()))), true
+	left, bounded = w.desk.pulse.Left()
+	return left, bounded && w.OnLost != Ignore
 }
 
 // stalledVerdict says that the job has stopped making progress. The lease is live.

@@ -3,6 +3,7 @@
 package runner
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -23,6 +24,16 @@ import (
 // on the reader which one counts. The user's own variables stay as they are, those
 // that name a store among them.
 func environment(env []string, j Job, h hold) []string {
+	ours := j.variables(h)
+	isReplaced := func(outer string) bool {
+		key, _, _ := strings.Cut(outer, "=")
+		return slices.ContainsFunc(ours, func(own string) bool { return strings.HasPrefix(own, key+"=") })
+	}
+	return append(slices.DeleteFunc(env, isReplaced), ours...)
+}
+
+// variables are what those who work under a hold are told about it.
+func (j Job) variables(h hold) []string {
 	lease, holds := h.first(), slices.Clone(j.Outer)
 	var names, tokens []string
 	for _, l := range h.leases {
@@ -30,7 +41,7 @@ func environment(env []string, j Job, h hold) []string {
 		tokens = append(tokens, strconv.FormatUint(l.Token(), 10))
 		holds = append(holds, held.Lock{Token: l.Token(), Store: j.Store, Name: l.Name()})
 	}
-	ours := append([]string{
+	return append([]string{
 		"HOLDFAST_NAME=" + lease.Name(),
 		"HOLDFAST_MODE=" + j.Opts.Mode.String(),
 		"HOLDFAST_FENCING_TOKEN=" + strconv.FormatUint(lease.Token(), 10),
@@ -40,14 +51,9 @@ func environment(env []string, j Job, h hold) []string {
 		"HOLDFAST_HOLDER=" + lease.Holder().String(),
 		"HOLDFAST_TTL_MS=" + strconv.FormatInt(TTL(j.Opts).Milliseconds(), 10),
 		"HOLDFAST_LOCK_STORE=" + j.Store,
-		control.Entry(j.Control),
+		control.Entry(cmp.Or(j.Socket, j.Control.Path())),
 		held.Variable + "=" + holds.String(),
 	}, j.StoreEnv...)
-	isReplaced := func(outer string) bool {
-		key, _, _ := strings.Cut(outer, "=")
-		return slices.ContainsFunc(ours, func(own string) bool { return strings.HasPrefix(own, key+"=") })
-	}
-	return append(slices.DeleteFunc(env, isReplaced), ours...)
 }
 
 // mark is the entry of the environment that only this job has.

@@ -42,6 +42,7 @@ type Job struct {
 	Outer    held.Locks // what the runs around this one hold
 
 	Control *control.Server // for the commands of the job; may be nil
+	Socket  string          // in place of it: that of a keeper
 
 	Start     *supervise.Start // starts the command; not of a OnceJob
 	Path      string           // the command's file; see LookPath
@@ -82,6 +83,20 @@ func Run(ctx context.Context, j Job) error {
 	return w.end(ctx)
 }
 
+// Acquire takes the one lock of the job, as Run does, for somebody else than a command
+// of this process. verb is what that is called in messages. A signal ends the wait.
+func (j Job) Acquire(ctx context.Context, verb string) (*holdfast.Lease, error) {
+	j.verb = verb
+	taken, err := j.acquire(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return taken.first(), nil
+}
+
+// Variables are what the environment of those has who work under the lease.
+func (j Job) Variables(l *holdfast.Lease) []string { return j.variables(holdOf(l)) }
+
 // command is what is run under a hold.
 func (j Job) command(held hold, stdout *os.File) supervise.Command {
 	c := supervise.Command{
@@ -95,7 +110,7 @@ func (j Job) command(held hold, stdout *os.File) supervise.Command {
 
 // acquire takes the locks. A signal that asks to end ends the wait.
 func (j Job) acquire(ctx context.Context) (hold, error) {
-	held, ended, err := UnlessEnded(ctx, j.Signals, "run: ended by a signal while waiting for the lock", j.take)
+	held, ended, err := UnlessEnded(ctx, j.Signals, j.verb+": ended by a signal while waiting for the lock", j.take)
 	switch {
 	case ended != nil:
 		if err == nil {

@@ -86,3 +86,6 @@ func sysProcAttr() *syscall.SysProcAttr {
 
 // adoptOrphans does nothing: orphans are process 1's, which reaps them.
 func adoptOrphans() {}
+
+// ProgramOf returns nothing: there is no common way to ask.
+func ProgramOf(int) string { return "" }

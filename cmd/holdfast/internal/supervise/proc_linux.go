@@ -177,3 +177,16 @@ func (p Process) send(sig unix.Signal) error {
 	}
 	return err
 }
+
+// Beginning returns when a process began, in a unit of the kernel's: together with
+// its number that says which process it is. It reports false for one that has ended.
+func Beginning(pid int) (began uint64, lives bool) {
+	p, ok := look(pid)
+	return p.start, ok && !p.dead
+}
+
+// ProgramOf returns what the kernel calls the program of a process, or nothing.
+func ProgramOf(pid int) string {
+	p, _ := look(pid)
+	return p.Name
+}

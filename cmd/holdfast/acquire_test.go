@@ -1,0 +1,251 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/internal/testsvc"
+)
+
+// acquires is how a script takes a lock, as docs show it; flags and name follow.
+const acquires = `eval "$(holdfast acquire --pid $$ %s || echo exit $?)"; `
+
+// script runs a shell that takes the lock job and does what is said, and returns when
+// it has the lock.
+func script(t *testing.T, shell, store, flags, then string) (p *process, dir string) {
+	t.Helper()
+	dir = t.TempDir()
+	text := fmt.Sprintf(acquires, flags+" job") + "echo $HOLDFAST_SOCKET >" + dir + "/socket; mv " + dir + "/socket " + dir + "/ready; " + then
+	p = startProgram(t, store, shell, func(*process) []string { return []string{"-c", "cd " + dir + "; " + text} })
+	eventually(t, "the script has the lock", func() bool {
+		select {
+		case <-p.done:
+			t.Fatalf("the script ended with status %d: %s", p.wait(), read(t, p.stderr))
+		default:
+		}
+		_, err := os.Stat(filepath.Join(dir, "ready"))
+		return err == nil
+	})
+	t.Cleanup(func() {
+		pid := keeperOf(t, dir)
+		if t.Failed() && strings.Contains(processName(pid), "holdfast") {
+			_ = syscall.Kill(pid, syscall.SIGKILL)
+		}
+	})
+	return p, dir
+}
+
+// processName returns what the system says that a process is; nothing if it has ended.
+func processName(pid int) string {
+	out, _ := exec.Command("ps", "-o", "args=", "-p", strconv.Itoa(pid)).Output()
+	return string(out)
+}
+
+// keeperOf returns the process ID of the keeper of a script, which is in the name of
+// its socket.
+func keeperOf(t *testing.T, dir string) int {
+	t.Helper()
+	number, _, _ := strings.Cut(filepath.Base(read(t, filepath.Join(dir, "ready"))), "-")
+	pid, err := strconv.Atoi(number)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pid
+}
+
+func signalTo(t *testing.T, pid int, sig syscall.Signal) {
+	t.Helper()
+	if err := syscall.Kill(pid, sig); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// waits is a command, after which a script waits for its end.
+func waits(command string) string { return command + "; until test -e end; do sleep 0.01; done" }
+
+// TestKeeperFreesTheLock: a script that is killed has given its lock back within 200 ms.
+// The best of a few counts, because the machine may be busy; by the TTL it would take
+// half a minute.
+func TestKeeperFreesTheLock(t *testing.T) {
+	server := testsvc.Redis(t)
+	const promised = 200 * time.Millisecond
+	best := time.Hour
+	for range 10 {
+		p, dir := script(t, "dash", server.URL, "", "exec sleep 60")
+		keeper := keeperOf(t, dir)
+		p.signal(syscall.SIGKILL)
+		began := time.Now()
+		eventually(t, "the lock is free", func() bool { return redisInt(t, server, "EXISTS", "job") == 0 })
+		best = min(best, time.Since(began))
+		eventually(t, "the keeper has ended", func() bool { return gone(t, []int{keeper}) })
+		if best < promised/4 {
+			break
+		}
+	}
+	t.Logf("the lock of a killed script is free after %s", best)
+	if best > promised {
+		t.Errorf("the lock is free %s after the script was killed, want %s", best, promised)
+	}
+}
+
+// TestKilledAcquire kills acquire at many instants. Then the script must not go on, in
+// no shell, and nothing may be left but what ends with its TTL; if it was too late to
+// kill acquire, the script has its lock.
+func TestKilledAcquire(t *testing.T) {
+	for _, shell := range []string{"bash", "bash -e", "dash", "dash -e"} {
+		t.Run(shell, func(t *testing.T) {
+			t.Parallel()
+			server := testsvc.Redis(t)
+			words := strings.Fields(shell)
+			went, killed := 0, 0
+			for after := 2 * time.Millisecond; after < 60*time.Millisecond; after += 2 * time.Millisecond {
+				text := fmt.Sprintf(`eval "$(timeout -s KILL %f holdfast acquire --ttl 500ms --pid $$ job || echo exit $?)"; holdfast check -q || exit 99; exit 42`, after.Seconds())
+				p := startProgram(t, server.URL, words[0], func(*process) []string { return append(append([]string{}, words[1:]...), "-c", text) })
+				switch status := p.wait(); status {
+				case 42:
+					went++
+				case 137:
+					killed++
+				default:
+					t.Fatalf("killed after %s: the script ended with status %d: %s", after, status, read(t, p.stderr))
+				}
+				if left := time.Duration(redisInt(t, server, "PTTL", "job")) * time.Millisecond; left > 500*time.Millisecond {
+					t.Errorf("killed after %s: the lock lasts for another %s", after, left)
+				}
+				eventually(t, "the lock is free", func() bool { return redisInt(t, server, "EXISTS", "job") == 0 })
+			}
+			t.Logf("%d were killed, %d had the lock", killed, went)
+			if killed == 0 {
+				t.Error("none was killed")
+			}
+		})
+	}
+}
+
+// TestScriptHearsOfTheLossInTime cuts the store off. The script must be told before the
+// lock can be anybody else's.
+func TestScriptHearsOfTheLossInTime(t *testing.T) {
+	t.Parallel()
+	server := testsvc.Redis(t)
+	const ttl = 3 * time.Second
+	p, dir := script(t, "dash", server.URL, "--ttl "+ttl.String(), waits("trap 'touch told; exit 7' TERM"))
+	expiry := freeze(t, server, "job", ttl)
+	p.want(7)
+	info, err := os.Stat(filepath.Join(dir, "told"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if early := expiry.Sub(info.ModTime()); early < ttl/10 {
+		t.Errorf("the script was told %s before its lock ended", early)
+	}
+}
+
+// TestScriptHearsOfABreak: a script whose lock is broken is told with the next renewal,
+// within a third of the TTL, and asks why.
+func TestScriptHearsOfABreak(t *testing.T) {
+	eachStore(t, func(t *testing.T, store string) {
+		p, _ := script(t, "dash", store, "--ttl 3s", waits("trap 'holdfast check; exit $?' TERM"))
+		wantRun(t, 0, store, "break", "job", "--reason", "its node is gone")
+		p.want(79)
+		p.awaitStderr("its node is gone")
+		wantRun(t, 0, store, "run", "-n", "job", "--", "true")
+	})
+}
+
+// TestStuckScriptIsTold: a script that does not report its progress gets TERM, and its
+// lock is free when it has ended.
+func TestStuckScriptIsTold(t *testing.T) {
+	t.Parallel()
+	store := sqlite(t)
+	began := time.Now()
+	p, _ := script(t, "dash", store, "--progress 1500ms", "for i in 1 2 3 4; do sleep 0.5; holdfast progress; done; sleep 10; :")
+	p.want(143)
+	if took := time.Since(began); took < 3500*time.Millisecond {
+		t.Errorf("it was told after %s, though it had reported for two seconds", took)
+	}
+	wantRun(t, 0, store, "run", "-w", "5", "job", "--", "true")
+}
+
+// TestKeeperIsKilled: nothing renews the lease any more, which check says; the store
+// still knows it, so that extend and release work, and it ends with its TTL.
+func TestKeeperIsKilled(t *testing.T) {
+	eachStore(t, func(t *testing.T, store string) {
+		p, dir := script(t, "dash", store, "--ttl 3s",
+			"until test -e killed; do sleep 0.01; done; holdfast check; echo check $?; holdfast progress; echo progress $?; "+
+				"holdfast extend 3; echo extend $?; until test -e late; do sleep 0.01; done; holdfast check; echo check $?")
+		signalTo(t, keeperOf(t, dir), syscall.SIGKILL)
+		touch(t, filepath.Join(dir, "killed"))
+		eventually(t, "it is extended", func() bool { return strings.Contains(read(t, p.stdout), "extend") })
+		wantRun(t, 75, store, "run", "-n", "job", "--", "true")
+		wantRun(t, 0, store, "run", "-w", "10", "job", "--", "true")
+		touch(t, filepath.Join(dir, "late"))
+		p.want(0)
+		for _, want := range []string{"check 0", "progress 69", "extend 0", "check 79"} {
+			if !strings.Contains(read(t, p.stdout), want+"\n") {
+				t.Errorf("no %q in %q", want, read(t, p.stdout))
+			}
+		}
+		p.awaitStderr("its keeper is gone: nothing renews the lease")
+	})
+}
+
+// TestReleaseWithoutItsKeeper: the lease of a keeper that was killed can be given back.
+func TestReleaseWithoutItsKeeper(t *testing.T) {
+	t.Parallel()
+	store := sqlite(t)
+	p, dir := script(t, "dash", store, "", "until test -e killed; do sleep 0.01; done; holdfast release")
+	signalTo(t, keeperOf(t, dir), syscall.SIGKILL)
+	touch(t, filepath.Join(dir, "killed"))
+	p.want(0)
+	wantRun(t, 0, store, "run", "-n", "job", "--", "true")
+}
+
+// TestKeeperIsStopped: the lease ends with its TTL. Whoever asks is not kept waiting,
+// and when the keeper goes on it tells the script.
+func TestKeeperIsStopped(t *testing.T) {
+	t.Parallel()
+	store := sqlite(t)
+	p, dir := script(t, "dash", store, "--ttl 2s", waits("trap 'exit 7' TERM; holdfast progress; echo progress $? >asked"))
+	keeper := keeperOf(t, dir)
+	signalTo(t, keeper, syscall.SIGSTOP)
+	defer func() { _ = syscall.Kill(keeper, syscall.SIGCONT) }()
+	wantRun(t, 0, store, "run", "-w", "10", "job", "--", "true")
+	signalTo(t, keeper, syscall.SIGCONT)
+	p.want(7)
+}
+
+// TestScriptEndsWhileItWaits: nobody takes a lock for a script that has ended.
+func TestScriptEndsWhileItWaits(t *testing.T) {
+	t.Parallel()
+	server := testsvc.Redis(t)
+	h := hold(t, server.URL, "job")
+	p := startProgram(t, server.URL, "dash", func(*process) []string { return []string{"-c", fmt.Sprintf(acquires, "job")} })
+	eventually(t, "it waits", func() bool { return show(t, server.URL, "job").QueueLength == 1 })
+	p.signal(syscall.SIGKILL)
+	eventually(t, "it waits no more", func() bool { return show(t, server.URL, "job").QueueLength == 0 })
+	h.finish()
+	h.want(0)
+	wantRun(t, 0, server.URL, "run", "-n", "job", "--", "true")
+}
+
+// TestKeeperOutlivesSignals: what is sent to the group of a script, or to all of a
+// system that shuts down, does not give the lock back while the script cleans up.
+func TestKeeperOutlivesSignals(t *testing.T) {
+	t.Parallel()
+	store := sqlite(t)
+	p, dir := script(t, "dash", store, "", waits(":"))
+	for _, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT} {
+		signalTo(t, keeperOf(t, dir), sig)
+	}
+	wantRun(t, 75, store, "run", "-n", "job", "--", "true")
+	touch(t, filepath.Join(dir, "end"))
+	p.want(0)
+	wantRun(t, 0, store, "run", "-w", "10", "job", "--", "true")
+}
