@@ -62,6 +62,8 @@ func (a *app) setUpCompletion(c *cobra.Command) {
 		value, _ := pflag.UnquoteUsage(f)
 		switch {
 		case strings.HasSuffix(f.Name, "file"): // as the shell does it
+		case f.Name == "name":
+			_ = c.RegisterFlagCompletionFunc(f.Name, a.completing(lockNames))
 		case strings.Contains(value, "|"):
 			_ = c.RegisterFlagCompletionFunc(f.Name, cobra.FixedCompletions(strings.Split(value, "|"), cobra.ShellCompDirectiveNoFileComp))
 		default:

@@ -40,8 +40,8 @@ once forget KEY deletes what was recorded.
 once list [PREFIX] lists the keys that are done or in progress.
 
 The "--" before COMMAND is required, unless -c has it: what stands before it is
-always a KEY, even "status", "forget" and "list". A KEY that begins with "-" goes after a "--" too:
-holdfast once -- -KEY -- COMMAND.
+always a KEY, even "status", "forget" and "list". A KEY that begins with "-" goes
+after a "--" of its own: holdfast once -- -KEY -- COMMAND.
 
 The exit status is the command's own, or 128 + n if signal n ended it, or
   0   it was done already               77   the store refuses our rights

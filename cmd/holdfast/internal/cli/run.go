@@ -35,15 +35,17 @@ type runFlags struct {
 func (a *app) runCommand() *cobra.Command {
 	var f runFlags
 	cmd := &cobra.Command{
-		Use:   "run [flags] NAME [--] COMMAND [ARGUMENT...] | run NAME [flags] -- COMMAND | run -N NAME -N NAME [flags] -- COMMAND",
+		Use:   "run [flags] NAME [--] COMMAND [ARGUMENT...]",
 		Short: "Run a command under a lock",
 		Long: `Run takes the lock NAME, runs COMMAND, and gives the lock back. If the store
 cannot be reached any more, the command and all that descends from it are
 stopped before the lock can be anybody else's; if somebody breaks the lock, or
 deletes it in the store, within 5 s, or a third of the TTL if that is sooner.
 
-With -N it takes several locks, all or none, and the loss of one stops the command.
-What scripts give to flock(1) does the same here; docs/run.md has the differences.
+Flags may follow NAME if a -- stands behind them: run NAME -w 3 -- COMMAND. With -N
+the names are flags: run -N A -N B -- COMMAND takes both locks, or none, and the loss
+of one stops the command. What scripts give to flock(1) does the same here, except
+that -F, -u and descriptors are refused with what to use in their place.
 
 The exit status is the command's own, or 128 + n if signal n ended it, or
   64  wrong arguments                  79   the lock was lost; the command was stopped
