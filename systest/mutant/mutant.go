@@ -86,6 +86,7 @@ func All() []Mutant {
 		wireMutants(),
 		groupMutants(),
 		costMutants(),
+		sinceMutants(),
 	)
 }
 

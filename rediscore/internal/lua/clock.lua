@@ -21,8 +21,8 @@ local function num(n)
   return string.format('%.0f', n)
 end
 
--- age returns how many us ago a lease was granted, 0 if that is not known. A clock
--- that went back has not reached the grant yet.
+-- age returns how many us ago a lease was granted, 0 if that is not known. It is
+-- negative while a clock that went back has not reached the grant again.
 local function age(h)
-  return h.granted and math.max(micros() - tonumber(h.granted), 0) or 0
+  return h.granted and micros() - h.granted or 0
 end

@@ -24,7 +24,7 @@ do
     -- of the same length compare like numbers.
     local plain = redis.call('EXISTS', detail, detail, KEYS[CANCELLED]) == (ours and 2 or 0)
       and (not ours or #(known[2] or '') == #now and known[2] <= now)
-    local age = math.max(tonumber(clock) - tonumber(granted), 0)
+    local age = clock - granted
     if plain and ARGV[WAITER_TTL] == '0' then
       return { 0, left, holder, 0, ours and redis.call('ZCOUNT', KEYS[WAITERS], '(' .. now, '+inf') or 0, age, 0 }
     end

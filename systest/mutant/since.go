@@ -1,0 +1,208 @@
+package mutant
+
+// sinceMutants are faults of what people are told of a holder: since when it has the
+// lock, and how many wait for it.
+func sinceMutants() []Mutant {
+	const token, extend, repeat = "SinceIsNotTheTokens", "SinceKeptByExtend", "SinceKeptByRepeat"
+	const counts, handOver, closed = "SinceCountsFromGrant", "SinceBeginsWithHandOver", "RefusalSaysReleased"
+	mem := func(requirement string) Finder { return conformance("memlock", requirement) }
+	step := Finder{"redislock", "TestSinceAfterClockStep"}
+	return []Mutant{
+		{
+			Name: "possession-says-when-it-expires", Invariant: "I10", File: "driver/possession.go",
+			Breaks:  "A lease that its process renews is said to end when its TTL is over.",
+			Old:     "case b.Holder.Person && b.ExpiresIn > 0:",
+			New:     "case b.ExpiresIn > 0:",
+			FoundBy: []Finder{{"driver", "TestPossession"}, {".", "TestTryAcquireTellsWhoHolds"}},
+		},
+		{
+			Name: "possession-of-the-dead", Invariant: "I10", File: "driver/possession.go",
+			Breaks:  "Of a name that is kept closed people are told a process that has ended.",
+			Old:     "	who.PID = 0\n",
+			New:     "",
+			FoundBy: []Finder{{"driver", "TestPossession"}},
+		},
+		{
+			Name: "blocker-drops-queue", File: "driver/rules/rules.go",
+			Breaks:  "A refusal does not say how many are queued.",
+			Old:     "Place: place, Queue: queue,",
+			New:     "Place: place, Queue: queue * 0,",
+			FoundBy: []Finder{{"driver/rules", "TestBlocker"}, mem("RefusalSaysQueue")},
+		},
+		{
+			Name: "mem-since-of-token", Invariant: "I10", File: "memlock/lock.go",
+			Breaks:  "Since when a lease is held is read from its token, which may be ahead of the clock.",
+			Old:     "max(now.Sub(h.granted), 0)",
+			New:     "max(now.Sub(time.UnixMicro(int64(h.token))), 0)",
+			FoundBy: []Finder{mem(token)},
+		},
+		{
+			Name: "mem-extend-renews-since", Invariant: "I10", File: "memlock/lease.go",
+			Breaks:  "A lease is held since it was renewed.",
+			Old:     "		lengthen(&h.expiry, now.Add(req.TTL))\n",
+			New:     "		h.granted = now\n		lengthen(&h.expiry, now.Add(req.TTL))\n",
+			FoundBy: []Finder{mem(extend)},
+		},
+		{
+			Name: "mem-repeat-renews-since", Invariant: "I6", File: "memlock/acquire.go",
+			Breaks:  "A lease is held since the last repeat of its request.",
+			Old:     "			lengthen(&v.own.expiry, now.Add(req.TTL))\n",
+			New:     "			v.own.granted = now\n			lengthen(&v.own.expiry, now.Add(req.TTL))\n",
+			FoundBy: []Finder{mem(repeat)},
+		},
+		{
+			Name: "mem-handover-since-of-place", Invariant: "I10", File: "memlock/queue.go",
+			Breaks:  "A lease that was handed over is held since its request began to wait.",
+			Old:     "l.grant(&head.req, token, now, head.until)",
+			New:     "l.grant(&head.req, token, head.asked, head.until)",
+			FoundBy: []Finder{mem(handOver)},
+		},
+		{
+			Name: "mem-repair-forgets-since", Invariant: "I10", File: "memlock/member.go",
+			Breaks:  "A member in memory that is repaired tells that the lease is held since then.",
+			Old:     "req.Token, now.Add(-req.Since), now.Add(req.TTL))",
+			New:     "req.Token, now, now.Add(req.TTL))",
+			FoundBy: []Finder{{"memlock", "TestMember"}, {"quorumlock", "TestRepair"}},
+		},
+		{
+			Name: "sqlite-since-of-token", Invariant: "I10", File: "sqlitelock/acquire.go",
+			Breaks:  "A file has a lease held since its token, which may be ahead of the clock.",
+			Old:     "holder, t.bootID, t.now.boot, expiry)",
+			New:     "holder, t.bootID, t.now.boot+(int64(token)-int64(t.now.micros))*1000, expiry)",
+			FoundBy: []Finder{sqlite(token)},
+		},
+		{
+			Name: "sqlite-extend-renews-since", Invariant: "I10", File: "sqlitelock/statements.go",
+			Breaks:  "In a file a lease is held since it was renewed.",
+			Old:     "`UPDATE lease SET expiry = max(expiry, ?5)\n",
+			New:     "`UPDATE lease SET granted = ?4, expiry = max(expiry, ?5)\n",
+			FoundBy: []Finder{sqlite(extend), sqlite(repeat)},
+		},
+		{
+			Name: "sqlite-handover-since-of-place", Invariant: "I10", File: "sqlitelock/statements.go",
+			Breaks:  "In a file a lease that was handed over is held since its request began to wait.",
+			Old:     "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, 0)`\n\n	// lengthenSQL",
+			New:     "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, coalesce((SELECT asked FROM place WHERE name = ?1 AND lease_id = ?2), ?9), ?10, 0)`\n\n	// lengthenSQL",
+			FoundBy: []Finder{sqlite(handOver)},
+		},
+		{
+			Name: "sqlite-keepclosed-renews-since", Invariant: "I10", File: "sqlitelock/statements.go",
+			Breaks:  "In a file a name that is kept closed has been held since its release.",
+			Old:     "SET expiry = ?5, released = 1",
+			New:     "SET granted = ?4, expiry = ?5, released = 1",
+			FoundBy: []Finder{sqlite(closed)},
+		},
+		{
+			Name: "sqlite-list-drops-since", Invariant: "I10", File: "sqlitelock/statements.go",
+			Breaks:  "List of a file says of every lease that it was granted just now.",
+			Old:     "coalesce(granted, 0), coalesce(expiry, 0)",
+			New:     "coalesce(granted * 0, 0) + ?5, coalesce(expiry, 0)",
+			FoundBy: []Finder{sqlite("ListReportsAsInspect")},
+		},
+		{
+			Name: "sqlite-counts-those-in-front", File: "sqlitelock/refresh.go",
+			Breaks:  "The length of a queue in a file is that of its part in front of whoever asks.",
+			Old:     "[2]int64{last, math.MaxInt64}",
+			New:     "[2]int64{last, math.MaxInt64 * 0}",
+			FoundBy: []Finder{sqlite("RefusalSaysQueue")},
+		},
+		{
+			Name: "redis-since-of-token", Invariant: "I10", File: "rediscore/internal/lua/serve.lua",
+			Breaks:  "On Redis a lease is held since its token, which may be ahead of the clock.",
+			Old:     "exclusive(r.id, num(ttl), token, num(micros()), r.holder)",
+			New:     "exclusive(r.id, num(ttl), token, token, r.holder)",
+			FoundBy: []Finder{redis(token)},
+		},
+		{
+			Name: "redis-plain-grant-without-clock", Invariant: "I10", File: "rediscore/internal/lua/plain_acquire.lua",
+			Breaks:  "A plain grant on Redis does not note when it was.",
+			Old:     "token .. ' ' .. token .. ' ' .. ARGV[a + HOLDER]",
+			New:     "token .. ' 0 ' .. ARGV[a + HOLDER]",
+			FoundBy: []Finder{redis(counts)},
+		},
+		{
+			Name: "redis-join-hides-since", Invariant: "I10", File: "rediscore/internal/lua/join.lua",
+			Breaks:  "Behind an exclusive lease on Redis nobody is told since when it is held.",
+			Old:     "local age = clock - granted",
+			New:     "local age = granted * 0",
+			FoundBy: []Finder{redis(counts)},
+		},
+		{
+			Name: "redis-extend-renews-since", Invariant: "I10", File: "rediscore/internal/lua/value.lua",
+			Breaks:  "On Redis an exclusive lease that is given another TTL is held since then.",
+			Old:     "reply = write(key, lock.id, lock.token, lock.granted, ttl, lock.holder)",
+			New:     "reply = write(key, lock.id, lock.token, string.format('%s%06d', unpack(redis.call('TIME'))), ttl, lock.holder)",
+			FoundBy: []Finder{redis(extend), redis(repeat)},
+		},
+		{
+			Name: "redis-shared-extend-renews-since", Invariant: "I10", File: "rediscore/internal/lua/state.lua",
+			Breaks:  "On Redis a shared lease that is given another TTL is held since then.",
+			Old:     "    h.ttl = ttl\n",
+			New:     "    h.ttl, h.granted = ttl, num(micros())\n",
+			FoundBy: []Finder{redis(extend), redis(repeat)},
+		},
+		{
+			Name: "redis-handover-since-of-holder", Invariant: "I10", File: "rediscore/internal/lua/handover.lua",
+			Breaks:  "On Redis a lease that was handed over is held since the one before it was granted.",
+			Old:     "token .. ' ' .. token .. ' ' .. holder, 'PXAT', ends)",
+			New:     "token .. ' ' .. string.match(value, ' (%d+) {') .. ' ' .. holder, 'PXAT', ends)",
+			FoundBy: []Finder{redis(handOver)},
+		},
+		{
+			Name: "redis-shared-handover-since-of-place", Invariant: "I10", File: "rediscore/internal/lua/serve.lua",
+			Breaks:  "On Redis a shared lease that was handed over is held since its request began to wait.",
+			Old:     "p.member, p.token, p.granted = p.id, token, num(micros())",
+			New:     "p.member, p.token, p.granted = p.id, token, p.since .. '000'",
+			FoundBy: []Finder{redis(handOver)},
+		},
+		{
+			Name: "redis-downgrade-renews-since", Invariant: "I10", File: "rediscore/internal/lua/downgrade.lua",
+			Breaks:  "On Redis a lease that was made shared is held since then.",
+			Old:     "granted = h.granted",
+			New:     "granted = num(micros())",
+			FoundBy: []Finder{redis("SinceKeptByDowngrade")},
+		},
+		{
+			Name: "redis-keepclosed-renews-since", Invariant: "I10", File: "rediscore/internal/lua/end.lua",
+			Breaks:  "On Redis a name that is kept closed has been held since its release.",
+			Old:     "h.token, h.granted, num(ms), h.holder",
+			New:     "h.token, num(micros()), num(ms), h.holder",
+			FoundBy: []Finder{redis(closed)},
+		},
+		{
+			Name: "redis-closed-is-held", Invariant: "I10", File: "rediscore/internal/lua/serve.lua",
+			Breaks:  "On Redis a refusal says of a name that is kept closed that its last holder has it.",
+			Old:     "string.sub(name, 1, 1) == '-' and 1 or 0",
+			New:     "string.sub(name, 1, 1) == '+' and 1 or 0",
+			FoundBy: []Finder{redis(closed)},
+		},
+		{
+			Name: "redis-since-is-negative", Invariant: "I8", File: "rediscore/internal/form/form.go",
+			Breaks:  "After the clock of a Redis server went back a lease is held for less than no time.",
+			Old:     "time.Duration(min(max(us, 0), MaxTTL.Microseconds()))",
+			New:     "time.Duration(min(us, MaxTTL.Microseconds()))",
+			FoundBy: []Finder{step},
+		},
+		{
+			Name: "redis-repair-forgets-since", Invariant: "I10", File: "rediscore/internal/lua/member.lua",
+			Breaks:  "A Redis server that is repaired as a member tells that the lease is held since then.",
+			Old:     "num(math.max(micros() - since, 0))",
+			New:     "num(math.max(micros() - since * 0, 0))",
+			FoundBy: []Finder{{"redislock", "TestMember"}},
+		},
+		{
+			Name: "quorum-repair-forgets-since", Invariant: "I10", File: "quorumlock/extend_repair.go",
+			Breaks:  "A member of a quorum is repaired without being told since when the lease is held.",
+			Old:     "	req.Since = lease.since()\n",
+			New:     "",
+			FoundBy: []Finder{{"quorumlock", "TestRepair"}},
+		},
+		{
+			Name: "quorum-since-of-any-member", Invariant: "I10", File: "quorumlock/inspect.go",
+			Breaks:  "A quorum tells since when the member that knows least has a lease.",
+			Old:     "same[0].Holder, same[v.quorum-1].Since",
+			New:     "same[0].Holder, same[len(same)-1].Since",
+			FoundBy: []Finder{{"quorumlock", "TestSinceOfMostMembers"}},
+		},
+	}
+}
