@@ -2,8 +2,11 @@ package main
 
 import (
 	"bytes"
+	"debug/buildinfo"
+	"encoding/json"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -33,6 +36,56 @@ func TestProgramHasNoTemplates(t *testing.T) {
 	}
 	if bytes.Contains(program, []byte("text/template.(*Template).Execute")) {
 		t.Error("a template is executed somewhere: see rootCommand")
+	}
+}
+
+// TestStrippedProgramIsSmall: the program that people download fits in 32 MB.
+func TestStrippedProgramIsSmall(t *testing.T) {
+	t.Parallel()
+	const most = 32e6
+	path := filepath.Join(t.TempDir(), "holdfast")
+	if out, err := exec.Command("go", "build", "-ldflags=-s -w", "-o", path, ".").CombinedOutput(); err != nil {
+		t.Fatalf("go build: %v\n%s", err, out)
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%.1f MB", float64(info.Size())/1e6)
+	if info.Size() >= most || info.Size() < 1e6 {
+		t.Errorf("it has %d bytes, want less than %.0f", info.Size(), most)
+	}
+}
+
+// TestVersionOfTheProgram: holdfast version tells the commit that the go command has
+// noted in the program.
+func TestVersionOfTheProgram(t *testing.T) {
+	t.Parallel()
+	path, err := exec.LookPath("holdfast")
+	if err != nil {
+		t.Fatal(err)
+	}
+	info, err := buildinfo.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want struct {
+		Commit   string
+		Modified bool
+	}
+	for _, s := range info.Settings {
+		switch s.Key {
+		case "vcs.revision":
+			want.Commit = s.Value
+		case "vcs.modified":
+			want.Modified = s.Value == "true"
+		}
+	}
+	got := want
+	got.Commit, got.Modified = "", false
+	status, stdout, _ := run(t, "memory:", "version", "--json")
+	if err := json.Unmarshal([]byte(stdout), &got); err != nil || status != 0 || got != want {
+		t.Errorf("status %d, %v: %s, want %+v", status, err, stdout, want)
 	}
 }
 

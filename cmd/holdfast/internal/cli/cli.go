@@ -53,6 +53,7 @@ type app struct {
 
 	chosen    bool // choice and choiceErr are what asked resolves to
 	choice    store.Choice
+	newStore  bool // it was made by this run
 	choiceErr error
 }
 

@@ -59,11 +59,18 @@ func (a *app) open(ctx context.Context) (driver.Engine, store.Choice, error) {
 	if err != nil {
 		return nil, choice, openError(err)
 	}
+	a.newStore = store.IsNew(engine)
 	return engine, choice, nil
 }
 
 // sayStore tells which store it is, and who has named it. It must be open.
-func (a *app) sayStore() { a.say("the store is %s (%s)", a.choice.Public(), a.choice.Source) }
+func (a *app) sayStore() {
+	made := ""
+	if a.newStore {
+		made = ", a new file"
+	}
+	a.say("the store is %s (%s)%s", a.choice.Public(), a.choice.Source, made)
+}
 
 // openError returns the error of what was to be done with a store as a whole:
 // what is invalid then is the configuration, not an argument.

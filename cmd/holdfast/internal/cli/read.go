@@ -3,9 +3,6 @@ package cli
 import (
 	"context"
 	"errors"
-	"fmt"
-	"runtime"
-	"runtime/debug"
 	"slices"
 	"strings"
 
@@ -116,38 +113,4 @@ func (a *app) listCommand() *cobra.Command {
 	cmd.Flags().BoolVarP(&verbose, "verbose", "v", false, "tell which store it is, and who has named it")
 	cmd.Aliases = []string{"list"}
 	return cmd
-}
-
-func (a *app) versionCommand() *cobra.Command {
-	return a.withJSON(&cobra.Command{
-		Use:   "version",
-		Short: "Print the version",
-		Args:  words(0, 0),
-		RunE:  func(*cobra.Command, []string) error { return a.printVersion() },
-	})
-}
-
-func (a *app) printVersion() error {
-	v := currentVersion()
-	return a.answer(v, v.String()+"\n")
-}
-
-// A versionView is a version as JSON, and in words.
-type versionView struct {
-	Version  string `json:"version"`
-	Go       string `json:"go"`
-	Platform string `json:"platform"`
-}
-
-func (v versionView) String() string {
-	return fmt.Sprintf("holdfast %s (%s, %s)", v.Version, v.Go, v.Platform)
-}
-
-// currentVersion returns the version that the go command has built.
-func currentVersion() versionView {
-	v := versionView{Version: "devel", Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
-	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
-		v.Version = strings.Trim(info.Main.Version, "()")
-	}
-	return v
 }

@@ -72,6 +72,12 @@ func opened[E driver.Engine](engine E, err error) (driver.Engine, error) {
 	return engine, nil
 }
 
+// IsNew reports whether an open store is a file that was not there before.
+func IsNew(engine driver.Engine) bool {
+	file, ok := engine.(*sqlitelock.Engine)
+	return ok && file.Created()
+}
+
 // Public returns rawURL without credentials, to be shown and handed on.
 func Public(rawURL string) string {
 	public, _ := strip(rawURL)
