@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -175,7 +176,19 @@ var wrong = []struct {
 	{64, `token revoke`, `standard input`},
 	{64, `token prune a`, `a`},
 
-	// Commands for what runs under a lock.
+	// Commands for what runs under a lock, and for scripts.
+	{64, `acquire`, `want one NAME`},
+	{64, `acquire a b`, `want one NAME`},
+	{64, `acquire ''`, `empty`},
+	{64, `acquire job --pid 0`, `--pid`},
+	{64, `acquire job --pid -1`, `--pid`},
+	{64, `acquire job --pid x`, `--pid "x"`},
+	{64, `acquire job --pid 99999999`, `99999999`},
+	{64, `acquire job --min-hold 3s`, `--pid`},
+	{64, `acquire job --ttl 99ms --pid $$`, `--ttl 99ms`},
+	{64, `acquire job -n -w 1 --pid $$`, `-n and -w`},
+	{64, `acquire job --nb -E 256 --pid $$`, `-E 256`},
+	{78, `--store memory: acquire job --pid 1`, `memory:`},
 	{64, `extend`, `extend`},
 	{64, `extend soon`, `soon`},
 	{64, `progress a b`, `progress`},
@@ -204,6 +217,7 @@ func TestWrongInvocations(t *testing.T) {
 			t.Errorf("holdfast %s: want one line of ours on standard error:\n%s", w.args, stderr.String())
 		case !strings.Contains(line, w.says):
 			t.Errorf("holdfast %s: %s\nwant it to say %q", w.args, line, w.says)
+		case stdout.String() == fmt.Sprintf("exit %d\n", w.status) && strings.Contains(w.args, "acquire"): // for eval
 		case stdout.Len() > 0 && (!strings.Contains(w.args, "--json") || !json.Valid(stdout.Bytes())):
 			t.Errorf("holdfast %s: it prints %q", w.args, stdout.String())
 		}

@@ -64,10 +64,12 @@ The exit status is 0, or
 	}
 	cmd.SetFlagErrorFunc(func(c *cobra.Command, err error) error { return a.orExit(exit.With(exit.Usage, flagError(c, err))) })
 	flags := cmd.Flags()
+	flags.SetNormalizeFunc(ofFlock)
 	flags.SortFlags = false
 	flags.IntVar(&f.pid, "pid", 0, "keep the lock until the process `PID` ends: $$ in a script")
 	flags.BoolVarP(&f.noWait, "no-wait", "n", false, "do not wait for the lock")
 	durationVarP(flags, &f.wait, "wait", "w", 0, "wait at most `SECONDS` or a duration such as 1m30s; 0 is -n")
+	flags.IntVarP(&f.busy, "busy-status", "E", exit.Busy, "exit `STATUS` if somebody else has the lock")
 	flags.BoolVarP(&f.exclusive, "exclusive", "x", false, "hold the lock exclusively (default)")
 	flags.BoolVarP(&f.shared, "shared", "s", false, "others may share the lock; nobody has it exclusively")
 	flags.IntVar(&f.slots, "slots", 0, "at most `N` at a time; all who use NAME must say the same")
@@ -128,7 +130,7 @@ func (f *acquireFlags) job(cmd *cobra.Command, args []string) (j runner.Job, err
 	if len(args) != 1 {
 		return j, usage("acquire: want one NAME, and flags: holdfast run runs a command under a lock")
 	}
-	j.Names, f.busy = args, exit.Busy
+	j.Names = args
 	if err := driver.CheckName(args[0]); err != nil {
 		return j, usage("acquire: %w", err)
 	}

@@ -50,7 +50,7 @@ func (f *flockFlags) refused(children bool) error {
 	case f.noFork:
 		return usage("run: -F: holdfast stays the parent of the command, because it renews the lock; %s, and then: exec COMMAND", inScripts)
 	case f.unlock:
-		return usage("run: -u: a lock of run is given back when its command ends; %s, and to give it back earlier: holdfast release NAME", inScripts)
+		return usage("run: -u: a lock of run is given back when its command ends; %s, and to give it back earlier: holdfast release", inScripts)
 	case f.closes && children:
 		return usage("run: -o and --wait-children exclude one another: -o gives the lock back when the command ends")
 	}
