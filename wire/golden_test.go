@@ -118,6 +118,7 @@ func views() []any {
 		wire.Once{Key: "k", State: "unknown"},
 		wire.Once{Key: "k", State: "done", ExpiresInMS: wire.Left(time.Minute), Token: &token, OutputLength: new(int)},
 		wire.Once{Key: "k", State: "in_progress", HeldMS: wire.Left(time.Minute), ExpiresInMS: wire.Left(driver.Never), Holder: &wire.Who{Host: "h"}},
+		wire.Change{Change: "appeared", Name: "k", Lock: &wire.Lock{Name: "k", Holders: []wire.Holder{}}}, wire.Change{Change: "gone", Name: "k"}, wire.Change{Change: "store_away", Reason: "r"},
 		wire.Wait{Free: true, WaitedMS: 1500, Locks: []wire.Lock{wire.LockOf(driver.Lock{Name: "k"})}},
 		wire.LockDetails{Lock: wire.WholeLockOf(driver.Lock{Name: "k"}), Once: &wire.Once{Key: "k", State: "done", Token: &token}, Broken: []wire.Broken{}},
 	}

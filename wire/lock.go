@@ -89,6 +89,14 @@ type Wait struct {
 	Locks    []Lock `json:"locks"` // as they were seen last; none if the store did not answer
 }
 
+// A Change is what has become of one lock, or of the store, since the last look.
+type Change struct {
+	Change string `json:"change"`           // appeared, changed, gone; store_away, store_back
+	Name   string `json:"name,omitempty"`   // of the lock
+	Lock   *Lock  `json:"lock,omitempty"`   // as it is now, unless it is gone
+	Reason string `json:"reason,omitempty"` // why the store is away
+}
+
 // LockOf returns a lock without its queue, for lists.
 func LockOf(l driver.Lock) Lock {
 	return Lock{

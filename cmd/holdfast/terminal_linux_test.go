@@ -100,10 +100,16 @@ func (term *terminal) text() string {
 // resize changes the width of the window.
 func (term *terminal) resize(columns int) {
 	term.t.Helper()
+	term.window(columns, 24)
+}
+
+// window gives the window another size.
+func (term *terminal) window(columns, rows int) {
+	term.t.Helper()
 	conn, err := term.keys.SyscallConn() // Fd would make the file block
 	if err == nil {
 		err = conn.Control(func(fd uintptr) {
-			err = unix.IoctlSetWinsize(int(fd), unix.TIOCSWINSZ, &unix.Winsize{Col: uint16(columns), Row: 24})
+			err = unix.IoctlSetWinsize(int(fd), unix.TIOCSWINSZ, &unix.Winsize{Col: uint16(columns), Row: uint16(rows)})
 		})
 	}
 	if err != nil {

@@ -5,6 +5,7 @@ func operatorMutants() []Mutant {
 	const (
 		bench   = "cmd/holdfast/internal/bench"
 		polling = "cmd/holdfast/internal/polling"
+		watch   = "cmd/holdfast/internal/watch"
 	)
 	return []Mutant{
 		{
@@ -70,6 +71,62 @@ func operatorMutants() []Mutant {
 			New:     "l.Name == name && l.Token == h.Token+1",
 			FoundBy: []Finder{{"cmd/holdfast", "TestScripts/wait"}},
 			Hang:    true,
+		},
+		{
+			Name: "watch-loads-the-store", File: watch + "/rounds.go",
+			Breaks:  "Where a list takes long, watch asks for the next one at once.",
+			Old:     "max(r.Interval-took, (share-1)*took)",
+			New:     "max(r.Interval-took, 0)",
+			FoundBy: []Finder{{watch, "TestRounds"}},
+		},
+		{
+			Name: "watch-hangs-with-the-store", File: watch + "/rounds.go",
+			Breaks:  "watch does not notice that a store hangs in the middle of a list.",
+			Old:     "		r.probe(ctx, cancel)",
+			New:     "		<-ctx.Done()",
+			FoundBy: []Finder{{watch, "TestRoundsOutage"}},
+		},
+		{
+			Name: "watch-ends-with-an-outage", File: watch + "/rounds.go",
+			Breaks:  "A store that is away for a moment ends watch.",
+			Old:     "case err != nil && !errors.Is(err, driver.ErrUnavailable):",
+			New:     "case err != nil:",
+			FoundBy: []Finder{{watch, "TestRoundsOutage"}, {"cmd/holdfast", "TestWatchOutage"}},
+		},
+		{
+			Name: "watch-tells-of-renewals", File: watch + "/changes.go",
+			Breaks:  "Each renewal is told as a change.",
+			Old:     "g.Token == h.Token && g.Permits == h.Permits",
+			New:     "g.Token == h.Token && g.ExpiresIn == h.ExpiresIn && g.Permits == h.Permits",
+			FoundBy: []Finder{{watch, "TestChanges"}},
+		},
+		{
+			Name: "watch-misses-hand-overs", File: watch + "/changes.go",
+			Breaks:  "A lock that goes from one holder to the next is not told.",
+			Old:     "return g.LeaseID == h.LeaseID && g.Token == h.Token",
+			New:     "return g.Foreign() == h.Foreign()",
+			FoundBy: []Finder{{watch, "TestChanges"}, {"cmd/holdfast", "TestScripts/watch"}},
+		},
+		{
+			Name: "watch-obeys-names", File: watch + "/table.go",
+			Breaks:  "A terminal obeys what somebody has hidden in the name of a lock.",
+			Old:     "row[name], row[holder] = render.Plain(lock.Name)",
+			New:     "row[name], row[holder] = lock.Name",
+			FoundBy: []Finder{{watch, "TestTable"}},
+		},
+		{
+			Name: "watch-keeps-the-terminal", File: "cmd/holdfast/internal/cli/watch_table.go",
+			Breaks:  "After watch the shell has a terminal that draws no keys.",
+			Old:     "	if s.restore != nil {\n		s.restore()",
+			New:     "	if s.restore != nil {\n		_ = s.restore",
+			FoundBy: []Finder{{"cmd/holdfast", "TestWatchTable"}},
+		},
+		{
+			Name: "watch-stops-on-the-other-screen", File: "cmd/holdfast/internal/cli/watch_table.go",
+			Breaks:  "Ctrl-Z gives the shell the screen of watch.",
+			Old:     "		s.leave()\n		s.screen.Stop(signals)",
+			New:     "		s.screen.Stop(signals)",
+			FoundBy: []Finder{{"cmd/holdfast", "TestWatchTable/suspend"}},
 		},
 	}
 }

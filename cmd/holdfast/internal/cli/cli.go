@@ -156,6 +156,7 @@ URLs of stores:
 		a.completionCommand(),
 		a.benchCommand(),
 		a.waitCommand(),
+		a.watchCommand(),
 	)
 	group(root)
 	return root

@@ -31,7 +31,7 @@ func state(lock driver.Lock) string {
 		text = fmt.Sprintf("held by %d holders", len(holders))
 	}
 	if lock.Mode == driver.Semaphore {
-		text += fmt.Sprintf(", %d of %d permits taken", taken(lock), lock.Limit)
+		text += fmt.Sprintf(", %d of %d permits taken", Taken(lock), lock.Limit)
 	}
 	return text
 }
@@ -88,15 +88,15 @@ func Possession(h driver.Holding) string { return Plain(h.Possession()) }
 // renewal says what the TTL of a lease means that its process renews: nothing for
 // those who wait, as long as it does.
 func renewal(h driver.Holding) string {
-	if ends(h) {
+	if Ends(h) {
 		return ""
 	}
 	return "ends in " + Short(h.ExpiresIn) + " unless it is renewed"
 }
 
-// ends reports whether what is left of a lease says when it is over: nobody will
+// Ends reports whether what is left of a lease says when it is over: nobody will
 // renew it, or it is a foreign client's, and the store knows nothing else.
-func ends(h driver.Holding) bool { return h.Released || h.Holder.Person || h.Foreign() }
+func Ends(h driver.Holding) bool { return h.Released || h.Holder.Person || h.Foreign() }
 
 // waiting describes one place of a queue.
 func waiting(p driver.Waiting) string {
@@ -119,8 +119,8 @@ func lastToEnd(holdings []driver.Holding) driver.Holding {
 	return slices.MaxFunc(holdings, func(x, y driver.Holding) int { return cmp.Compare(x.ExpiresIn, y.ExpiresIn) })
 }
 
-// taken returns how many permits of a semaphore are not free.
-func taken(lock driver.Lock) (permits int) {
+// Taken returns how many permits of a semaphore are not free.
+func Taken(lock driver.Lock) (permits int) {
 	for _, h := range lock.Holders {
 		permits += h.Permits
 	}

@@ -16,7 +16,7 @@ func Table(locks []driver.Lock) string {
 	for _, lock := range locks {
 		queue := strconv.Itoa(lock.QueueLength) // of the name, so in its first row
 		for _, h := range lock.Holders {
-			rows = append(rows, []string{lock.Name, possessor(h), share(lock, h), heldFor(h), timeLeft(h), number(h.Token), queue, h.Holder.Reason})
+			rows = append(rows, []string{lock.Name, Possessor(h), share(lock, h), heldFor(h), timeLeft(h), number(h.Token), queue, h.Holder.Reason})
 			queue = ""
 		}
 		if len(lock.Holders) == 0 { // its next holder has not been seen yet
@@ -34,10 +34,10 @@ func heldFor(h driver.Holding) string {
 	return Short(h.Since)
 }
 
-// timeLeft says when a lock is free, where that is known; see ends.
+// timeLeft says when a lock is free, where that is known; see Ends.
 func timeLeft(h driver.Holding) string {
 	switch {
-	case !ends(h):
+	case !Ends(h):
 		return ""
 	case h.ExpiresIn == driver.Never:
 		return "never"
@@ -45,7 +45,8 @@ func timeLeft(h driver.Holding) string {
 	return Short(h.ExpiresIn)
 }
 
-func possessor(h driver.Holding) string {
+// Possessor names whoever has a lease, or says that nobody has.
+func Possessor(h driver.Holding) string {
 	if h.Released {
 		return "nobody (closed by --min-hold)"
 	}

@@ -4,8 +4,11 @@ package terminal
 
 import "os"
 
-// unknownWidth is for terminals that do not know how wide they are.
-const unknownWidth = 80
+// For terminals that do not know how large their window is.
+const (
+	unknownWidth  = 80
+	unknownHeight = 24
+)
 
 // Of returns the terminal that f is, or nil: if f is none, if it is not the one that
 // controls this process, whose screen is somebody else's, or if it cannot rewrite a
@@ -23,8 +26,16 @@ func Of(f *os.File, name string) *Terminal {
 
 // Columns returns the width of the window.
 func (t *Terminal) Columns() int {
-	if n := t.columns(); n > 0 {
-		return n
+	if columns, _ := t.size(); columns > 0 {
+		return columns
 	}
 	return unknownWidth
+}
+
+// Rows returns the height of the window.
+func (t *Terminal) Rows() int {
+	if _, rows := t.size(); rows > 0 {
+		return rows
+	}
+	return unknownHeight
 }

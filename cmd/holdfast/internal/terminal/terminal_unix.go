@@ -22,12 +22,12 @@ func (t *Terminal) Ours() bool {
 	return err == nil && group == unix.Getpgrp()
 }
 
-func (t *Terminal) columns() int {
+func (t *Terminal) size() (columns, rows int) {
 	size, err := unix.IoctlGetWinsize(t.fd, unix.TIOCGWINSZ)
 	if err != nil {
-		return 0
+		return 0, 0
 	}
-	return int(size.Col)
+	return int(size.Col), int(size.Row)
 }
 
 // Catch delivers to the channel that the window has another size now, and Ctrl-Z,

@@ -8,8 +8,8 @@ import (
 // A Terminal does not exist here.
 type Terminal struct{ fd int }
 
-func (*Terminal) foreground() (int, error) { return 0, errors.ErrUnsupported }
-func (*Terminal) columns() int             { return 0 }
+func (*Terminal) foreground() (int, error)  { return 0, errors.ErrUnsupported }
+func (*Terminal) size() (columns, rows int) { return 0, 0 }
 
 func (*Terminal) Ours() bool               { return false }
 func (*Terminal) Catch(chan<- os.Signal)   {}

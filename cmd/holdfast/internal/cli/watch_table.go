@@ -1,0 +1,129 @@
+package cli
+
+import (
+	"context"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/exit"
+	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/terminal"
+	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/watch"
+)
+
+// What a terminal obeys. The other screen has no lines that scroll away, and keeps
+// what stood there before: it works through ssh, in any window, and on a terminal that
+// knows no other screen the table is drawn over what is there.
+const (
+	otherScreen = "\x1b[?1049h"
+	firstScreen = "\x1b[?1049l"
+	hideCursor  = "\x1b[?25l"
+	showCursor  = "\x1b[?25h"
+)
+
+// A stage is a terminal on which a table is shown.
+type stage struct {
+	screen  *terminal.Terminal
+	out     io.Writer
+	restore func() // what the keys do; nil if they are not ours
+}
+
+// enter takes the terminal. In the background that stops this process until it is in
+// the foreground.
+func (s *stage) enter() {
+	s.restore, _ = terminal.Keys(os.Stdin) // without them there still is Ctrl-C
+	_, _ = io.WriteString(s.out, otherScreen+hideCursor)
+}
+
+// leave gives it back as it was.
+func (s *stage) leave() {
+	_, _ = io.WriteString(s.out, showCursor+firstScreen)
+	if s.restore != nil {
+		s.restore()
+	}
+}
+
+// showTable shows a table until q or a signal ends it.
+func showTable(ctx context.Context, screen *terminal.Terminal, out io.Writer, table *watch.Table, rounds watch.Rounds) error {
+	ctx, cancel := context.WithCancel(ctx)
+	signals, seen, failed := make(chan os.Signal, 8), make(chan watch.Round), make(chan error, 1)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT)
+	screen.Catch(signals)
+	defer screen.Release(signals)
+	defer cancel()
+	go func() { // ends with ctx
+		failed <- rounds.Run(ctx, func(r watch.Round) {
+			select {
+			case seen <- r:
+			case <-ctx.Done():
+			}
+		})
+	}()
+	s := &stage{screen: screen, out: out}
+	s.enter()
+	defer s.leave() // even if something panics
+	var keys <-chan byte
+	if s.restore != nil {
+		keys = pressed(os.Stdin)
+	}
+	ticker := time.NewTicker(time.Second) // by which times go on
+	defer ticker.Stop()
+	for {
+		if screen.Ours() {
+			if _, err := io.WriteString(out, table.Draw(time.Now(), screen.Columns(), screen.Rows())); err != nil {
+				return exit.With(exit.Output, err)
+			}
+		}
+		select {
+		case r := <-seen:
+			table.Tell(r)
+		case <-ticker.C:
+		case err := <-failed:
+			return err
+		case key := <-keys:
+			if key == 'q' || key == 'Q' {
+				return nil
+			}
+		case sig := <-signals:
+			if over, err := s.heed(sig, signals); over {
+				return err
+			}
+		}
+	}
+}
+
+// heed does what a signal asks for, and reports whether the table is over.
+func (s *stage) heed(sig os.Signal, signals chan os.Signal) (over bool, _ error) {
+	n, ok := sig.(syscall.Signal)
+	switch {
+	case s.screen.IsStop(sig):
+		s.leave()
+		s.screen.Stop(signals)
+		s.enter()
+	case sig == os.Interrupt:
+		return true, nil
+	case ok && (n == syscall.SIGTERM || n == syscall.SIGHUP || n == syscall.SIGQUIT):
+		return true, &exit.Error{Status: exit.Signal(int(n))}
+	}
+	return false, nil // the window has another size
+}
+
+// pressed returns the keys that are pressed.
+func pressed(f *os.File) <-chan byte {
+	keys := make(chan byte)
+	go func() { // ends with the terminal, or with the program
+		buffer := make([]byte, 1)
+		for {
+			n, err := f.Read(buffer)
+			if err != nil {
+				return
+			}
+			if n > 0 {
+				keys <- buffer[0]
+			}
+		}
+	}()
+	return keys
+}

@@ -1,0 +1,98 @@
+// Package watch looks at the locks of a store again and again: for a table on a
+// terminal, and for programs that want to know what has changed.
+package watch
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/driver"
+)
+
+// Rounds look at the locks of a store.
+type Rounds struct {
+	List     func(context.Context) iter.Seq2[driver.Lock, error] // lists them, in steps that do not hold the store up
+	Probe    func(context.Context) error                         // makes one request, within its time limit
+	Interval time.Duration                                       // from the beginning of one round to that of the next
+}
+
+// A Round is what one round has seen.
+type Round struct {
+	Locks []driver.Lock
+	At    time.Time // when it was over
+	Err   error     // why it has seen nothing: it wraps driver.ErrUnavailable
+}
+
+const (
+	// share is how much of the time a round may take: one in so many. If rounds take
+	// long, the pauses between them become longer than the interval.
+	share = 5
+
+	// patience is how long a round may take before the store is asked whether it is
+	// still there. A list may be long, so it has no time limit of its own.
+	patience = 2 * time.Second
+)
+
+// Run tells of one round after the other, until ctx ends, or until a round fails for
+// another reason than that the store does not answer, which it returns.
+func (r Rounds) Run(ctx context.Context, tell func(Round)) error {
+	for {
+		start := time.Now()
+		locks, err := r.look(ctx)
+		took := time.Since(start)
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case err != nil && !errors.Is(err, driver.ErrUnavailable):
+			return err
+		}
+		tell(Round{Locks: locks, At: time.Now(), Err: err})
+		timer := time.NewTimer(max(r.Interval-took, (share-1)*took))
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+			return nil
+		}
+	}
+}
+
+// look is one round.
+func (r Rounds) look(ctx context.Context) (locks []driver.Lock, err error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	probed := make(chan struct{})
+	go func() { // ends with ctx; it is awaited
+		defer close(probed)
+		r.probe(ctx, cancel)
+	}()
+	for lock, failed := range r.List(ctx) {
+		if err = failed; err != nil {
+			break
+		}
+		locks = append(locks, lock)
+	}
+	if cause := context.Cause(ctx); err != nil && errors.Is(cause, driver.ErrUnavailable) {
+		err = cause
+	}
+	cancel(nil)
+	<-probed
+	return locks, err
+}
+
+// probe ends ctx if the store does not answer.
+func (r Rounds) probe(ctx context.Context, cancel context.CancelCauseFunc) {
+	ticker := time.NewTicker(patience)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return
+		}
+		if err := r.Probe(ctx); errors.Is(err, driver.ErrUnavailable) {
+			cancel(err)
+		}
+	}
+}
