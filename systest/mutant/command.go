@@ -79,8 +79,8 @@ func commandMutants() []Mutant {
 		{
 			Name: "run-needs-its-first-warden", Invariant: "", File: "cmd/holdfast/internal/supervise/tree.go",
 			Breaks:  "A run whose warden was killed while it waited for the lock does not run its command.",
-			Old:     "if s.err == nil && s.warden.hasEnded() {",
-			New:     "if s.err != nil && s.warden.hasEnded() {",
+			Old:     "if s.warden.hasEnded() {",
+			New:     "if s.warden.hasEnded() && s.err != nil {",
 			FoundBy: []Finder{{command, "TestWaitingWardenIsReplaced"}},
 		},
 		{

@@ -159,7 +159,7 @@ func (j *job) left() (left []Process) {
 // outliveWarden is called when the warden is dying, and returns when nothing of
 // the job is left: when this process has no more children or, if it had some
 // before the job began, when two walks in a row have found none of the job's.
-func (j *job) outliveWarden(r *reaper) {
+func (j *job) outliveWarden(r reaped) {
 	<-r.wardenDead // until then it may have children, although its files are closed
 	j.fallen.Store(true)
 	for quiet := 0; quiet < 2; {

@@ -58,7 +58,7 @@ func (j *job) left() []Process {
 }
 
 // outliveWarden returns when the group is empty.
-func (j *job) outliveWarden(*reaper) { awaitGroup(j.pgid) }
+func (j *job) outliveWarden(reaped) { awaitGroup(j.pgid) }
 
 // awaitGroup returns when the group is empty. Its number is free for reuse then,
 // so that must be noticed soon: it ends all signalling.

@@ -9,8 +9,8 @@
 // of every orphan below it. So the job is what is below the warden, and nothing
 // else. On other systems the job is the command's process group.
 //
-// A process can supervise one job at a time, and must not start other children
-// meanwhile: Run makes it the reaper of all its children.
+// A process can supervise one job at a time, one after the other, and must not start
+// other children: Run makes it the reaper of all its children.
 package supervise
 
 import (
@@ -55,6 +55,7 @@ type Tree struct {
 	tty     tty
 	warden  *warden
 	job     job
+	reaper  *reaper
 	signals chan<- os.Signal
 
 	ending              // guarded by exited
@@ -74,6 +75,7 @@ type ending struct {
 // A Start is a warden that waits for its command. It takes some milliseconds to
 // be there, in which the caller can do other things. It must be run or closed.
 type Start struct {
+	reaper *reaper
 	begun  chan struct{} // closed when what follows is known
 	warden *warden
 	err    error // there is no warden
@@ -83,8 +85,13 @@ type Start struct {
 // Prepare starts a warden for a command with standard output stdout; nil: this
 // process's. It does not wait for that: fork and exec of a program of this size
 // take as long as opening a store.
-func Prepare(stdout *os.File) *Start {
-	s := &Start{begun: make(chan struct{})}
+func Prepare(stdout *os.File) *Start { return prepare(stdout, &reaper{}) }
+
+// Next prepares another command when this one's job is gone and its Tree is closed.
+func (t *Tree) Next(stdout *os.File) *Start { return prepare(stdout, t.reaper) }
+
+func prepare(stdout *os.File, r *reaper) *Start {
+	s := &Start{reaper: r, begun: make(chan struct{})}
 	go func() { // ends when the warden has begun to load its program
 		defer close(s.begun)
 		s.begin(stdout)
@@ -113,14 +120,21 @@ func (s *Start) Close() {
 // The error is that of fork or exec; nothing runs then.
 func (s *Start) Run(c Command) (*Tree, error) {
 	<-s.begun
-	if s.err == nil && s.warden.hasEnded() { // somebody has killed it meanwhile
-		s.Close()
-		s.begin(c.Stdout)
-	}
 	if s.err != nil {
 		return nil, s.err
 	}
+	adoptOrphans() // should the warden die, they come to this process
+	r := s.reaper.watch(s.warden.pid)
+	if s.warden.hasEnded() { // somebody has killed it meanwhile
+		s.reaper.forget()
+		s.Close()
+		if s.begin(c.Stdout); s.err != nil {
+			return nil, s.err
+		}
+		r = s.reaper.watch(s.warden.pid)
+	}
 	t := &Tree{
+		reaper:  s.reaper,
 		signals: c.Signals,
 		tty:     findTerminal(),
 		warden:  s.warden,
@@ -128,14 +142,11 @@ func (s *Start) Run(c Command) (*Tree, error) {
 		gone:    make(chan struct{}),
 		stopped: make(chan struct{}, 1),
 	}
-	adoptOrphans() // should the warden die, they come to this process
 	var earlier []Process
 	if !s.alone {
 		earlier = slices.DeleteFunc(children(), func(p Process) bool { return p.PID == t.warden.pid })
 	}
 	t.catchStop() // Ctrl-Z from the command's first instant on
-	r := &reaper{warden: t.warden.pid, wardenDead: make(chan struct{}), childless: make(chan struct{})}
-	go r.reap() // ends with the last child, or with this process
 	var err error
 	foreground := t.tty.mayGive()
 	if t.pgid, err = t.warden.run(c, foreground); err != nil {
@@ -150,31 +161,8 @@ func (s *Start) Run(c Command) (*Tree, error) {
 	return t, nil
 }
 
-// A reaper waits for all children of this process: the warden, those that it
-// had before it became this program, and orphans that it has adopted.
-type reaper struct {
-	warden     int
-	wardenDead chan struct{} // closed when all that was below the warden is below this process
-	childless  chan struct{} // closed when there are no children any more
-}
-
-// reap returns when there are no children any more. A warden that somebody has
-// stopped is continued: it has to reap the job, and to see its end.
-func (r *reaper) reap() {
-	defer close(r.childless)
-	waitForAll(func(pid int, ws unix.WaitStatus) {
-		switch {
-		case pid != r.warden:
-		case ws.Stopped():
-			_ = unix.Kill(r.warden, unix.SIGCONT) // it is this process's, and not reaped
-		default:
-			close(r.wardenDead)
-		}
-	})
-}
-
 // follow notes what the warden reports, until the job is gone.
-func (t *Tree) follow(r *reaper) {
+func (t *Tree) follow(r reaped) {
 	hasExited, cut := false, false
 	exit := func(status int, signalled bool) {
 		if !hasExited {
