@@ -142,6 +142,7 @@ URLs of stores:
 	root.AddCommand(
 		a.runCommand(),
 		a.onceCommand(),
+		a.electCommand(),
 		a.tokenCommand(),
 		a.checkCommand(),
 		a.acquireCommand(),

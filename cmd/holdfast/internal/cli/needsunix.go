@@ -22,6 +22,10 @@ func (a *app) acquireCommand() *cobra.Command {
 	return needsUnix("acquire", "Take a lock for a script")
 }
 
+func (a *app) electCommand() *cobra.Command {
+	return needsUnix("elect", "Run a command on one of several hosts")
+}
+
 func (a *app) extendCommand() *cobra.Command { return needsUnix("extend", "Lengthen a lease") }
 
 func (a *app) progressCommand() *cobra.Command {

@@ -26,7 +26,7 @@ func splitRun(cmd *cobra.Command, named bool, args []string) (w runWords, err er
 	case named:
 		return runWords{command: args}, nil
 	case len(args) == 0:
-		return w, usage("run: no lock name given")
+		return w, usage("%s: no lock name given", cmd.Name())
 	}
 	w.names, w.command = args[:1], args[1:]
 	if len(w.command) > 0 && len(w.command[0]) > 1 && strings.HasPrefix(w.command[0], "-") {
@@ -53,5 +53,5 @@ func flagsAfterName(cmd *cobra.Command, args []string) (command []string, err er
 	case flags.ArgsLenAtDash() == 0, len(command) == 0 && flags.Changed("command"), flags.Changed("version"):
 		return command, nil
 	}
-	return nil, usage("run: %q follows the name: put flags in front of it, or a -- between them and the command", args[0])
+	return nil, usage("%s: %q follows the name: put flags in front of it, or a -- between them and the command", cmd.Name(), args[0])
 }

@@ -104,6 +104,9 @@ func NewPulse(patience time.Duration) *Pulse { return &Pulse{patience: patience,
 // Beat notes that the work goes on.
 func (p *Pulse) Beat() { p.last.Store(int64(time.Since(p.began))) }
 
+// Stop notes that the work says itself that it does not go on.
+func (p *Pulse) Stop() { p.last.Store(int64(time.Since(p.began) - p.patience)) }
+
 // Left returns how long the next sign may take; false if it may take for ever.
 func (p *Pulse) Left() (left time.Duration, bounded bool) {
 	return p.patience - time.Since(p.began.Add(time.Duration(p.last.Load()))), p.patience > 0

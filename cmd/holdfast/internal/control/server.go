@@ -13,6 +13,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -32,22 +33,29 @@ type Handler func(context.Context, Request) Answer
 type Server struct {
 	listener *net.UnixListener
 	path     string
-	busy     sync.WaitGroup // requests that are being answered
+	handler  atomic.Pointer[Handler] // nil before Serve
+	busy     sync.WaitGroup          // requests that are being answered
 }
 
 // Listen makes a socket in a directory that only this user can open. Requests wait
 // until Serve is called. The caller must Close it.
 func Listen(getenv func(string) string) (*Server, error) {
-	dir, err := directory(getenv)
+	path, err := NewPath(getenv)
 	if err != nil {
 		return nil, err
 	}
-	path := filepath.Join(dir, socketName())
 	listener, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
 	if err != nil {
 		return nil, fmt.Errorf("control socket: %w", err)
 	}
 	return &Server{listener: listener, path: path}, nil
+}
+
+// NewPath returns the path of a socket that is to be made, in a directory that only this
+// user can open.
+func NewPath(getenv func(string) string) (string, error) {
+	dir, err := directory(getenv)
+	return filepath.Join(dir, socketName()), err
 }
 
 // socketName returns a name that no other process uses: the number is for people.
@@ -73,17 +81,18 @@ const None = "none"
 // that there is none.
 func Entry(path string) string { return Variable + "=" + cmp.Or(path, None) }
 
-// Serve answers requests in the background, until Close.
+// Serve answers requests in the background, until Close. Another call replaces the
+// handler: for one job after the other.
 func (s *Server) Serve(handler Handler) {
-	if s == nil {
+	if s == nil || s.handler.Swap(&handler) != nil {
 		return
 	}
 	s.busy.Add(1)
-	go s.accept(handler)           // ends with the listener
+	go s.accept()                  // ends with the listener
 	go sweep(filepath.Dir(s.path)) // ends soon, or with the program
 }
 
-func (s *Server) accept(handler Handler) {
+func (s *Server) accept() {
 	defer s.busy.Done()
 	turns := make(chan struct{}, conversations)
 	for {
@@ -99,7 +108,7 @@ func (s *Server) accept(handler Handler) {
 		turns <- struct{}{}
 		s.busy.Go(func() { // ends in requestTime and what the handler takes
 			defer func() { <-turns }()
-			attend(conn, handler)
+			attend(conn, *s.handler.Load())
 		})
 	}
 }

@@ -55,7 +55,6 @@ type Tree struct {
 	tty     tty
 	warden  *warden
 	job     job
-	reaper  *reaper
 	signals chan<- os.Signal
 
 	ending              // guarded by exited
@@ -87,8 +86,9 @@ type Start struct {
 // take as long as opening a store.
 func Prepare(stdout *os.File) *Start { return prepare(stdout, &reaper{}) }
 
-// Next prepares another command when this one's job is gone and its Tree is closed.
-func (t *Tree) Next(stdout *os.File) *Start { return prepare(stdout, t.reaper) }
+// Next prepares another command of this process, when what s has run is gone and its
+// Tree is closed.
+func (s *Start) Next(stdout *os.File) *Start { return prepare(stdout, s.reaper) }
 
 func prepare(stdout *os.File, r *reaper) *Start {
 	s := &Start{reaper: r, begun: make(chan struct{})}
@@ -134,7 +134,6 @@ func (s *Start) Run(c Command) (*Tree, error) {
 		r = s.reaper.watch(s.warden.pid)
 	}
 	t := &Tree{
-		reaper:  s.reaper,
 		signals: c.Signals,
 		tty:     findTerminal(),
 		warden:  s.warden,
