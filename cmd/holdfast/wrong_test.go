@@ -51,6 +51,7 @@ var wrong = []struct {
 	{64, `run job -c`, `-c`},
 	{64, `run job -n true`, `"-n" follows the name`},
 	{64, `run -N a b -- true`, `"b"`},
+	{64, `run a -N b -- true`, `"a"`},
 	{64, `run -N a -N a -- true`, `given twice`},
 	{64, `run -N a -N '' -- true`, `empty`},
 	{64, `run -N a`, `no command`},

@@ -22,7 +22,7 @@ type runWords struct {
 func splitRun(cmd *cobra.Command, named bool, args []string) (w runWords, err error) {
 	switch {
 	case named && len(args) > 0 && cmd.ArgsLenAtDash() != 0:
-		return w, usage("run: %q: with -N each name has a -N of its own, and a -- stands before the command", args[0])
+		return w, notNamed(args[0])
 	case named:
 		return runWords{command: args}, nil
 	case len(args) == 0:
@@ -32,7 +32,15 @@ func splitRun(cmd *cobra.Command, named bool, args []string) (w runWords, err er
 	if len(w.command) > 0 && len(w.command[0]) > 1 && strings.HasPrefix(w.command[0], "-") {
 		w.command, err = flagsAfterName(cmd, w.command)
 	}
+	if err == nil && cmd.Flags().Changed("name") {
+		err = notNamed(args[0])
+	}
 	return w, err
+}
+
+// notNamed refuses a word that stands where there are names with -N.
+func notNamed(word string) error {
+	return usage("run: %q: with -N each name has a -N of its own, and a -- stands before the command", word)
 }
 
 // flagsAfterName reads the flags that follow the name and returns what follows
