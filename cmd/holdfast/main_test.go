@@ -4,6 +4,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -49,6 +50,9 @@ func (w *withBinary) Run() int {
 	defer func() { _ = os.RemoveAll(dir) }()
 	// The system's own files are below systemRoot: no test meets those of the machine.
 	systemRoot = filepath.Join(dir, "root")
+	if err := errors.Join(os.Chmod(dir, 0o755), os.Mkdir(systemRoot, 0o755)); err != nil { // some tests are other users
+		return failed(err)
+	}
 	args := []string{"build", "-ldflags", "-X main.root=" + systemRoot, "-o", filepath.Join(dir, "holdfast")}
 	if raceEnabled() {
 		args = append(args, "-race")

@@ -8,7 +8,6 @@ import (
 	"net"
 	"regexp"
 	"strings"
-	"sync"
 	"syscall"
 
 	"github.com/holdfast-locks/holdfast/driver"
@@ -25,26 +24,21 @@ type Failure struct {
 	Err     error
 }
 
-var (
+const ( // compiled when they are needed: most commands succeed
 	// opPrefix is what the library puts in front of an error: the operation, and the
 	// name of a lock in quotes, or the beginning of a token's digest.
-	opPrefix = lazily(`^(?:holdfast|onetime): [a-z ]+?( "(?:[^"\\]|\\.)*"| [0-9a-f]{12})?: `)
+	opPrefix = `^(?:holdfast|onetime): [a-z ]+?( "(?:[^"\\]|\\.)*"| [0-9a-f]{12})?: `
 
 	// netPrefix is what package net puts in front of what it is told, with the
 	// address that it means.
-	netPrefix = lazily(`(?:dial|read|write) \w+:? (?:\S+->|lookup )?(\S+?)(?: on \S+)?: (?:(?:connect|read|write): )?`)
+	netPrefix = `(?:dial|read|write) \w+:? (?:\S+->|lookup )?(\S+?)(?: on \S+)?: (?:(?:connect|read|write): )?`
 )
-
-// lazily compiles an expression when it is used first: most commands do not fail.
-func lazily(expression string) func() *regexp.Regexp {
-	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expression) })
-}
 
 // String is one line: which command, what is wrong with which store, and what to
 // do about it. The layers through which the error came are left out.
 func (f Failure) String() string {
 	text := f.Err.Error()
-	if m := opPrefix().FindStringSubmatch(text); m != nil {
+	if m := regexp.MustCompile(opPrefix).FindStringSubmatch(text); m != nil {
 		text = text[len(m[0]):]
 		if name := strings.TrimSpace(m[1]); name != "" && name != `""` {
 			f.Subject = name
@@ -93,10 +87,11 @@ func (f Failure) sentence(text string) string {
 // the store has more than one.
 func (f Failure) addresses(text string) string {
 	text = strings.ReplaceAll(text, context.DeadlineExceeded.Error(), "it does not answer in time")
+	address := ""
 	if strings.Contains(f.Store, ",") || strings.Contains(f.Store, "sentinel") {
-		return netPrefix().ReplaceAllString(text, "$1: ")
+		address = "$1: "
 	}
-	return netPrefix().ReplaceAllString(text, "")
+	return regexp.MustCompile(netPrefix).ReplaceAllString(text, address)
 }
 
 // hint says what to look at if a store cannot be reached, and nothing if it can.

@@ -1,0 +1,263 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/holdfast-locks/holdfast/internal/testsvc"
+)
+
+// password is that of the stores of these tests. No program may have it in its
+// arguments, and only the user may have it in the environment.
+const password = "s3cret-of-ada"
+
+// A told is a way to tell a command which store it is to use.
+type told struct {
+	how  string
+	env  []string // of the shell in which the user types
+	args []string // in front of the first command
+}
+
+// ways returns the ways in which a store can be told without naming it in each
+// command. All of them see a file of their own as the configuration.
+func ways(t *testing.T, url string) []told {
+	t.Helper()
+	dir := t.TempDir()
+	file, config := filepath.Join(dir, "store"), filepath.Join(dir, "config")
+	for path, text := range map[string]string{file: url, filepath.Join(config, "holdfast.conf"): "store = " + url + "\n"} {
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return []told{
+		{"variable", []string{"HOLDFAST_STORE=" + url}, nil},
+		{"file in the environment", []string{"HOLDFAST_STORE_FILE=" + file}, nil},
+		{"file", nil, []string{"--store-file", file}},
+		{"configuration", []string{"XDG_CONFIG_HOME=" + config}, nil},
+	}
+}
+
+// nest starts three runs, one inside the other and with shells in between, and
+// returns when the innermost command runs. It ends when its standard input does.
+func (u told) nest(t *testing.T, program string) (outermost *exec.Cmd, release func() string) {
+	t.Helper()
+	cmd := exec.Command(program, append(u.args, "run", "-n", "a", "--", "sh", "-c",
+		program+` run -n b -- sh -c "`+program+` run -n c -- sh -c 'echo up >&2; cat; `+program+` ls'"`)...)
+	cmd.Env = append(slices.DeleteFunc(os.Environ(), func(e string) bool { return strings.HasPrefix(e, "HOLDFAST_") }), u.env...)
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	errs := filepath.Join(t.TempDir(), "stderr")
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, create(t, errs)
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = in.Close() }) // it ends then; a second Close does nothing
+	eventually(t, "the innermost command runs", func() bool { return strings.Contains(read(t, errs), "up\n") })
+	return cmd, func() string {
+		_ = in.Close()
+		if err := cmd.Wait(); err != nil {
+			t.Errorf("%s: %v\n%s", u.how, err, read(t, errs))
+		}
+		return out.String() + read(t, errs)
+	}
+}
+
+// family returns a process and all that descends from it.
+func family(t *testing.T, pid int) []int {
+	t.Helper()
+	all := []int{pid}
+	lists, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, list := range lists {
+		children, _ := os.ReadFile(list) // a thread may have ended
+		for _, child := range strings.Fields(string(children)) {
+			n, err := strconv.Atoi(child)
+			if err != nil {
+				t.Fatal(err)
+			}
+			all = append(all, family(t, n)...)
+		}
+	}
+	return all
+}
+
+// hidesPassword fails the test if a process has the password in its arguments, or
+// in an entry of its environment that is not the user's own.
+func (u told) hidesPassword(t *testing.T, pid int) {
+	t.Helper()
+	line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+	if err != nil || bytes.Contains(line, []byte(password)) {
+		t.Errorf("%s: process %d: %q, %v", u.how, pid, line, err)
+	}
+	env, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
+	if err != nil || len(env) == 0 {
+		t.Errorf("%s: the environment of process %d: %v", u.how, pid, err)
+	}
+	for entry := range strings.SplitSeq(string(env), "\x00") {
+		if strings.Contains(entry, password) && !slices.Contains(u.env, entry) {
+			t.Errorf("%s: process %d (%q) has %s", u.how, pid, line, entry)
+		}
+	}
+}
+
+// threeLevels runs commands on three levels of nesting, in each of the ways, and
+// checks that they reach the store, and what others can see of the password. It
+// calls look while all three hold their locks.
+func threeLevels(t *testing.T, program, url string, look func(how string)) {
+	t.Helper()
+	for _, u := range ways(t, url) {
+		cmd, release := u.nest(t, program)
+		all := family(t, cmd.Process.Pid)
+		if len(all) < 3*3 { // holdfast, warden and shell
+			t.Errorf("%s: only %d processes", u.how, len(all))
+		}
+		for _, pid := range all {
+			u.hidesPassword(t, pid)
+		}
+		look(u.how)
+		said := release()
+		if strings.Contains(said, password) {
+			t.Errorf("%s: it says\n%s", u.how, said)
+		}
+		for _, name := range []string{"a", "b", "c"} {
+			if !strings.Contains(said, "\n"+name+" ") {
+				t.Errorf("%s: the innermost command does not see %s:\n%s", u.how, name, said)
+			}
+		}
+	}
+}
+
+// hasAda gives a server the user ada, who may do what locks need, and takes all
+// rights from those who do not say who they are.
+func hasAda(t *testing.T, server *testsvc.Server) {
+	t.Helper()
+	for _, rule := range []string{
+		"ACL SETUSER ada on >" + password + " ~* &* +@all -acl -config -client|list",
+		"ACL SETUSER admin on >adm1n ~* +@all",
+		"ACL SETUSER default off",
+	} {
+		redis(t, server, strings.Fields(rule)...)
+	}
+}
+
+// onlyAda checks that all clients of a server but the test's own are ada, and that
+// nobody was refused.
+func onlyAda(t *testing.T, server *testsvc.Server, how string, least int) {
+	t.Helper()
+	clients := 0
+	for line := range strings.Lines(asAdmin(t, server, "CLIENT", "LIST")) {
+		switch {
+		case strings.Contains(line, "user=admin"), strings.Contains(line, "cmd=NULL"): // the latter have said nothing yet
+		case strings.Contains(line, "user=ada"):
+			clients++
+		default:
+			t.Errorf("%s: the client %s", how, line)
+		}
+	}
+	if clients < least {
+		t.Errorf("%s: %d clients are ada, want %d at least", how, clients, least)
+	}
+	if refused := asAdmin(t, server, "ACL", "LOG"); refused != "" {
+		t.Errorf("%s: the server has refused %s", how, refused)
+	}
+}
+
+// TestThreeLevels: runs within runs are the same user of the store, and nobody else
+// learns the password: with Redis, and with a quorum.
+func TestThreeLevels(t *testing.T) {
+	program, err := exec.LookPath("holdfast")
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := testsvc.Redis(t)
+	hasAda(t, server)
+	url := "redis://ada:" + password + "@" + server.Addr
+	threeLevels(t, program, url, func(how string) { onlyAda(t, server, how, 3) })
+
+	servers, quorum := trio(t, "")
+	quorum = strings.Replace(quorum, "://", "://ada:"+password+"@", 1)
+	for _, s := range servers {
+		hasAda(t, s)
+	}
+	wantRun(t, 1, quorum, "doctor", "--admit") // there is no persistence
+	for _, s := range servers {
+		asAdmin(t, s, "ACL", "LOG", "RESET") // doctor has asked for more than ada may see
+	}
+	threeLevels(t, program, quorum, func(how string) {
+		for _, s := range servers {
+			onlyAda(t, s, how, 3)
+		}
+	})
+}
+
+// TestErrorsHidePassword: whatever goes wrong, nobody is told the password, and
+// there is one line which says where.
+func TestErrorsHidePassword(t *testing.T) {
+	server := testsvc.Redis(t)
+	hasAda(t, server)
+	addr := server.Addr
+	for _, c := range []struct {
+		status int
+		url    string
+		says   string
+	}{
+		{69, "redis://ada:" + password + "@127.0.0.1:1", "the store redis://127.0.0.1:1 ($HOLDFAST_STORE) cannot be reached: connection refused; is the server up"},
+		{69, "redis://ada:" + password + "@no-host.invalid", "is the host's name right?"},
+		{77, "redis://ada:wrong" + password + "@" + addr, "the store redis://" + addr + " ($HOLDFAST_STORE) refuses us: check the user name and the password"},
+		{77, "redis://" + addr + "?client_name=" + "x", "refuses us: check the user name and the password"},
+		{78, "redis://ada:" + password + "@" + addr + "/9999", "/9999 ($HOLDFAST_STORE): the server has no database of this number"},
+		{78, "redis://ada:" + password + "/@" + addr, "the store redis: ($HOLDFAST_STORE): "},
+		{78, "http://ada:" + password + "@locks.example", "use sqlite:///path/file.db, redis://host:port"},
+		{78, "redsi://ada:" + password + "@" + addr, `unknown scheme "redsi"`},
+		{78, password, "it is not a URL: use sqlite:"},
+		{69, "redis+sentinel://ada:" + password + "@127.0.0.1:1/m?sentinel_user=u&sentinel_password=" + password, "127.0.0.1:1: connection refused; is the server up"},
+		{69, "redis+cluster://ada:" + password + "@127.0.0.1:1,127.0.0.1:2", "127.0.0.1:"},
+		{69, "quorum+redis://ada:" + password + "@127.0.0.1:1,127.0.0.1:2,127.0.0.1:3", ": connection refused; are the servers up? holdfast doctor tells of each"},
+		{78, "sqlite:///no/such/directory/locks.db", "there is no directory /no"},
+	} {
+		for _, args := range [][]string{{"run", "-n", "deploy", "--", "true"}, {"show", "deploy", "--json"}} {
+			status, stdout, stderr := run(t, c.url, args...)
+			if status != c.status || !strings.HasPrefix(stderr, "holdfast: "+args[0]+` "deploy": `) || strings.Count(stderr, "\n") != 1 ||
+				!strings.Contains(stderr, c.says) || strings.Contains(stdout+stderr, password) {
+				t.Errorf("%s of %s: status %d, want %d and %q\n%s%s", args[0], c.url, status, c.status, c.says, stdout, stderr)
+			}
+			if isJSON := strings.Contains(stdout, fmt.Sprintf("\"status\": %d", status)); isJSON != (args[0] == "show") {
+				t.Errorf("%s of %s: %q", args[0], c.url, stdout)
+			}
+		}
+	}
+}
+
+// asAdmin sends a command to a server that hasAda.
+func asAdmin(t *testing.T, server *testsvc.Server, words ...string) string {
+	t.Helper()
+	conn, err := net.Dial("tcp", server.Addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = conn.Close() }()
+	if _, err := testsvc.Ask(conn, "AUTH", "admin", "adm1n"); err != nil {
+		t.Fatal(err)
+	}
+	reply, err := testsvc.Ask(conn, words...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return reply
+}
