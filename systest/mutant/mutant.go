@@ -67,6 +67,7 @@ func All() []Mutant {
 		sqliteGroupMutants(),
 		sqliteFileMutants(),
 		systemStoreMutants(),
+		whichStoreMutants(),
 		quorumMutants(),
 		guardMutants(),
 		breakMutants(),

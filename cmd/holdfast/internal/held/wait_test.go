@@ -108,7 +108,10 @@ func newScene(t *testing.T) scene {
 
 // acquires is what an inner run does.
 func (s scene) acquires(t *testing.T, held Locks, o holdfast.AcquireOptions) error {
-	return held.Take(t.Context(), s.inner, WantOf(&o, false, "a"), &o.OnWait, func(ctx context.Context) error {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Hour) // for ever
+	defer cancel()
+	return held.Take(ctx, s.inner, WantOf(&o, false, "a"), &o.OnWait, func(ctx context.Context) error {
 		l, err := s.inner.Acquire(ctx, "a", &o)
 		if err == nil {
 			_ = l.Release(ctx) // never fails in memory
