@@ -151,7 +151,7 @@ func TestSudoTakesNoStrangersFile(t *testing.T) {
 }
 
 // TestOutsideTheGroup: a house shares a password by a file of root's that a group
-// may read. Who is not in the group is told so, and uses no other store.
+// may read. Whoever is not in the group is told so, and uses no other store.
 func TestOutsideTheGroup(t *testing.T) {
 	conf := inSystem(t, "etc/holdfast.conf", "store = redis://ada:"+password+"@127.0.0.1:1\n", 0o640)
 	home := t.TempDir()
