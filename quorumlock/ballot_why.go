@@ -11,24 +11,32 @@ import (
 
 // blocker describes what the request waits for: of the leases in the way, the
 // one by whose end a majority would be free. That is an estimate: the leases may
-// be extended, or those of rivals that withdraw at once.
+// be extended, or those of rivals that withdraw at once. Whose it is, and
+// since when, is what the member says that has had it for the longest: others were
+// asked later, or have been repaired.
 func (b *ballot) blocker() driver.Blocker {
-	var held []driver.Blocker
+	var held []driver.ProposeReply
 	free := 0
 	for _, a := range b.answers {
 		switch {
 		case a.free():
 			free++
 		case a.is(driver.VoteHeld):
-			held = append(held, a.reply.Blocker)
+			held = append(held, a.reply)
 		}
 	}
 	if len(held) == 0 {
 		return driver.Blocker{}
 	}
-	slices.SortStableFunc(held, func(a, b driver.Blocker) int { return cmp.Compare(ends(a.ExpiresIn), ends(b.ExpiresIn)) })
+	slices.SortStableFunc(held, func(a, b driver.ProposeReply) int { return cmp.Compare(ends(a.ExpiresIn), ends(b.ExpiresIn)) })
 	// As many of them have to end as are missing to a majority.
-	w := held[min(max(b.quorum-free, 1), len(held))-1]
+	way := held[min(max(b.quorum-free, 1), len(held))-1]
+	w := way.Blocker
+	for _, other := range held {
+		if other.Rival == way.Rival && other.Since > w.Since {
+			w.Holder, w.Since = other.Holder, other.Since
+		}
+	}
 	w.Place, w.Queue = 0, 0 // a member may have a queue; the quorum has none
 	return w
 }

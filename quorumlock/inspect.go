@@ -111,11 +111,10 @@ func (v *view) lock(name string) driver.Lock {
 		// the latest first, that is the one of the last that makes a majority.
 		slices.SortFunc(same, func(a, b driver.Holding) int { return cmp.Compare(ends(b.ExpiresIn), ends(a.ExpiresIn)) })
 		h := same[v.quorum-1]
-		// And it is held since a majority had it: a member that was repaired by an engine
-		// that did not acquire the lease knows less, and one whose clock has stepped
-		// tells anything. The longest knows the holder in any case.
-		slices.SortFunc(same, func(a, b driver.Holding) int { return cmp.Compare(b.Since, a.Since) })
-		h.Holder, h.Since = same[0].Holder, same[v.quorum-1].Since
+		// The one that has had it for the longest knows whose it is, and since when:
+		// others were asked later, or repaired by an engine that did not acquire it.
+		longest := slices.MaxFunc(same, func(a, b driver.Holding) int { return cmp.Compare(a.Since, b.Since) })
+		h.Holder, h.Since = longest.Holder, longest.Since
 		lock.Holders = append(lock.Holders, h)
 	}
 	return lock

@@ -199,10 +199,17 @@ func sinceMutants() []Mutant {
 		},
 		{
 			Name: "quorum-since-of-any-member", Invariant: "I10", File: "quorumlock/inspect.go",
-			Breaks:  "A quorum tells since when the member that knows least has a lease.",
-			Old:     "same[0].Holder, same[v.quorum-1].Since",
-			New:     "same[0].Holder, same[len(same)-1].Since",
-			FoundBy: []Finder{{"quorumlock", "TestSinceOfMostMembers"}},
+			Breaks:  "A quorum tells whose a lease is, and since when, as the member that knows least.",
+			Old:     "longest := slices.MaxFunc(same,",
+			New:     "longest := slices.MinFunc(same,",
+			FoundBy: []Finder{{"quorumlock", "TestSinceOfLongestMember"}},
+		},
+		{
+			Name: "quorum-refuses-with-any-since", Invariant: "I10", File: "quorumlock/ballot_why.go",
+			Breaks:  "A refusal of a quorum tells since when some member has the lease in the way.",
+			Old:     "other.Since > w.Since {",
+			New:     "other.Since < w.Since {",
+			FoundBy: []Finder{{"quorumlock", "TestSinceOfLongestMember"}},
 		},
 	}
 }
