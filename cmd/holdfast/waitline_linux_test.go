@@ -85,7 +85,29 @@ func wantNoCodes(t *testing.T, text string) {
 	}
 }
 
-const theLine = `waiting for job: 1st( of 1)? · .*@.* \(pid [0-9]+, sh\) has (had it for [0-9]+s|it): "release 1\.4"`
+const theLine = `waiting for job: 1st of 1 · .*@.* \(pid [0-9]+, sh\) has had it for [0-9]+s: "release 1\.4"`
+
+// TestWaitingLine: a wait is one line on the screen, whose time goes on, and which is
+// gone before the command writes.
+func TestWaitingLine(t *testing.T) {
+	t.Parallel()
+	for _, command := range []string{"run job", "once job"} {
+		t.Run(command, func(t *testing.T) {
+			t.Parallel()
+			eachStore(t, func(t *testing.T, store string) {
+				h := hold(t, store, "job", "--reason", "release 1.4")
+				term := startWindow(t, 120, store, "echo before; holdfast "+command+" -- echo ran; echo \"status $?\"")
+				first := term.awaitLine(theLine)
+				eventually(t, "the time goes on", func() bool { return term.awaitLine(theLine) != first })
+				if n := len(term.lines()); n != 2 {
+					t.Errorf("the screen has %d lines: %q", n, term.lines())
+				}
+				h.finish()
+				term.wantLines("before", "ran", "status 0")
+			})
+		})
+	}
+}
 
 // TestWaitingLineFits: the line is as long as the window is wide, and is written anew
 // when the width changes.
@@ -94,7 +116,7 @@ func TestWaitingLineFits(t *testing.T) {
 	store := sqlite(t)
 	h := hold(t, store, "job", "--reason", "release 1.4")
 	term := startWindow(t, 40, store, "holdfast run job -- true; echo over")
-	if line := []rune(term.awaitLine(`waiting for job: 1st( of 1)? · .*…`)); len(line) > 39 {
+	if line := []rune(term.awaitLine(`waiting for job: 1st of 1 · .*…`)); len(line) > 39 {
 		t.Errorf("%q takes %d columns of 40", string(line), len(line))
 	}
 	term.resize(120)
@@ -172,15 +194,15 @@ func TestWaitingWithoutColours(t *testing.T) {
 	colour := startWindow(t, 120, store, "holdfast run job -- echo ran", "NO_COLOR=1")
 	colour.awaitLine(theLine)
 	dumb := startWindow(t, 120, store, "holdfast run job -- echo ran", "TERM=dumb")
-	dumb.awaitLine(`holdfast: waiting for job: 2nd( of 2)? · .*: "release 1\.4"`)
+	dumb.awaitLine(`holdfast: waiting for job: 2nd of 2 · .* has (had )?it.*: "release 1\.4"`)
 	piped := startWindow(t, 120, store, "holdfast run job -- echo ran 2>&1 | cat")
-	piped.awaitLine(`holdfast: waiting for job: 3rd( of 3)? · .*`)
+	piped.awaitLine(`holdfast: waiting for job: 3rd of 3 · .*`)
 	quiet := startWindow(t, 120, store, "holdfast run -q job -- echo ran")
 	eventually(t, "four wait", func() bool { return show(t, store, "job").QueueLength == 4 })
 	verbose := startWindow(t, 120, store, "holdfast run -v job -- echo ran 2>&1 | cat")
-	verbose.awaitLine(`holdfast: waiting for job: 5th( of 5)? · .*`)
+	verbose.awaitLine(`holdfast: waiting for job: 5th of 5 · .*`)
 	quiet.press(ctrlC)
-	verbose.awaitLine(`holdfast: waiting for job: 4th( of 4)? · .*`)
+	verbose.awaitLine(`holdfast: waiting for job: 4th of 4 · .*`)
 	h.finish()
 	for _, term := range []*terminal{colour, dumb, piped, verbose} {
 		term.awaitLine("ran")
@@ -207,13 +229,13 @@ func TestMessagesAboveTheLine(t *testing.T) {
 	server := testsvc.Redis(t, "--appendonly", "yes")
 	h := hold(t, server.URL, "job", "--ttl", "2m")
 	term := startWindow(t, 200, server.URL, "holdfast run job -- echo ran; echo \"status $?\"")
-	term.awaitLine(`waiting for job: 1st( of 1)? · .*`)
+	term.awaitLine(`waiting for job: 1st of 1 · .*`)
 	server.Stop()
 	term.awaitLine(`waiting for job: the store does not answer: .*`)
 	away := term.awaitLine(`holdfast: still waiting: .*`)
 	server.Cont()
 	back := term.awaitLine(`holdfast: the store answers again, after .*`)
-	term.awaitLine(`waiting for job: 1st( of 1)? · .*`)
+	term.awaitLine(`waiting for job: 1st of 1 · .*`)
 	h.finish()
 	term.wantLines(away, back, "ran", "status 0")
 }
@@ -255,7 +277,8 @@ func TestReaderOfMessagesGoesAway(t *testing.T) {
 	store, file := sqlite(t), filepath.Join(t.TempDir(), "ran")
 	h := hold(t, store, "job")
 	term := startWindow(t, 80, store, fmt.Sprintf(`{ { holdfast run -v job -- touch %s; echo "status $?" >&3; } 2>&1 >/dev/null | head -n 1; } 3>&1`, file))
-	term.awaitLine(`holdfast: waiting for job: .*`)
+	term.awaitLine(`holdfast: .*`) // and more that nobody reads
+	eventually(t, "it waits", func() bool { return show(t, store, "job").QueueLength == 1 })
 	h.finish()
 	term.awaitLine("status 0")
 	if _, err := os.Stat(file); err != nil {

@@ -42,6 +42,7 @@ func (f Finder) String() string {
 func All() []Mutant {
 	return slices.Concat(
 		leaseMutants(),
+		talkMutants(),
 		termMutants(),
 		lossMutants(),
 		waiterMutants(),
