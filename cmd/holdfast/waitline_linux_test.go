@@ -141,6 +141,12 @@ func TestWaitingLineAndSignals(t *testing.T) {
 		term.press("one\n")
 		term.await("shell got one")
 	})
+	t.Run("interrupt wait", func(t *testing.T) {
+		term := startWindow(t, 120, store, `trap : INT; holdfast wait job; echo "status $?"; read line; echo "shell got $line"`)
+		term.awaitLine(`waiting for job: .*@.* \(pid [0-9]+, sh\) has had it for [0-9]+s: "release 1\.4"`)
+		term.press(ctrlC)
+		term.wantLines("status 130")
+	})
 	t.Run("suspend", func(t *testing.T) {
 		term := startWindow(t, 120, store, `set -m
 			holdfast run job -- echo ran; echo "status $?"

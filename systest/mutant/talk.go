@@ -44,7 +44,7 @@ func talkMutants() []Mutant {
 		{
 			Name: "wait-ends-late", Invariant: "", File: runner + "interrupt.go",
 			Breaks:  "A run that a signal ends while it waits takes a second if the store hangs.",
-			Old:     "const endWithin = 70 * time.Millisecond",
+			Old:     "const endWithin = 50 * time.Millisecond",
 			New:     "const endWithin = time.Second",
 			FoundBy: []Finder{{command, "TestWaitEndsSoonWithoutTheStore"}},
 		},

@@ -66,6 +66,7 @@ func (a *app) waitFor(cmd *cobra.Command, f *waitFlags, all []string) error {
 	return a.ask(cmd, func(ctx context.Context, c *holdfast.Client) error {
 		line := a.waitLine(f.quiet, f.verbose)
 		defer line.End()
+		defer a.screen.BeforeEnd(line.End)()
 		outer := held.Parse(a.asked.Getenv(held.Variable))
 		w := polling.Wait{
 			Look: func(ctx context.Context) ([]driver.Lock, error) { return inspectAll(ctx, c, outer, all) },

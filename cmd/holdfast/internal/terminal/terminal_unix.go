@@ -53,6 +53,37 @@ func (*Terminal) Stop(signals chan<- os.Signal) {
 	signal.Notify(signals, unix.SIGTSTP)
 }
 
+// ending are the signals that end a program by default, without more words.
+var ending = [...]unix.Signal{unix.SIGINT, unix.SIGTERM, unix.SIGHUP}
+
+// BeforeEnd has clear called before a signal ends this process, as the signal does by
+// default, until stop is called. It does nothing without a terminal. It is for programs
+// that do not catch signals themselves.
+func (t *Terminal) BeforeEnd(clear func()) (stop func()) {
+	if t == nil {
+		return func() {}
+	}
+	signals, over := make(chan os.Signal, len(ending)), make(chan struct{})
+	for _, s := range ending {
+		if !signal.Ignored(s) {
+			signal.Notify(signals, s)
+		}
+	}
+	go func() { // ends with stop, or with this process
+		select {
+		case s := <-signals:
+			clear()
+			signal.Reset(s)
+			_ = unix.Kill(unix.Getpid(), s.(unix.Signal)) // a process may end itself
+		case <-over:
+		}
+	}()
+	return func() {
+		signal.Stop(signals)
+		close(over)
+	}
+}
+
 // StopSelf stops this process as Ctrl-Z does, although package signal has handled
 // that, and returns when it is continued. Without a shell that could continue it
 // the process is not stopped. Ctrl-Z stops it then, until it is caught again.
