@@ -14,6 +14,10 @@ import (
 // calls it an outage.
 const outageShortest = time.Second
 
+// silenceShortest is how long a store may take that is only busy: who it said was in the
+// way is in the way still, even if the wait was shorter than that.
+const silenceShortest = 100 * time.Millisecond
+
 func (a *acquisition) countFailure(sent time.Time) {
 	if a.failures++; a.failures == 1 {
 		a.failingSince = sent
@@ -70,7 +74,7 @@ func (a *acquisition) ended(ctx context.Context) error {
 	if context.Cause(ctx) != errWaitOver {
 		return ask.ContextError(ctx)
 	}
-	silent := a.failures > 0 && time.Since(a.failingSince) >= min(outageShortest, a.bound/2)
+	silent := a.failures > 0 && time.Since(a.failingSince) >= min(outageShortest, max(silenceShortest, a.bound/2))
 	if a.blocker == nil || silent {
 		return a.silentError()
 	}

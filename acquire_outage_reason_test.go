@@ -39,3 +39,33 @@ func TestEndOfWaitSaysWhy(t *testing.T) {
 		}
 	})
 }
+
+// TestShortWaitOnABusyStore: a wait that ends while the store has been thinking for some
+// milliseconds ends with what the store said before, however short the wait is. One that
+// has been silent for longer may have another holder by now.
+func TestShortWaitOnABusyStore(t *testing.T) {
+	for wait, want := range map[time.Duration]error{
+		20 * time.Millisecond:  holdfast.ErrHeld,
+		300 * time.Millisecond: holdfast.ErrUnavailable,
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			engine := newFaulty()
+			c := newClient(t, plain{engine}, nil)
+			release := foreign(t, engine, "a", time.Minute)
+			calls := 0
+			engine.set(func(ctx context.Context, op string) error {
+				if op == "acquire" {
+					if calls++; calls > 1 {
+						<-ctx.Done()
+						return fmt.Errorf("%w: no answer", holdfast.ErrUnavailable)
+					}
+				}
+				return nil
+			}, nil)
+			_, err := c.Acquire(t.Context(), "a", &holdfast.AcquireOptions{Wait: wait})
+			wantErr(t, err, want)
+			engine.heal()
+			release()
+		})
+	}
+}

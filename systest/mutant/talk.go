@@ -56,6 +56,13 @@ func talkMutants() []Mutant {
 			FoundBy: []Finder{{runner, "TestLateLeaseIsReleased"}},
 		},
 		{
+			Name: "wait-blames-a-busy-store", Invariant: "I10", File: "acquire_outage.go",
+			Breaks:  "A short wait that ends while the store is thinking ends as an outage, although the store has just said who has the lock.",
+			Old:     "min(outageShortest, max(silenceShortest, a.bound/2))",
+			New:     "min(outageShortest, a.bound/2)",
+			FoundBy: []Finder{{".", "TestShortWaitOnABusyStore"}},
+		},
+		{
 			Name: "line-in-a-pipe", Invariant: "", File: cli + "waiting.go",
 			Breaks:  "The line of a wait is drawn into pipes and files as well.",
 			Old:     "a.messages = linewriter.New(stderr)\n\t\treturn",
