@@ -208,6 +208,26 @@ func ExampleClient_OnceStatus() {
 	// nobody has done it, or it was forgotten
 }
 
+func ExampleClient_OnceList() {
+	client, ctx := openExample(), context.Background()
+	client.Once(ctx, "charge/42", nil, func(context.Context, *holdfast.Lease) ([]byte, error) { return []byte("receipt 7"), nil })
+	client.Once(ctx, "email/42", nil, func(context.Context, *holdfast.Lease) ([]byte, error) { return nil, nil })
+	list := func() error {
+		for e, err := range client.OnceList(ctx, "charge/") {
+			if err != nil {
+				return err
+			}
+			fmt.Println(e.Key, e.State, e.Length, e.ExpiresIn.Round(time.Hour))
+		}
+		return nil
+	}
+	if err := list(); err != nil {
+		fmt.Println(err)
+	}
+	// Output:
+	// charge/42 done 9 24h0m0s
+}
+
 // Every piece of Go on the page is in an example, which the compiler has seen
 // and go test has run.
 func TestOncePageShowsTheExamples(t *testing.T) {

@@ -8,7 +8,9 @@
 package bench
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -55,6 +57,7 @@ type Result struct {
 type Throughput struct {
 	Workers int     `json:"workers"`
 	PerS    int     `json:"pairs_per_s"` // acquire and release
+	Failed  int     `json:"failed"`      // that the store did not answer in time
 	Pair    Latency `json:"acquire_release"`
 }
 
@@ -170,32 +173,58 @@ func (b *bench) measureAlone(ctx context.Context) error {
 
 // measureTogether has n workers take and give back locks, each its own.
 func (b *bench) measureTogether(ctx context.Context, n int) error {
-	took, errs := make([]samples, n), make([]error, n)
+	all := make([]worker, n)
 	start := time.Now()
-	var wg sync.WaitGroup // one goroutine for each worker, with elements of its own
-	for i := range n {
+	var wg sync.WaitGroup // one goroutine for each worker
+	for i := range all {
 		wg.Go(func() {
-			errs[i] = b.during(ctx, together, func() error {
-				start := time.Now()
-				lease, err := b.client.Acquire(ctx, b.name(i), &holdfast.AcquireOptions{TTL: ttl})
-				if err == nil {
-					err = lease.Release(ctx)
-				}
-				took[i].add(start)
-				return err
-			})
+			all[i].err = b.during(ctx, together, func() error { return all[i].pair(ctx, b.client, b.name(i)) })
 		})
 	}
 	wg.Wait()
 	lasted := time.Since(start)
-	var all samples
-	for i := range n {
-		if errs[i] != nil {
-			return errs[i]
+	t := Throughput{Workers: n}
+	var took samples
+	var last error
+	for _, w := range all {
+		if w.err != nil {
+			return w.err
 		}
-		all = append(all, took[i]...)
+		took, t.Failed, last = append(took, w.took...), t.Failed+w.failed, cmp.Or(last, w.last)
 	}
-	b.Throughput = append(b.Throughput, Throughput{Workers: n, PerS: int(float64(len(all)) / lasted.Seconds()), Pair: all.latency()})
+	if len(took) == 0 {
+		return last
+	}
+	t.PerS, t.Pair = int(float64(len(took))/lasted.Seconds()), took.latency()
+	b.Throughput = append(b.Throughput, t)
+	return nil
+}
+
+// A worker takes and gives back one lock again and again.
+type worker struct {
+	took   samples
+	failed int
+	last   error // why it failed
+	err    error // why it has ended early
+}
+
+// pair takes and gives back a lock. That the store does not answer in time, because it
+// is asked for more than it can do, is a result too.
+func (w *worker) pair(ctx context.Context, c *holdfast.Client, name string) error {
+	start := time.Now()
+	lease, err := c.Acquire(ctx, name, &holdfast.AcquireOptions{TTL: ttl})
+	if err == nil {
+		err = lease.Release(ctx)
+	}
+	switch {
+	case err == nil:
+		w.took.add(start)
+	case errors.Is(err, holdfast.ErrUnavailable), errors.Is(err, holdfast.ErrOutcomeUnknown), errors.Is(err, holdfast.ErrLost):
+		w.failed++
+		w.last = err
+	default:
+		return err
+	}
 	return nil
 }
 

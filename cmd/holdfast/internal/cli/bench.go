@@ -82,7 +82,7 @@ func (a *app) bench(ctx context.Context, whole time.Duration) error {
 	}
 	defer second.Close()
 	if same, err := sameStore(ctx, engine, second); err != nil {
-		return exit.FromStore(fmt.Errorf("bench: %w", err))
+		return exit.FromStore(err)
 	} else if !same { // one that lives in this process
 		second = engine
 	}
@@ -92,7 +92,7 @@ func (a *app) bench(ctx context.Context, whole time.Duration) error {
 		return &exit.Error{Status: exit.Signal(int(s))}
 	}
 	if err != nil {
-		return exit.FromStore(fmt.Errorf("bench: %w", err))
+		return exit.FromStore(err)
 	}
 	host, _ := os.Hostname() // for people
 	v := benchView{
@@ -155,7 +155,11 @@ func (v benchView) String() string {
 	row("release", v.Release, "")
 	row("acquire and release", v.Pair, "")
 	for _, t := range v.Throughput {
-		row(fmt.Sprintf("the same by %d", t.Workers), t.Pair, fmt.Sprintf("%d a second", t.PerS))
+		note := fmt.Sprintf("%d a second", t.PerS)
+		if t.Failed > 0 {
+			note += fmt.Sprintf(", %d failed", t.Failed)
+		}
+		row(fmt.Sprintf("the same by %d", t.Workers), t.Pair, note)
 	}
 	row("hand-over to a waiter", v.HandOver, "")
 	k := v.KeptAlive

@@ -23,6 +23,7 @@ func (a *app) onceList(cmd *cobra.Command, words []string) error {
 	if err := onlyAsks(cmd, words[0]); err != nil {
 		return err
 	}
+	a.verb, a.subject = "once list", "" // and not a key of this name
 	return a.ask(cmd, func(ctx context.Context, c *holdfast.Client) error {
 		var entries []holdfast.OnceEntry
 		for e, err := range c.OnceList(ctx, strings.Join(words[1:], "")) {
