@@ -48,13 +48,27 @@ func ways(t *testing.T, url string) []told {
 	}
 }
 
+// inner is what the innermost run runs: a script that takes another lock, which a
+// keeper keeps.
+const inner = `
+eval "$(holdfast acquire -n d --pid $$ || echo exit $?)"
+echo up >&2
+cat
+holdfast ls
+`
+
 // nest starts three runs, one inside the other and with shells in between, and
 // returns when the innermost command runs. It ends when its standard input does.
 func (u told) nest(t *testing.T, program string) (outermost *exec.Cmd, release func() string) {
 	t.Helper()
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "inner"), []byte(inner), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	cmd := exec.Command(program, append(u.args, "run", "-n", "a", "--", "sh", "-c",
-		program+` run -n b -- sh -c "`+program+` run -n c -- sh -c 'echo up >&2; cat; `+program+` ls'"`)...)
+		program+` run -n b -- sh -c "`+program+` run -n c -- sh inner"`)...)
 	cmd.Env = append(slices.DeleteFunc(os.Environ(), func(e string) bool { return strings.HasPrefix(e, "HOLDFAST_") }), u.env...)
+	cmd.Dir = dir
 	in, err := cmd.StdinPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -124,7 +138,7 @@ func threeLevels(t *testing.T, program, url string, look func(how string)) {
 	for _, u := range ways(t, url) {
 		cmd, release := u.nest(t, program)
 		all := family(t, cmd.Process.Pid)
-		if len(all) < 3*3 { // holdfast, warden and shell
+		if len(all) < 3*3+1 { // holdfast, warden and shell; the keeper
 			t.Errorf("%s: only %d processes", u.how, len(all))
 		}
 		for _, pid := range all {
@@ -135,7 +149,7 @@ func threeLevels(t *testing.T, program, url string, look func(how string)) {
 		if strings.Contains(said, password) {
 			t.Errorf("%s: it says\n%s", u.how, said)
 		}
-		for _, name := range []string{"a", "b", "c"} {
+		for _, name := range []string{"a", "b", "c", "d"} {
 			if !strings.Contains(said, "\n"+name+" ") {
 				t.Errorf("%s: the innermost command does not see %s:\n%s", u.how, name, said)
 			}
@@ -188,7 +202,7 @@ func TestThreeLevels(t *testing.T) {
 	server := testsvc.Redis(t)
 	hasAda(t, server)
 	url := "redis://ada:" + password + "@" + server.Addr
-	threeLevels(t, program, url, func(how string) { onlyAda(t, server, how, 3) })
+	threeLevels(t, program, url, func(how string) { onlyAda(t, server, how, 4) })
 
 	servers, quorum := trio(t, "")
 	quorum = strings.Replace(quorum, "://", "://ada:"+password+"@", 1)
@@ -201,7 +215,7 @@ func TestThreeLevels(t *testing.T) {
 	}
 	threeLevels(t, program, quorum, func(how string) {
 		for _, s := range servers {
-			onlyAda(t, s, how, 3)
+			onlyAda(t, s, how, 4)
 		}
 	})
 }

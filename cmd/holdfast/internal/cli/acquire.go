@@ -89,7 +89,7 @@ The exit status is 0, or
 // no lock.
 func (a *app) orExit(err error) error {
 	var e *exit.Error
-	if errors.As(err, &e) && !a.json {
+	if errors.As(err, &e) && !a.asksForJSON() {
 		// A shell that reads nothing of it has closed the pipe, or has it from "|| echo".
 		_, _ = fmt.Fprintf(a.stdout, "exit %d\n", e.Status)
 	}

@@ -35,6 +35,7 @@ type opener func(context.Context) (driver.Engine, store.Choice, error)
 
 // An app is one run of the program.
 type app struct {
+	args     []string    // of the program
 	asked    store.Asked // --store, and where to look without it
 	stdout   io.Writer
 	messages *linewriter.Writer     // to standard error
@@ -64,6 +65,7 @@ func Main(args []string, getenv func(string) string, prefix string, stdout, stde
 		return status
 	}
 	a := &app{asked: store.Asked{Getenv: getenv, Root: prefix}, stdout: stdout}
+	a.args = args
 	a.speakTo(stderr, getenv("TERM"))
 	a.opener = a.open
 	root := a.rootCommand()
@@ -81,7 +83,7 @@ func Main(args []string, getenv func(string) string, prefix string, stdout, stde
 	case !errors.As(err, &e): // cobra's own: unknown commands and flags
 		e = &exit.Error{Status: exit.Usage, Err: notUnderstood(cmd, err)}
 	}
-	a.report(e, cmd, args)
+	a.report(e, cmd)
 	a.messages.Close(e.EndBy)
 	return e.Status
 }
@@ -187,7 +189,7 @@ func usage(format string, arguments ...any) error {
 func flagError(cmd *cobra.Command, err error) error {
 	var invalid *pflag.InvalidValueError
 	if !errors.As(err, &invalid) {
-		return err
+		return exit.With(exit.Usage, notUnderstood(cmd, err))
 	}
 	flag, cause := "--"+invalid.GetFlag().Name, invalid.Unwrap()
 	if letter := invalid.GetFlag().Shorthand; letter != "" {

@@ -18,13 +18,13 @@ import (
 
 // report says why the program fails: in a line on standard error and, if it was
 // asked for JSON and has not answered, in an object on standard output too.
-func (a *app) report(e *exit.Error, cmd *cobra.Command, args []string) {
+func (a *app) report(e *exit.Error, cmd *cobra.Command) {
 	if e.Err == nil {
 		return
 	}
 	message := a.words(e)
 	a.say("%s", message)
-	if a.answered || e.Status == exit.Output || !asksForJSON(cmd, args) {
+	if a.answered || e.Status == exit.Output || cmd.Flags().Lookup("json") == nil || !a.asksForJSON() {
 		return
 	}
 	a.json = true
@@ -86,16 +86,14 @@ func subjectOf(args []string) string {
 	return fmt.Sprintf("%q", args[0])
 }
 
-// asksForJSON reports whether the arguments of a command ask for JSON, even if
-// something in front of that is wrong.
-func asksForJSON(cmd *cobra.Command, args []string) bool {
-	if cmd.Flags().Lookup("json") == nil {
-		return false
-	}
+// asksForJSON reports whether the arguments ask for JSON, even if something in front
+// of that is wrong.
+func (a *app) asksForJSON() bool {
+	args := a.args
 	if end := slices.Index(args, "--"); end >= 0 {
 		args = args[:end]
 	}
-	return slices.Contains(args, "--json") || slices.Contains(args, "--json=true")
+	return a.json || slices.Contains(args, "--json") || slices.Contains(args, "--json=true")
 }
 
 // codeOf returns the code of an error as answers have it: that of the table, or of
