@@ -99,7 +99,7 @@ func keepMutants() []Mutant {
 		{
 			Name: "refused-acquire-prints-no-exit", Invariant: "I1", File: "cmd/holdfast/internal/cli/acquire.go",
 			Breaks:  "A script without the two bars works on while somebody else has the lock.",
-			Old:     "if errors.As(err, &e) && !a.json {",
+			Old:     "if errors.As(err, &e) && !a.asksForJSON() {",
 			New:     "if errors.As(err, &e) && a.json {",
 			FoundBy: []Finder{{command, "TestScripts/acquire"}},
 		},
