@@ -30,7 +30,7 @@ func (e *Engine) newConn(dsn string) (*conn, error) {
 	if !ok {
 		err = errors.New("this version of SQLite's driver cannot keep the log")
 	} else if _, err = files.FileControlPersistWAL("main", 1); err == nil {
-		err = c.execute(`PRAGMA cell_size_check = ON`) // what members have written is read with more care
+		err = c.execute(`PRAGMA cell_size_check = ON; PRAGMA trusted_schema = OFF`) // members may have written anything
 	}
 	if err != nil {
 		_ = c.Close()
