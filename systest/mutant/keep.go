@@ -117,5 +117,19 @@ func keepMutants() []Mutant {
 			New:     "case <-script.Gone():",
 			FoundBy: []Finder{{command, "TestScriptEndsWhileItWaits"}},
 		},
+		{
+			Name: "hold-is-noted-after-the-answer", Invariant: "I5", File: "cmd/holdfast/internal/cli/ticket.go",
+			Breaks:  "Nobody knows the lease ID of a hold whose answer was lost.",
+			Old:     "if n.ticket.LeaseID != req.LeaseID {",
+			New:     "if n.ticket.LeaseID == req.LeaseID {",
+			FoundBy: []Finder{{command, "TestHoldIsKnownBeforeItIsAskedFor"}},
+		},
+		{
+			Name: "person-holds-twice", Invariant: "", File: "cmd/holdfast/internal/cli/hold.go",
+			Breaks:  "A second hold of the same name waits for the first one of the same person.",
+			Old:     "case !missing:\n",
+			New:     "case false:\n",
+			FoundBy: []Finder{{command, "TestScripts/hold"}},
+		},
 	}
 }

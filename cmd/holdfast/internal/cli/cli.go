@@ -38,15 +38,16 @@ type app struct {
 	args     []string    // of the program
 	asked    store.Asked // --store, and where to look without it
 	stdout   io.Writer
-	messages *linewriter.Writer     // to standard error
-	screen   *terminal.Terminal     // on standard error, or nil
-	holder   holdfast.Holder        // what others see of whoever acquires, besides host, user and process
-	json     bool                   // --json
-	quiet    bool                   // --quiet of a command that waits
-	wait     time.Duration          // its --wait, which bounds the wait for the store too; 0 if it has none
-	opener   opener                 // opens the store; see open
-	onAway   func(time.Time, error) // is told that the store is not there, and when that wait began; may be nil
-	away     atomic.Bool            // the store does not answer, and the user knows
+	messages *linewriter.Writer                // to standard error
+	screen   *terminal.Terminal                // on standard error, or nil
+	wrap     func(driver.Engine) driver.Engine // what a command has done to its engine; may be nil
+	holder   holdfast.Holder                   // what others see of whoever acquires, besides host, user and process
+	json     bool                              // --json
+	quiet    bool                              // --quiet of a command that waits
+	wait     time.Duration                     // its --wait, which bounds the wait for the store too; 0 if it has none
+	opener   opener                            // opens the store; see open
+	onAway   func(time.Time, error)            // is told that the store is not there, and when that wait began; may be nil
+	away     atomic.Bool                       // the store does not answer, and the user knows
 
 	verb, subject string // what is done to what, for messages
 	answered      bool   // something was written to stdout
@@ -151,6 +152,7 @@ URLs of stores:
 		a.extendCommand(),
 		a.progressCommand(),
 		a.releaseCommand(),
+		a.holdCommand(),
 		a.showCommand(),
 		a.listCommand(),
 		a.breakCommand(),
@@ -226,6 +228,9 @@ func (a *app) withClient(ctx context.Context, observer holdfast.Observer, f func
 	engine, choice, err := a.opener(ctx)
 	if err != nil {
 		return err
+	}
+	if a.wrap != nil {
+		engine = a.wrap(engine)
 	}
 	client, err := holdfast.New(engine, &holdfast.Options{Observer: observer, Holder: a.holder})
 	if err != nil {

@@ -260,20 +260,28 @@ const releaseTTL = time.Second
 
 func (a *app) releaseCommand() *cobra.Command {
 	return &cobra.Command{
-		Use:   "release",
-		Short: "Give back the lock that holdfast acquire has taken for this script",
+		Use:   "release [NAME]",
+		Short: "Give back the lock of this script, or the lock NAME that you hold",
 		Long: `Release gives back the lease of the environment, which holdfast acquire has put
-there. What holdfast run holds is given back when its command ends, and is refused
-here.
+there. Release NAME gives back what holdfast hold has taken, as the same user on
+the same host. What holdfast run holds is given back when its command ends, and is
+refused here.
 
 The exit status is 0 if the lease was live, and is given back, or
+  64  wrong arguments
   69  the store, or the process that keeps the lease, does not answer
-  78  there is no lease in the environment, or it is that of a run
-  79  the lease was lost before`,
-		Example: `  eval "$(holdfast acquire deploy --pid $$ || echo exit $?)"
-  ./deploy && holdfast release`,
-		Args: words(0, 0),
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.release(cmd.Context()) },
+  78  there is no lease in the environment, or it is that of a run; or you do not
+      hold NAME
+  79  the lease was lost before, or the hold had ended`,
+		Example: `  eval "$(holdfast acquire deploy --pid $$ || echo exit $?)"; ./deploy && holdfast release
+  holdfast release deploy`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 1 {
+				return a.releaseHold(cmd.Context(), args[0])
+			}
+			return a.release(cmd.Context())
+		},
 	}
 }
 

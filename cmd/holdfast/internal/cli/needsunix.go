@@ -26,6 +26,8 @@ func (a *app) electCommand() *cobra.Command {
 	return needsUnix("elect", "Run a command on one of several hosts")
 }
 
+func (a *app) holdCommand() *cobra.Command { return needsUnix("hold", "Hold a lock yourself") }
+
 func (a *app) extendCommand() *cobra.Command { return needsUnix("extend", "Lengthen a lease") }
 
 func (a *app) progressCommand() *cobra.Command {

@@ -179,16 +179,26 @@ func (a Asked) systemURL() string { return sqliteURL(a.Root + systemStore) }
 // own returns the user's own file.
 func (a Asked) own() (Choice, error) {
 	c := Choice{Source: "your own file"}
+	dir, err := a.StateDir()
+	if err != nil {
+		return c, fmt.Errorf("%w store: nothing names one, and %w, or name a store with --store", driver.ErrInvalid, err)
+	}
+	c.Dir = dir
+	c.URL = sqliteURL(filepath.Join(c.Dir, "locks.db"))
+	return c, nil
+}
+
+// StateDir returns the directory for what holdfast keeps for this user, which may not
+// be there.
+func (a Asked) StateDir() (string, error) {
 	state := a.Getenv("XDG_STATE_HOME")
 	if !filepath.IsAbs(state) {
 		if state = a.home(); state == "" {
-			return c, fmt.Errorf("%w store: nothing names one, and there is no home directory for your own: set HOME, or name a store with --store", driver.ErrInvalid)
+			return "", errors.New("there is no home directory for your own: set HOME")
 		}
 		state = filepath.Join(state, ".local", "state")
 	}
-	c.Dir = filepath.Join(state, "holdfast")
-	c.URL = sqliteURL(filepath.Join(c.Dir, "locks.db"))
-	return c, nil
+	return filepath.Join(state, "holdfast"), nil
 }
 
 func sqliteURL(path string) string { return (&url.URL{Scheme: "sqlite", Path: path}).String() }
