@@ -52,7 +52,9 @@ func (m *maker) run(ctx context.Context) (made bool, err error) {
 		return false, fmt.Errorf("%w group: %d", driver.ErrInvalid, m.group)
 	}
 	above, err := filepath.EvalSymlinks(filepath.Dir(filepath.Dir(m.path)))
-	if err != nil {
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, fmt.Errorf("%w path: there is no directory %s: make it", driver.ErrInvalid, filepath.Dir(filepath.Dir(m.path)))
+	} else if err != nil {
 		return false, err
 	}
 	dir := filepath.Join(above, filepath.Base(filepath.Dir(m.path)))

@@ -42,9 +42,11 @@ a server has a lease, and with 69 if one does not answer.
 Without a store that somebody names, each user has a file of his own, so that root's
 cron and people do not exclude each other. --make-system-store makes one file for
 root and the members of the group holdfast, /var/lib/holdfast/locks.db, and checks
-it: from then on it is the store of all who name no other. It needs root, and the
-group: both are status 77 and 78. If the store is there, nothing is changed, and 78
-says what is not as it should be. See SECURITY.md for what its members can do.`,
+it: from then on it is the store of all who name no other. Without root it is status
+77, without the group 78. If the store is there, nothing is changed, and 78 says what
+is not as it should be. See SECURITY.md for what its members can do.`,
+		Example: `  holdfast doctor --store redis://redis.internal:6379 --ttl 10s
+  sudo holdfast doctor --make-system-store`,
 		Args: words(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			a.defaultTTL(cmd, &ttl)
