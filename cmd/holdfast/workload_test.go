@@ -3,6 +3,7 @@ package main
 import (
 	"flag"
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -17,17 +18,20 @@ import (
 // file every few milliseconds, so that the file tells later when the program
 // ran, whatever happened to it.
 //
-//	workload [-for DURATION] [-depth N] [-deaf] [-root] FILE
+//	workload [-for DURATION] [-depth N] [-deaf] [-root] [-alive DURATION] FILE
 //
 // With -depth it first starts a descendant that does the same, with one less.
 // With -deaf it ignores the signals that ask a process to end. With -root it
 // becomes root's, as sudo does, if its file is root's and may do that.
+// With -alive it tells its service manager for that long, with each mark, that it is
+// alive.
 func workload(args []string) int {
 	fs := flag.NewFlagSet("workload", flag.ContinueOnError)
 	length := fs.Duration("for", time.Minute, "")
 	depth := fs.Int("depth", 0, "")
 	deaf := fs.Bool("deaf", false, "")
 	root := fs.Bool("root", false, "")
+	alive := fs.Duration("alive", 0, "")
 	if err := fs.Parse(args); err != nil || fs.NArg() != 1 {
 		return 2
 	}
@@ -48,11 +52,25 @@ func workload(args []string) int {
 		return 4
 	}
 	for end := time.Now().Add(*length); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+		if *alive > 0 && time.Until(end) > *length-*alive && tellManager("READY=1\nSTATUS=at work\nWATCHDOG=1") != nil {
+			return 7
+		}
 		if _, err := fmt.Fprintf(file, "%d %d %s\n", time.Now().UnixNano(), os.Getpid(), os.Getenv("HOLDFAST_FENCING_TOKEN")); err != nil {
 			return 5
 		}
 	}
 	return 0
+}
+
+// tellManager sends a message as sd_notify(3) does.
+func tellManager(message string) error {
+	conn, err := net.Dial("unixgram", os.Getenv("NOTIFY_SOCKET"))
+	if err != nil {
+		return err
+	}
+	defer func() { _ = conn.Close() }()
+	_, err = conn.Write([]byte(message))
+	return err
 }
 
 // A mark is one line of a workload's file.

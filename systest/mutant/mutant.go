@@ -48,6 +48,7 @@ func All() []Mutant {
 		waiterMutants(),
 		adoptMutants(),
 		leadMutants(),
+		electMutants(),
 		turnsMutants(),
 		workMutants(),
 		mailboxMutants(),

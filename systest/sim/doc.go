@@ -17,7 +17,8 @@
 //
 // Three to five clients, with two or three workers each, compete for two names
 // and for the keys of do-once work: exclusively, shared, as a semaphore, with
-// and without waiting, with every option that changes a lease's end. Requests,
+// and without waiting, with every option that changes a lease's end. Now and then
+// one of them leaves its lease, and another host adopts it. Requests,
 // replies and messages are lost, delayed and repeated; hosts are cut off or
 // die; the server stands still, restarts with or without its data, forgets
 // everything, or its clock is stepped. Then all is well again, the work ends,

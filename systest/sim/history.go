@@ -42,6 +42,8 @@ type event struct {
 type tenure struct {
 	lease    *holdfast.Lease
 	holder   string
+	by       *host // whose client has the lease
+	left     bool  // to whoever adopts it
 	mode     holdfast.Mode
 	from, to time.Time // to is zero while it lasts
 }

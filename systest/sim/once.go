@@ -29,7 +29,7 @@ func (w *worker) once() {
 	ctx, cancel := context.WithTimeout(w.final, between(w.rand, 100*time.Millisecond, 5*time.Second))
 	defer cancel()
 	result, err := w.client.Once(ctx, key, o, func(ctx context.Context, l *holdfast.Lease) ([]byte, error) {
-		w.holds(w.name, l)
+		w.holds(w.name, w.host, l)
 		w.onceBegins(key, l)
 		if blind {
 			time.Sleep(min(w.plan.ttl, 2*time.Second)) // like a process that was stopped

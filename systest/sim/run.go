@@ -118,7 +118,7 @@ func (r *run) work(all []string) {
 		d.killed[host] = end
 		for n := range r.plan.workers {
 			w := &worker{
-				name: fmt.Sprintf("%s/%d", host.name, n), host: host, plan: &r.plan, client: r.clients[i],
+				name: fmt.Sprintf("%s/%d", host.name, n), host: host, plan: &r.plan, client: r.clients[i], peers: r.peers(host),
 				rand: streamOf(r.plan.seed, streamWorker+10*i+n), history: r.history, gate: gate,
 				stop: stop, final: ctx, minToken: map[string]uint64{},
 			}

@@ -46,7 +46,7 @@ func (s *spy) AcquireAll(ctx context.Context, reqs []driver.AcquireRequest) (dri
 
 func (s *spy) Extend(ctx context.Context, reqs []driver.ExtendRequest) []error {
 	for _, req := range reqs {
-		s.oracle.renews(req.LeaseID)
+		s.oracle.renews(req.LeaseID, s.host)
 	}
 	s.oracle.count("renewals")
 	sent := time.Now()
@@ -56,11 +56,15 @@ func (s *spy) Extend(ctx context.Context, reqs []driver.ExtendRequest) []error {
 		case err == nil:
 			s.oracle.confirm("extend", reqs[i].Name, id, sent)
 		case errors.Is(err, driver.ErrLost):
-			time.AfterFunc(time.Millisecond, func() { s.oracle.isOver(id) })
+			time.AfterFunc(asksWhy+time.Millisecond, func() { s.oracle.isOver(id) })
 		}
 	}
 	return errs
 }
+
+// asksWhy is for how long, after the answer that a lease is lost, the library may ask who
+// has broken it before it ends it: see TestSlowInquiryDelaysLittle.
+const asksWhy = 250 * time.Millisecond
 
 func (s *spy) Refresh(ctx context.Context, reqs []driver.RefreshRequest) []driver.RefreshReply {
 	for _, req := range reqs {

@@ -9,10 +9,10 @@ import (
 )
 
 // holds notes that a client trusts a lease from now until its context ends.
-func (h *history) holds(holder string, l *holdfast.Lease) {
+func (h *history) holds(holder string, by *host, l *holdfast.Lease) {
 	h.mu.Lock()
-	t := &tenure{lease: l, holder: holder, mode: l.Mode(), from: time.Now()}
-	if h.tenures[l.ID()] != nil {
+	t := &tenure{lease: l, holder: holder, by: by, mode: l.Mode(), from: time.Now()}
+	if old := h.tenures[l.ID()]; old != nil && !old.left {
 		h.violateLocked("%s: the lease ID %s was handed out twice", holder, short(l.ID()))
 	}
 	h.tenures[l.ID()] = t
@@ -24,7 +24,13 @@ func (h *history) holds(holder string, l *holdfast.Lease) {
 	context.AfterFunc(l.Context(), func() {
 		h.mu.Lock()
 		defer h.mu.Unlock()
-		h.tenures[l.ID()].to = time.Now()
+		t := h.tenures[l.ID()]
+		for _, other := range h.byName[l.Name()] {
+			if other.lease == l && other.to.IsZero() {
+				t = other // it may have been adopted since
+			}
+		}
+		t.to = time.Now()
 		h.noteLocked("%s: its lease %s of %s is over: %v", holder, short(l.ID()), l.Name(), context.Cause(l.Context()))
 	})
 }
@@ -44,12 +50,22 @@ func (h *history) shares(l *holdfast.Lease) {
 	h.noteLocked("%s: downgrades lease %s of %s", t.holder, short(l.ID()), l.Name())
 }
 
-// renews is told of each renewal that the library sends. INVARIANT I9: none is
-// sent for a lease that is over.
-func (h *history) renews(id holdfast.LeaseID) {
+// leaves notes that a lease is about to be left, and is trusted by nobody until
+// somebody adopts it.
+func (h *history) leaves(l *holdfast.Lease) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if t := h.tenures[id]; t != nil && !t.to.IsZero() && t.to.Before(time.Now()) {
+	h.tenures[l.ID()].left = true
+	h.counts["leases left"]++
+}
+
+// renews is told of each renewal that the library sends from a host. INVARIANT I9:
+// none is sent for a lease that is over, and of one that was left none by whoever
+// has left it.
+func (h *history) renews(id holdfast.LeaseID, from *host) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if t := h.tenures[id]; t != nil && !t.to.IsZero() && t.to.Before(time.Now()) && (!t.left || t.by == from) {
 		h.violateLocked("%s: a renewal of lease %s of %s is sent %v after its end",
 			t.holder, short(id), t.lease.Name(), time.Since(t.to))
 	}

@@ -20,6 +20,7 @@ type worker struct {
 	*history
 	gate *fence.Gate
 
+	peers    []peer          // other hosts
 	stop     <-chan struct{} // no new work from when it is closed
 	final    context.Context // ends when everybody must have been served
 	minToken map[string]uint64
@@ -105,6 +106,9 @@ func (w *worker) acquire(which int) {
 	}
 	w.begins(l)
 	w.work(context.Background(), l)
+	if w.rand.Float64() < 0.15 {
+		l = w.handOn(l)
+	}
 	err = l.Release(context.Background())
 	w.note("%s: released %s, lease %s: %v", w.name, name, short(l.ID()), err)
 }
@@ -119,7 +123,7 @@ func (w *worker) acquireAll() {
 		return
 	}
 	for _, name := range names {
-		w.holds(w.name, all.Lease(name))
+		w.holds(w.name, w.host, all.Lease(name))
 	}
 	w.work(context.Background(), all.Lease(names[w.rand.IntN(len(names))]))
 	err = all.Release(context.Background())
@@ -143,7 +147,7 @@ func (w *worker) refused(name string, err error) {
 }
 
 func (w *worker) begins(l *holdfast.Lease) {
-	w.holds(w.name, l)
+	w.holds(w.name, w.host, l)
 	if min := w.minToken[l.Name()]; l.Token() <= min {
 		w.violate("%s: token %d of %s is not above MinToken %d", w.name, l.Token(), l.Name(), min)
 	}
