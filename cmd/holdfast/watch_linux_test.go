@@ -37,13 +37,13 @@ const endsWatch = `; echo "status $?"; stty -a | grep -o ' -\?\(echo\|icanon\)\b
 func (term *terminal) restored(status int) {
 	term.t.Helper()
 	term.await(fmt.Sprintf("%sstatus %d", left, status))
-	term.shows(" icanon")
-	term.shows(" echo")
+	term.shows("icanon")
+	term.shows("echo")
+	if strings.Contains(term.text(), " -icanon") || strings.Contains(term.text(), " -echo") {
+		term.t.Fatalf("the terminal was not restored: %q", term.text())
+	}
 	term.press("one\n")
 	term.await("shell got one")
-	if strings.Contains(term.text(), " -icanon") || strings.Contains(term.text(), " -echo") {
-		term.t.Errorf("the terminal was not restored: %q", term.text())
-	}
 }
 
 // TestWatchTable watches locks on a terminal, which is given back however that ends.

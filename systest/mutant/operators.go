@@ -119,7 +119,7 @@ func operatorMutants() []Mutant {
 			Breaks:  "After watch the shell has a terminal that draws no keys.",
 			Old:     "	if s.restore != nil {\n		s.restore()",
 			New:     "	if s.restore != nil {\n		_ = s.restore",
-			FoundBy: []Finder{{"cmd/holdfast", "TestWatchTable"}},
+			FoundBy: []Finder{{"cmd/holdfast", "TestWatchTable/ctrl-c"}},
 		},
 		{
 			Name: "watch-stops-on-the-other-screen", File: "cmd/holdfast/internal/cli/watch_table.go",

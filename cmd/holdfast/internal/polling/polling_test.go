@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -121,16 +122,16 @@ func TestOutage(t *testing.T) {
 		away := fmt.Errorf("%w: a test", driver.ErrUnavailable)
 		store, looks, told := memlock.New(), 0, 0
 		release := hold(t, store, "a", time.Hour)
-		broken := false
+		var broken atomic.Bool
 		look := func(ctx context.Context) ([]driver.Lock, error) {
-			if broken {
+			if broken.Load() {
 				return nil, away
 			}
 			return looking(store, &looks, "a")(ctx)
 		}
-		time.AfterFunc(10*time.Second, func() { broken = true })
+		time.AfterFunc(10*time.Second, func() { broken.Store(true) })
 		time.AfterFunc(20*time.Second, func() { release(0) })
-		time.AfterFunc(30*time.Second, func() { broken = false })
+		time.AfterFunc(30*time.Second, func() { broken.Store(false) })
 		start := time.Now()
 		w := Wait{Look: look, Tell: func(_ []driver.Lock, err error) {
 			if err != nil {
@@ -140,7 +141,7 @@ func TestOutage(t *testing.T) {
 		if _, free, err := w.Free(t.Context()); err != nil || !free || time.Since(start) < 30*time.Second || told == 0 {
 			t.Errorf("free %t, %v, after %s, told of the outage %d times", free, err, time.Since(start), told)
 		}
-		broken = true
+		broken.Store(true)
 		if _, free, err := w.Free(t.Context()); free || !errors.Is(err, driver.ErrUnavailable) {
 			t.Errorf("without an answer: free %t, %v", free, err)
 		}
