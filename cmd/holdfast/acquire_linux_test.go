@@ -69,20 +69,7 @@ func TestUncommittedKeeper(t *testing.T) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	keepers := func() (pids []int) {
-		lists, err := filepath.Glob("/proc/[0-9]*/cmdline")
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, list := range lists {
-			line, _ := os.ReadFile(list) // it may have ended
-			if string(line) == fmt.Sprintf("holdfast\x00__keeper\x00%d\x00job\x00", os.Getpid()) {
-				pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(list)))
-				pids = append(pids, pid)
-			}
-		}
-		return pids
-	}
+	keepers := func() []int { return keepersFor(t, os.Getpid(), "job") }
 	eventually(t, "the keeper has extended the lease", func() bool {
 		return len(keepers()) == 1 && strings.Contains(redis(t, server, "INFO", "commandstats"), "cmdstat_evalsha:calls=2,")
 	})

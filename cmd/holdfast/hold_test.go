@@ -1,7 +1,11 @@
 package main
 
 import (
+	"fmt"
+	"os/exec"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -43,3 +47,80 @@ func TestHoldOnAQuorum(t *testing.T) {
 }
 
 func hostOf(url string) string { return url[len("redis://"):] }
+
+// TestTwoHoldsAtATime: a person asks for a lock twice while somebody else has it. Each
+// is given back on its own: release leaves the one that still waits its place.
+func TestTwoHoldsAtATime(t *testing.T) {
+	t.Setenv("XDG_STATE_HOME", filepath.Join(t.TempDir(), "state"))
+	server := testsvc.Redis(t)
+	h := hold(t, server.URL, "job")
+	var both [2]*process
+	for i := range both {
+		both[i] = start(t, server.URL, "hold", "job", "--for", "48h", "--reason", "why")
+		eventually(t, "it waits", func() bool { return show(t, server.URL, "job").QueueLength == i+1 })
+	}
+	wantRun(t, 78, server.URL, "release", "job") // nothing is held yet
+	h.finish()
+	h.want(0)
+	both[0].want(0)
+	wantRun(t, 0, server.URL, "release", "job")
+	both[1].want(0)
+	wantRun(t, 75, server.URL, "run", "-n", "job", "--", "true")
+	wantRun(t, 0, server.URL, "release", "job")
+	wantRun(t, 0, server.URL, "run", "-n", "job", "--", "true")
+}
+
+// TestOnceWithoutItsKeeper: work whose keeper was killed can be completed as long as
+// its lease lasts, once.
+func TestOnceWithoutItsKeeper(t *testing.T) {
+	t.Setenv("XDG_STATE_HOME", filepath.Join(t.TempDir(), "state"))
+	eachStoreInTurn(t, func(t *testing.T, store string) {
+		dir := t.TempDir()
+		p := startProgram(t, store, "dash", func(*process) []string {
+			return []string{"-c", "cd " + dir + "; holdfast once begin key --pid $$ >state; mv state begun; until test -e end; do sleep 0.01; done"}
+		})
+		awaitFile(t, filepath.Join(dir, "begun"))
+		if state := read(t, filepath.Join(dir, "begun")); state != "do\n" {
+			t.Fatalf("begin prints %q: %s", state, read(t, p.stderr))
+		}
+		keepers := keepersFor(t, p.cmd.Process.Pid, "key")
+		if len(keepers) != 1 {
+			t.Fatalf("keepers: %v", keepers)
+		}
+		signalTo(t, keepers[0], syscall.SIGKILL)
+		eventually(t, "the keeper has ended", func() bool { return gone(t, keepers) })
+		wantRun(t, 0, store, "once", "complete", "key", "--value", "made")
+		wantRun(t, 78, store, "once", "complete", "key", "--value", "made twice")
+		if _, out, _ := run(t, store, "once", "begin", "key", "--replay"); out != "done\nmade" {
+			t.Errorf("the record is %q", out)
+		}
+		touch(t, filepath.Join(dir, "end"))
+		p.want(0)
+	})
+}
+
+// eachStoreInTurn is eachStore for tests that set variables.
+func eachStoreInTurn(t *testing.T, test func(t *testing.T, store string)) {
+	t.Run("sqlite", func(t *testing.T) { test(t, sqlite(t)) })
+	t.Run("redis", func(t *testing.T) { test(t, testsvc.Redis(t).URL) })
+}
+
+// keepersFor returns the keepers of a name for a process.
+func keepersFor(t *testing.T, pid int, name string) (keepers []int) {
+	t.Helper()
+	out, err := exec.Command("ps", "-e", "-o", "pid=,args=").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(out)) {
+		number, args, _ := strings.Cut(strings.TrimSpace(line), " ")
+		if strings.TrimSpace(args) == fmt.Sprintf("holdfast __keeper %d %s", pid, name) {
+			keeper, err := strconv.Atoi(number)
+			if err != nil {
+				t.Fatal(err)
+			}
+			keepers = append(keepers, keeper)
+		}
+	}
+	return keepers
+}

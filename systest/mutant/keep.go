@@ -131,5 +131,19 @@ func keepMutants() []Mutant {
 			New:     "case false:\n",
 			FoundBy: []Finder{{command, "TestScripts/hold"}},
 		},
+		{
+			Name: "release-cancels-who-still-waits", Invariant: "", File: "cmd/holdfast/internal/cli/ticket.go",
+			Breaks:  "A person who gives back a hold loses the place of another that still waits.",
+			Old:     "return t.Token == 0 && lives(t.PID)",
+			New:     "return t.Token == 0 && lives(t.PID) && false",
+			FoundBy: []Finder{{command, "TestTwoHoldsAtATime"}},
+		},
+		{
+			Name: "keeper-ends-a-script-that-is-done", Invariant: "", File: keep + "/keeper.go",
+			Breaks:  "A script that completes its work, or gives back its lock, is told that it has lost the lock.",
+			Old:     "cause == nil || errors.Is(cause, holdfast.ErrLost) {",
+			New:     "cause == nil || errors.Is(cause, holdfast.ErrLost) || errors.Is(cause, context.Canceled) {",
+			FoundBy: []Finder{{command, "TestScripts/once_begin"}},
+		},
 	}
 }

@@ -3,6 +3,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -102,7 +103,7 @@ func (a *app) acquire(cmd *cobra.Command, f *acquireFlags, args []string) error 
 	if err != nil {
 		return err
 	}
-	script, err := f.script(cmd)
+	script, err := scriptOf(cmd, "acquire", f.pid)
 	if err != nil {
 		return err
 	}
@@ -150,15 +151,15 @@ func (f *acquireFlags) job(cmd *cobra.Command, args []string) (j runner.Job, err
 	return j, nil
 }
 
-// script returns the process to keep the lock for; nil without --pid. From now on
+// scriptOf returns the process to keep the lock for; nil without --pid. From now on
 // another process with its number is not taken for it.
-func (f *acquireFlags) script(cmd *cobra.Command) (*keep.Script, error) {
+func scriptOf(cmd *cobra.Command, verb string, pid int) (*keep.Script, error) {
 	if !cmd.Flags().Changed("pid") {
 		return nil, nil
 	}
-	script, err := keep.Watch(f.pid)
+	script, err := keep.Watch(pid)
 	if err != nil {
-		return nil, usage("%s: --pid %w", cmd.Name(), err)
+		return nil, usage("%s: --pid %w", verb, err)
 	}
 	return script, nil
 }
@@ -229,6 +230,7 @@ func (a *app) startKeeper(began time.Time, job *runner.Job, lease *holdfast.Leas
 		return nil, err
 	}
 	order := keep.Order{Store: choice, Name: lease.Name(), LeaseID: lease.ID(), PID: script.PID, Adopt: adoption(began, job, lease), Once: once}
+	verb := cmp.Or(a.verb, "acquire")
 	type started struct {
 		*keep.Keeper
 		error
@@ -243,13 +245,13 @@ func (a *app) startKeeper(began time.Time, job *runner.Job, lease *holdfast.Leas
 		case s := <-done:
 			if s.error == nil && script.HasEnded() { // before the keeper could watch it, or after
 				s.Cancel()
-				return nil, exit.With(exit.Usage, fmt.Errorf("acquire %q: process %d has ended", lease.Name(), script.PID))
+				return nil, exit.With(exit.Usage, fmt.Errorf("%s %q: process %d has ended", verb, lease.Name(), script.PID))
 			}
 			return s.Keeper, s.error
 		case s := <-job.Signals:
 			if sig := s.(syscall.Signal); supervise.Ends(sig) {
 				// The keeper ends with this process, and gives back what it has.
-				return nil, exit.With(exit.Signal(int(sig)), fmt.Errorf("acquire %q: ended by a signal", lease.Name()))
+				return nil, exit.With(exit.Signal(int(sig)), fmt.Errorf("%s %q: ended by a signal", verb, lease.Name()))
 			}
 		}
 	}

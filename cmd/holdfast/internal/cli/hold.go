@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 	"time"
 
@@ -79,22 +80,23 @@ func (a *app) hold(cmd *cobra.Command, f *holdFlags, args []string) error {
 	if err := a.outlives("hold"); err != nil {
 		return err
 	}
-	box, t, err := a.ticketOf(ticket.Hold, args[0])
+	box, on, found, err := a.ticketsOf(ticket.Hold, args[0])
 	missing := errors.Is(err, ticket.ErrNone)
 	switch {
 	case err != nil && !missing:
 		return err
 	case f.extend && missing:
-		return exit.With(exit.Config, fmt.Errorf("hold %q: you do not hold it on %s", t.Name, t.Store))
+		return exit.With(exit.Config, fmt.Errorf("hold %q: you do not hold it on %s", args[0], on))
 	case f.extend:
-		return a.prolong(cmd.Context(), t, f.length)
-	case !missing:
+		return a.prolong(cmd.Context(), found[0], f.length)
+	}
+	for _, t := range found {
 		if err := a.dropDead(cmd.Context(), box, t); err != nil {
 			return err
 		}
 	}
 	o := job.Opts
-	t = ticket.Ticket{Kind: ticket.Hold, Store: t.Store, Name: t.Name, Mode: o.Mode, Limit: o.Limit, Permits: o.Permits}
+	t := ticket.Ticket{Kind: ticket.Hold, Store: on, Name: args[0], Mode: o.Mode, Limit: o.Limit, Permits: o.Permits, PID: os.Getpid()}
 	a.holder.Person = true
 	a.note(box, &t)
 	err = a.take(cmd.Context(), &f.jobFlags, &job, func() error { return a.heldByPerson(cmd.Context(), &job, box, &t) })
@@ -194,23 +196,26 @@ func (a *app) releaseHold(ctx context.Context, name string) error {
 	if err := driver.CheckName(name); err != nil {
 		return usage("release: %w", err)
 	}
-	box, t, err := a.ticketOf(ticket.Hold, name)
+	box, on, found, err := a.ticketsOf(ticket.Hold, name)
 	switch {
 	case errors.Is(err, ticket.ErrNone) && a.asked.Getenv("HOLDFAST_NAME") == name:
 		return a.release(ctx)
 	case errors.Is(err, ticket.ErrNone):
-		return exit.With(exit.Config, fmt.Errorf("release %q: you do not hold it on %s: holdfast show tells who does, and holdfast break takes it away", name, t.Store))
+		return exit.With(exit.Config, fmt.Errorf("release %q: you do not hold it on %s: holdfast show tells who does, and holdfast break takes it away", name, on))
 	case err != nil:
 		return err
 	}
-	err = a.giveBack(ctx, t)
-	switch {
-	case errors.Is(err, holdfast.ErrLost):
+	held := false
+	for _, t := range found {
+		err := a.giveBack(ctx, t)
+		if err != nil && !errors.Is(err, holdfast.ErrLost) {
+			return exit.FromStore(err)
+		}
+		held = held || err == nil
 		box.Drop(t)
-		return exit.With(exit.Lost, fmt.Errorf("release %q: your hold has ended before, or was broken", name))
-	case err != nil:
-		return exit.FromStore(err)
 	}
-	box.Drop(t)
+	if !held {
+		return exit.With(exit.Lost, fmt.Errorf("release %q: your hold has ended before, or was broken", name))
+	}
 	return nil
 }

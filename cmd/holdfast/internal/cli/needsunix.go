@@ -28,6 +28,10 @@ func (a *app) electCommand() *cobra.Command {
 
 func (a *app) holdCommand() *cobra.Command { return needsUnix("hold", "Hold a lock yourself") }
 
+func (a *app) onceStep(_ *cobra.Command, _ *onceFlags, words []string) error {
+	return errNeedsUnix("once " + words[0])
+}
+
 func (a *app) extendCommand() *cobra.Command { return needsUnix("extend", "Lengthen a lease") }
 
 func (a *app) progressCommand() *cobra.Command {

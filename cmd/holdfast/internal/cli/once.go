@@ -22,12 +22,13 @@ type onceFlags struct {
 	replay      bool
 	fingerprint string
 	maxOutput   int
+	stepFlags
 }
 
 func (a *app) onceCommand() *cobra.Command {
 	var f onceFlags
 	cmd := &cobra.Command{
-		Use:   "once KEY [flags] -- COMMAND [ARGUMENT...] | once status KEY | once forget KEY | once list [PREFIX]",
+		Use:   "once KEY [flags] -- COMMAND [ARGUMENT...] | once status KEY | once forget KEY | once list [PREFIX] | once begin|complete|fail KEY",
 		Short: "Run a command unless it was done already, and keep its output",
 		Long: `Once runs COMMAND if nobody has run it under this KEY yet, and keeps what it
 writes to standard output. If it was done already nothing is run, and the exit
@@ -38,9 +39,12 @@ turn to run it; -n does not wait. The letters are those of run.
 once status KEY tells by its status: 0 done, 75 in progress, 1 neither.
 once forget KEY deletes what was recorded.
 once list [PREFIX] lists the keys that are done or in progress.
+once begin KEY prints do, done or busy, for a script that works itself: with "do" it
+is to work, and then to call once complete KEY, which records standard input or
+--value, or once fail KEY. With --pid $$ the key is kept until the script ends.
 
 The "--" before COMMAND is required, unless -c has it: what stands before it is
-always a KEY, even "status", "forget" and "list". A KEY that begins with "-" goes
+always a KEY, even "status", "forget", "list" and "begin". A KEY that begins with "-" goes
 after a "--" of its own: holdfast once -- -KEY -- COMMAND.
 
 The exit status is the command's own, or 128 + n if signal n ended it, or
@@ -53,7 +57,8 @@ The exit status is the command's own, or 128 + n if signal n ended it, or
                                         127  the command does not exist`,
 		Example: `  holdfast once --retention 48h report-2026-11-21 -- ./report.sh
   holdfast once charge-42 --replay -- ./charge.sh 42
-  holdfast once status charge-42`,
+  holdfast once status charge-42
+  case "$(holdfast once begin charge-42 --pid $$)" in do) ./charge.sh 42 | holdfast once complete charge-42;; esac`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.onceOrLook(cmd, &f, args)
@@ -80,6 +85,7 @@ The exit status is the command's own, or 128 + n if signal n ended it, or
 	flags.IntVar(&f.statusFD, "status-fd", 0, "report events as JSON lines to file descriptor `N`")
 	flags.BoolVarP(&f.quiet, "quiet", "q", false, "no messages about the key")
 	flags.BoolVarP(&f.verbose, "verbose", "v", false, "tell what happens to the key")
+	f.stepFlags.define(flags)
 	f.reportFlagErrors(cmd)
 	return a.withJSON(cmd)
 }
@@ -91,7 +97,12 @@ func (a *app) onceOrLook(cmd *cobra.Command, f *onceFlags, args []string) error 
 	words, command, given := splitAtDash(args, cmd.ArgsLenAtDash())
 	switch {
 	case given || len(f.shell) > 0:
+		if cmd.Flags().Changed("pid") || cmd.Flags().Changed("value") {
+			return usage("once: --pid and --value are for begin and complete")
+		}
 		return a.once(cmd, f, words, command)
+	case len(words) > 0 && steps[words[0]] != nil:
+		return a.onceStep(cmd, f, words)
 	case len(words) > 0 && words[0] == "status":
 		return a.look(cmd, words, a.onceStatus)
 	case len(words) > 0 && words[0] == "list":
@@ -101,7 +112,7 @@ func (a *app) onceOrLook(cmd *cobra.Command, f *onceFlags, args []string) error 
 	case len(words) == 0:
 		return usage("once: no key given")
 	}
-	return usage(`once: no command given: want KEY -- COMMAND, status KEY, forget KEY or list`)
+	return usage(`once: no command given: want KEY -- COMMAND, status KEY, forget KEY, begin KEY, complete KEY, fail KEY or list`)
 }
 
 // splitAtDash returns what stands before and after the "--". One that comes

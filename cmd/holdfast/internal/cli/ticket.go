@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
+	"syscall"
 	"time"
 
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/exit"
@@ -33,6 +35,9 @@ type noted struct {
 // Acquire writes the ticket of a lease ID once: a repeat has the same one.
 func (n noted) Acquire(ctx context.Context, req driver.AcquireRequest) (driver.AcquireReply, error) {
 	if n.ticket.LeaseID != req.LeaseID {
+		if n.ticket.LeaseID != "" { // its place was lost, and the client cancels it
+			n.box.Drop(*n.ticket)
+		}
 		n.ticket.LeaseID = req.LeaseID
 		if err := n.box.Put(*n.ticket); err != nil {
 			return driver.AcquireReply{}, fmt.Errorf("%w: its lease ID cannot be kept: %w", driver.ErrInvalid, err)
@@ -46,26 +51,32 @@ func (a *app) note(box ticket.Box, t *ticket.Ticket) {
 	a.wrap = func(e driver.Engine) driver.Engine { return noted{driver.Forward{Engine: e}, box, t} }
 }
 
-// ticketOf returns the ticket for a name on the store that counts.
-func (a *app) ticketOf(kind, name string) (ticket.Box, ticket.Ticket, error) {
-	t := ticket.Ticket{Kind: kind, Name: name}
+// ticketsOf returns the tickets for a name on the store that counts, which it names.
+// Those of commands that still ask for their lease are theirs.
+func (a *app) ticketsOf(kind, name string) (box ticket.Box, on string, found []ticket.Ticket, err error) {
 	choice, err := a.choose()
 	if err != nil {
-		return "", t, err
+		return "", "", nil, err
 	}
-	box, err := a.box()
-	if err != nil {
-		return "", t, err
+	if box, err = a.box(); err != nil {
+		return "", "", nil, err
 	}
-	t.Store = choice.Public()
-	found, err := box.Get(kind, t.Store, name)
-	switch {
-	case errors.Is(err, ticket.ErrNone):
-		return box, t, err
-	case err != nil:
-		return box, t, exit.With(exit.Config, err)
+	found, err = box.Get(kind, choice.Public(), name)
+	if err != nil && !errors.Is(err, ticket.ErrNone) {
+		return box, choice.Public(), nil, exit.With(exit.Config, err)
 	}
-	return box, found, nil
+	found = slices.DeleteFunc(found, func(t ticket.Ticket) bool { return t.Token == 0 && lives(t.PID) })
+	if len(found) == 0 {
+		return box, choice.Public(), nil, ticket.ErrNone
+	}
+	return box, choice.Public(), found, nil
+}
+
+// lives reports whether there is a process of that number. If it is another's by now
+// its ticket stays for a while.
+func lives(pid int) bool {
+	err := syscall.Kill(pid, 0)
+	return pid > 0 && (err == nil || errors.Is(err, syscall.EPERM))
 }
 
 // giveBackTries is how often a request to give a lease back is sent, each within

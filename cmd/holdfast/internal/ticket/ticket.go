@@ -6,6 +6,7 @@
 package ticket
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -14,6 +15,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
@@ -36,6 +38,7 @@ type Ticket struct {
 	Limit   int              `json:"limit,omitempty"`
 	Permits int              `json:"permits,omitempty"`
 	Socket  string           `json:"socket,omitempty"` // of its keeper
+	PID     int              `json:"pid,omitempty"`    // of whoever asks for the lease, while Token is 0
 
 	// Of do-once work.
 	TTL         time.Duration `json:"ttl,omitempty"`
@@ -50,14 +53,14 @@ type Box string
 // ErrNone says that there is no such ticket.
 var ErrNone = errors.New("no ticket")
 
-// path is where the ticket for a name on a store is.
-func (b Box) path(kind, store, name string) string {
-	sum := sha256.Sum256([]byte(kind + "\x00" + store + "\x00" + name))
-	return filepath.Join(string(b), hex.EncodeToString(sum[:16])+".json")
+// path is where the ticket of a lease is: several may be asked for at a time.
+func (b Box) path(t Ticket) string {
+	sum := sha256.Sum256([]byte(t.Kind + "\x00" + t.Store + "\x00" + t.Name))
+	return filepath.Join(string(b), hex.EncodeToString(sum[:16])+"-"+string(t.LeaseID)+".json")
 }
 
-// Put writes a ticket, in place of the one that is there for the name. When it returns
-// the ticket is on the disk.
+// Put writes a ticket, in place of that of the same lease. When it returns the ticket
+// is on the disk.
 func (b Box) Put(t Ticket) (err error) {
 	data, err := json.Marshal(t)
 	if err != nil {
@@ -79,7 +82,7 @@ func (b Box) Put(t Ticket) (err error) {
 	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
 		return err
 	}
-	if err := os.Rename(f.Name(), b.path(t.Kind, t.Store, t.Name)); err != nil {
+	if err := os.Rename(f.Name(), b.path(t)); err != nil {
 		return err
 	}
 	return b.sync()
@@ -95,25 +98,33 @@ func (b Box) sync() error {
 	return dir.Sync()
 }
 
-// Get returns the ticket for a name, or ErrNone.
-func (b Box) Get(kind, store, name string) (t Ticket, err error) {
-	path := b.path(kind, store, name)
-	data, err := os.ReadFile(path)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return t, ErrNone
-	case err != nil:
-		return t, err
+// Get returns the tickets for a name, the latest lease first and what is not granted
+// last, or ErrNone.
+func (b Box) Get(kind, store, name string) (found []Ticket, err error) {
+	paths, err := filepath.Glob(b.path(Ticket{Kind: kind, Store: store, Name: name, LeaseID: "*"}))
+	if err != nil {
+		return nil, err
 	}
-	if err := json.Unmarshal(data, &t); err != nil || t.Name != name || !t.LeaseID.Valid() {
-		return t, fmt.Errorf("%s: it is damaged: delete it, and break the lock if it is held", path)
+	for _, path := range paths {
+		data, err := os.ReadFile(path)
+		if errors.Is(err, fs.ErrNotExist) { // it was dropped just now
+			continue
+		}
+		var t Ticket
+		if err == nil {
+			err = json.Unmarshal(data, &t)
+		}
+		if err != nil || t.Name != name || !t.LeaseID.Valid() {
+			return nil, fmt.Errorf("%s: it is damaged: delete it, and break the lock if it is held", path)
+		}
+		found = append(found, t)
 	}
-	return t, nil
+	if len(found) == 0 {
+		return nil, ErrNone
+	}
+	slices.SortFunc(found, func(x, y Ticket) int { return cmp.Compare(y.Token, x.Token) })
+	return found, nil
 }
 
-// Drop deletes the ticket for a name, if it is still about the same lease.
-func (b Box) Drop(t Ticket) {
-	if now, err := b.Get(t.Kind, t.Store, t.Name); err == nil && now.LeaseID == t.LeaseID {
-		_ = os.Remove(b.path(t.Kind, t.Store, t.Name))
-	}
-}
+// Drop deletes the ticket of a lease.
+func (b Box) Drop(t Ticket) { _ = os.Remove(b.path(t)) }
