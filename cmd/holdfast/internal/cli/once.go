@@ -85,7 +85,7 @@ The exit status is the command's own, or 128 + n if signal n ended it, or
 	flags.IntVar(&f.statusFD, "status-fd", 0, "report events as JSON lines to file descriptor `N`")
 	flags.BoolVarP(&f.quiet, "quiet", "q", false, "no messages about the key")
 	flags.BoolVarP(&f.verbose, "verbose", "v", false, "tell what happens to the key")
-	f.stepFlags.define(flags)
+	f.defineSteps(flags)
 	f.reportFlagErrors(cmd)
 	return a.withJSON(cmd)
 }

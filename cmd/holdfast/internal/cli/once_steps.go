@@ -8,7 +8,7 @@ type stepFlags struct {
 	value string
 }
 
-func (f *stepFlags) define(flags *pflag.FlagSet) {
+func (f *stepFlags) defineSteps(flags *pflag.FlagSet) {
 	flags.IntVar(&f.pid, "pid", 0, "of begin: keep the key until the process `PID` ends: $$ in a script")
 	flags.StringVar(&f.value, "value", "", "of complete: the result is `TEXT`, and not standard input")
 }
