@@ -83,10 +83,13 @@ func TestWaitEndsSoon(t *testing.T) {
 		for _, args := range [][]string{
 			{"run", "job"}, {"run", "-s", "-w", "1h", "job"}, {"run", "-N", "job", "-N", "free"}, {"once", "job"},
 		} {
-			wantEndsSoon(t, three(t, store, args...)...)
-			if s := show(t, store, "job"); s.QueueLength != 0 || len(s.Holders) != 1 {
+			waiters := three(t, store, args...)
+			wantEndsSoon(t, waiters...)
+			// A machine with other work may not write to a file in time, each time.
+			if s := show(t, store, "job"); s.QueueLength == len(waiters) || len(s.Holders) != 1 {
 				t.Errorf("%s leaves %+v", args, s)
 			}
+			eventually(t, "the places are over", func() bool { return show(t, store, "job").QueueLength == 0 })
 		}
 		h.finish()
 		h.want(0)
