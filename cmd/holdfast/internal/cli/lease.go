@@ -275,7 +275,7 @@ The exit status is 0 if the lease was live, and is given back, or
   79  the lease was lost before, or the hold had ended`,
 		Example: `  eval "$(holdfast acquire deploy --pid $$ || echo exit $?)"; ./deploy && holdfast release
   holdfast release deploy`,
-		Args: cobra.MaximumNArgs(1),
+		Args: names(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 1 {
 				return a.releaseHold(cmd.Context(), args[0])

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// runWords are the arguments of run that are not flags.
+// runWords are the arguments of run, or of elect, that are not flags.
 type runWords struct {
 	names   []string // the one that stands among them; none with -N
 	command []string
