@@ -3,6 +3,8 @@ package holdfast_test
 import (
 	"context"
 	"fmt"
+	"slices"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -14,10 +16,22 @@ import (
 // A looker is an OnWait that notes what it is told, and when.
 type looker struct {
 	start time.Time
+	mu    sync.Mutex // guards the rest
 	told  []holdfast.WaitState
 }
 
-func (l *looker) onWait(s holdfast.WaitState) { l.told = append(l.told, s) }
+func (l *looker) onWait(s holdfast.WaitState) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.told = append(l.told, s)
+}
+
+// all returns what l was told.
+func (l *looker) all() []holdfast.WaitState {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Clone(l.told)
+}
 
 // waits are options that l is told of.
 func (l *looker) waits() *holdfast.AcquireOptions {
@@ -27,7 +41,7 @@ func (l *looker) waits() *holdfast.AcquireOptions {
 
 // heard returns what l was told: the places, and whether the store answered.
 func (l *looker) heard() (s string) {
-	for _, w := range l.told {
+	for _, w := range l.all() {
 		s += fmt.Sprintf("%d ", w.Place)
 		if w.Outage != nil {
 			s += "outage "
@@ -46,36 +60,59 @@ func TestOnWaitTellsPlaces(t *testing.T) {
 		ahead := enqueue(t.Context(), c, "a", nil)
 		var l looker
 		last := enqueue(t.Context(), c, "a", l.waits())
-		if len(l.told) != 1 || l.told[0].Place != 2 || l.told[0].Holder.Host != "web-3" || l.told[0].Name != "a" || l.told[0].Waited != 0 {
-			t.Fatalf("told %+v at the beginning", l.told)
+		if len(l.all()) != 1 || l.all()[0].Place != 2 || l.all()[0].Holder.Host != "web-3" || l.all()[0].Name != "a" || l.all()[0].Waited != 0 {
+			t.Fatalf("told %+v at the beginning", l.all())
 		}
 		time.Sleep(time.Minute) // some thirty refreshes
-		if len(l.told) != 1 {
-			t.Errorf("told %d times while nothing happened: %+v", len(l.told), l.told)
+		if len(l.all()) != 1 {
+			t.Errorf("told %d times while nothing happened: %+v", len(l.all()), l.all())
 		}
 		first.Release(t.Context())
 		second := granted(t, ahead).lease
 		time.Sleep(10 * time.Second)
-		if got := l.heard(); got != "2 1 " || l.told[1].Waited < time.Minute {
-			t.Errorf("told of the places %s(%+v), want 2 and 1", got, l.told)
+		if got := l.heard(); got != "2 1 " || l.all()[1].Waited < time.Minute {
+			t.Errorf("told of the places %s(%+v), want 2 and 1", got, l.all())
 		}
 		second.Release(t.Context())
 		granted(t, last).lease.Release(t.Context())
-		if len(l.told) != 2 {
-			t.Errorf("told of the end of the wait: %+v", l.told[2:])
+		if len(l.all()) != 2 {
+			t.Errorf("told of the end of the wait: %+v", l.all()[2:])
 		}
 	})
+}
+
+// A saying engine is told by and by what to answer.
+type saying struct {
+	*scripted
+	mu sync.Mutex // guards held
+}
+
+func (s *saying) say(b driver.Blocker) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.held = b
+}
+
+func (s *saying) Acquire(ctx context.Context, req driver.AcquireRequest) (driver.AcquireReply, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.scripted.Acquire(ctx, req)
+}
+
+func (s *saying) Refresh(ctx context.Context, reqs []driver.RefreshRequest) []driver.RefreshReply {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.scripted.Refresh(ctx, reqs)
 }
 
 // What OnWait is told of the lease in the way is what the store says, later than
 // when it was said.
 func TestOnWaitTellsHolder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store := &scripted{faulty: newFaulty()}
+		store := &saying{scripted: &scripted{faulty: newFaulty()}}
 		c := newClient(t, store, nil)
-		say := func(b driver.Blocker) { store.held = b }
 		held := driver.Blocker{Place: 1, Queue: 4, Holder: holdfast.Holder{Host: "web-3"}, Since: 3 * time.Hour, ExpiresIn: time.Hour}
-		say(held)
+		store.say(held)
 		var l looker
 		ctx, cancel := context.WithCancel(t.Context())
 		done := enqueue(ctx, c, "a", l.waits())
@@ -91,16 +128,16 @@ func TestOnWaitTellsHolder(t *testing.T) {
 		want := 1
 		for i, step := range steps {
 			step(&held)
-			say(held)
+			store.say(held)
 			time.Sleep(10 * time.Second)
 			if i >= 2 {
 				want++
 			}
-			if len(l.told) != want {
-				t.Fatalf("after step %d it was told %d times, want %d: %+v", i, len(l.told), want, l.told)
+			if len(l.all()) != want {
+				t.Fatalf("after step %d it was told %d times, want %d: %+v", i, len(l.all()), want, l.all())
 			}
 		}
-		s := l.told[len(l.told)-1]
+		s := l.all()[len(l.all())-1]
 		if s.Queue != 5 || s.Place != 1 || !s.Released || !s.Foreign || s.Since < time.Minute || s.Holder.Labels["a"] != "b" || s.ExpiresIn > 2*time.Hour {
 			t.Errorf("told %+v", s)
 		}
@@ -133,7 +170,7 @@ func TestOnWaitTellsOutage(t *testing.T) {
 				engine.heal()
 				time.Sleep(20 * time.Second)
 				if got := l.heard(); got != want {
-					t.Errorf("told %q, want %q: %+v", got, want, l.told)
+					t.Errorf("told %q, want %q: %+v", got, want, l.all())
 				}
 				release()
 				granted(t, done).lease.Release(t.Context())
@@ -155,8 +192,8 @@ func TestOnWaitWithoutWait(t *testing.T) {
 		_, err = c.TryAcquire(t.Context(), "a", l.waits())
 		wantErr(t, err, holdfast.ErrHeld)
 		lease.Release(t.Context())
-		if len(l.told) != 0 {
-			t.Errorf("told %+v", l.told)
+		if len(l.all()) != 0 {
+			t.Errorf("told %+v", l.all())
 		}
 	})
 }
@@ -212,8 +249,8 @@ func TestOnWaitOfAll(t *testing.T) {
 			t.Fatal(err)
 		}
 		ls.Release(t.Context())
-		if len(l.told) != 2 || l.told[0].Name != "a" || l.told[1].Name != "b" || l.told[1].Waited != time.Second {
-			t.Errorf("told %+v", l.told)
+		if len(l.all()) != 2 || l.all()[0].Name != "a" || l.all()[1].Name != "b" || l.all()[1].Waited != time.Second {
+			t.Errorf("told %+v", l.all())
 		}
 	})
 }
