@@ -172,11 +172,33 @@ func TestSystemStore(t *testing.T) {
 	}
 	h.isRefusedIfChanged()
 	h.want(0, bob, "run", "a", "--", "sh", "-c", `"$HOLDFAST" run b -- "$HOLDFAST" run c -- true`)
+	h.stopsWhatRunsIfDamaged()
 	for _, file := range []string{"ran", "home0/.local", "home54001/.local", "home54002/.local", "home54003/.local"} {
 		if _, err := os.Lstat(filepath.Join(h.root, file)); err == nil {
 			t.Errorf("there is %s", file)
 		}
 	}
+}
+
+// stopsWhatRunsIfDamaged: a member who cuts off the memory that the processes share
+// ends no process of root's, but its lease: what runs under it is stopped.
+func (h *host) stopsWhatRunsIfDamaged() {
+	h.t.Helper()
+	c := h.command(0, "run", "--ttl", "2s", "job", "--", "sh", "-c", "echo held; exec sleep 60")
+	out, err := c.StdoutPipe()
+	h.check(err)
+	var said strings.Builder
+	c.Stderr = &said
+	h.check(c.Start())
+	if _, err := io.ReadFull(out, make([]byte, len("held\n"))); err != nil {
+		h.t.Fatal(err)
+	}
+	h.check(os.Truncate(h.store()+"-shm", 0))
+	_ = c.Wait()
+	if got := c.ProcessState.ExitCode(); got != 79 {
+		h.t.Errorf("status %d, want 79: %s", got, said.String())
+	}
+	h.want(0, bob, "run", "-w", "10", "job", "--", "true")
 }
 
 // isRefusedIfChanged: what is not as root has made it is refused for all, by every

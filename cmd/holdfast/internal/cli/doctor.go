@@ -78,7 +78,7 @@ func (a *app) makeSystemStore(cmd *cobra.Command, group string) error {
 	choice, made, err := a.asked.MakeSystem(cmd.Context(), group)
 	a.choice, a.chosen = choice, true
 	if err != nil {
-		return openError(fmt.Errorf("doctor: --make-system-store: %w", err))
+		return openError(err)
 	}
 	if made {
 		a.say("made %s for root and the members of the group %s (to add one: usermod -aG %s USER)", choice.Public(), group, group)
