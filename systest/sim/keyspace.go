@@ -101,7 +101,7 @@ type command struct {
 }
 
 var commands = map[string]command{
-	"GET": {1, get}, "SET": {2, set}, "GETRANGE": {3, getRange}, "DEL": {1, del}, "UNLINK": {1, del}, "EXISTS": {1, exists}, "TYPE": {1, typeOf},
+	"GET": {1, get}, "SET": {2, set}, "GETRANGE": {3, getRange}, "STRLEN": {1, strLen}, "DEL": {1, del}, "UNLINK": {1, del}, "EXISTS": {1, exists}, "TYPE": {1, typeOf},
 	"PTTL": {1, pttl}, "PEXPIRE": {2, pexpire}, "PEXPIREAT": {2, pexpireAt}, "PERSIST": {1, persist},
 	"TIME": {0, timeOf}, "SCAN": {1, scan}, "FLUSHALL": {0, flush},
 	"HSET": {3, hset}, "HGET": {2, hget}, "HMGET": {2, hmget}, "HDEL": {2, hdel}, "HSCAN": {2, hscan},
@@ -178,6 +178,17 @@ func getRange(k *keyspace, args []string) any {
 	}
 	first, last = span(first, last, len(e.text))
 	return e.text[first:last]
+}
+
+func strLen(k *keyspace, args []string) any {
+	e, wrong := k.typed(args[0], "string")
+	switch {
+	case wrong != nil:
+		return wrong
+	case e == nil:
+		return int64(0)
+	}
+	return int64(len(e.text))
 }
 
 // span turns a range that may count from the end into that of a slice of n.

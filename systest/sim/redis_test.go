@@ -154,8 +154,8 @@ func randomCommand(r *rand.Rand) []string {
 		return []string{pick(r, "EXISTS", "UNLINK"), key(), key()}
 	case "HSCAN":
 		return []string{"HSCAN", key(), "0", "COUNT", "100"}
-	case "TYPE", "PTTL", "PERSIST", "ZCARD":
-		return []string{pick(r, "TYPE", "PTTL", "PERSIST", "ZCARD"), key()}
+	case "TYPE", "PTTL", "PERSIST", "ZCARD", "STRLEN":
+		return []string{pick(r, "TYPE", "PTTL", "PERSIST", "ZCARD", "STRLEN"), key()}
 	case "PEXPIRE":
 		return []string{"PEXPIRE", key(), span}
 	case "PEXPIREAT":
@@ -180,6 +180,6 @@ func randomCommand(r *rand.Rand) []string {
 }
 
 var commandNames = []string{
-	"GET", "SET", "SET", "GETRANGE", "DEL", "EXISTS", "TYPE", "PTTL", "PERSIST", "ZCARD", "HSCAN", "UNLINK", "ZMSCORE", "PEXPIRE", "PEXPIREAT",
+	"GET", "SET", "SET", "GETRANGE", "DEL", "EXISTS", "TYPE", "PTTL", "PERSIST", "ZCARD", "STRLEN", "HSCAN", "UNLINK", "ZMSCORE", "PEXPIRE", "PEXPIREAT",
 	"HSET", "HSET", "HGET", "HMGET", "HDEL", "ZREM", "ZADD", "ZADD", "ZADD", "ZSCORE", "ZRANK", "ZRANGE", "ZCOUNT", "ZRANGEBYSCORE",
 }
