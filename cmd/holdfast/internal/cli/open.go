@@ -25,7 +25,7 @@ func (a *app) choose() (store.Choice, error) {
 	}
 	switch {
 	case errors.Is(a.choiceErr, store.ErrBoth):
-		return a.choice, exit.With(exit.Usage, a.choiceErr)
+		return a.choice, usage("%s: %w", a.verb, a.choiceErr)
 	case a.choiceErr != nil:
 		return a.choice, openError(a.choiceErr)
 	}
