@@ -58,6 +58,7 @@ func (f *jobFlags) stopping(cmd *cobra.Command, j *runner.Job) error {
 
 // work opens the store for the job and calls do.
 func (a *app) work(ctx context.Context, f *jobFlags, job *runner.Job, do func() error) error {
+	job.Signals = runner.Catch() // before there is a socket that would stay
 	server, err := a.control(f, job)
 	if err != nil {
 		return err
@@ -74,7 +75,9 @@ func (a *app) take(ctx context.Context, f *jobFlags, job *runner.Job, do func() 
 			a.say(format, arguments...)
 		}
 	}
-	job.Signals = runner.Catch()
+	if job.Signals == nil {
+		job.Signals = runner.Catch()
+	}
 	a.opener = unlessEnded(job.Signals, a.open)
 	job.Line = a.waitLine(f.quiet, f.verbose)
 	defer job.Line.End()
