@@ -14,8 +14,8 @@ func electMutants() []Mutant {
 		{
 			Name: "elect-reports-progress-itself", Invariant: "", File: runner + "/office.go",
 			Breaks:  "A command that says no more that it is alive is taken to be alive.",
-			Old:     "case <-started:\n\t\t\t\t\treturn",
-			New:     "case <-started:\n\t\t\t\t\tstarted = nil",
+			Old:     "w.desk.pulse.Beat()",
+			New:     "w.desk.pulse.Grace(startTime)",
 			FoundBy: []Finder{{command, "TestElectUnderAManager"}},
 		},
 		{

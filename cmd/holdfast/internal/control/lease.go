@@ -104,6 +104,11 @@ func NewPulse(patience time.Duration) *Pulse { return &Pulse{patience: patience,
 // Beat notes that the work goes on.
 func (p *Pulse) Beat() { p.last.Store(int64(time.Since(p.began))) }
 
+// Grace gives the next sign more time: d from now on.
+func (p *Pulse) Grace(d time.Duration) {
+	p.last.Store(int64(time.Since(p.began) + max(d, p.patience) - p.patience))
+}
+
 // Stop notes that the work says itself that it does not go on.
 func (p *Pulse) Stop() { p.last.Store(int64(time.Since(p.began) - p.patience)) }
 

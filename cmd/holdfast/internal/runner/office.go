@@ -102,20 +102,21 @@ func (o *office) done() {
 }
 
 // follow has the command's messages go to its watch, until stop is called. While it
-// starts, it makes progress.
+// starts, it need not say anything.
 func (o *office) follow(w *watch) (stop func()) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	gone, started := make(chan struct{}), make(chan struct{})
 	o.watch, o.started = w, started
 	if w.Opts.Progress > 0 {
+		w.desk.pulse.Grace(startTime)
 		go func() { // ends with the start, or with the command
 			ticker := time.NewTicker(w.Opts.Progress / 4)
 			defer ticker.Stop()
 			for end := time.Now().Add(startTime); time.Now().Before(end); {
 				select {
 				case <-ticker.C:
-					w.progress()
+					w.held.Progress() // or it would not be renewed
 				case <-started:
 					return
 				case <-gone:
