@@ -62,11 +62,11 @@ func namesMutants() []Mutant {
 			FoundBy: []Finder{{runner, "TestOnceVerdict"}, {command, "TestScripts/once_letters"}},
 		},
 		{
-			Name: "times-have-no-limit", Invariant: "", File: "cmd/holdfast/internal/cli/duration.go",
+			Name: "times-have-no-limit", Invariant: "", File: "cmd/holdfast/internal/duration/duration.go",
 			Breaks:  "A time that is too long becomes another: a wait of 1e300 seconds is over at once.",
 			Old:     "case seconds > longest:",
 			New:     "case seconds > longest && false:",
-			FoundBy: []Finder{{cli, "TestParseDuration"}, {command, "TestWrongInvocations"}},
+			FoundBy: []Finder{{"cmd/holdfast/internal/duration", "TestParse"}, {command, "TestWrongInvocations"}},
 		},
 		{
 			Name: "wrong-names-make-a-store", Invariant: "", File: "cmd/holdfast/internal/cli/args.go",

@@ -321,6 +321,9 @@ func (b *bench) measureKeeping(ctx context.Context) error {
 	tidy(ctx, client) // which also waits until the Observer was told everything
 	mu.Lock()
 	defer mu.Unlock()
+	if b.KeptAlive.Lost > 0 { // a lease that was given up before it could be given back lasts for its TTL
+		time.Sleep(time.Duration(b.KeptAlive.TTLMS) * time.Millisecond)
+	}
 	b.KeptAlive.Renewal = renewals.latency()
 	for _, err := range errs {
 		if err != nil {

@@ -1,11 +1,11 @@
 package cli
 
 import (
-	"errors"
-	"strconv"
 	"time"
 
 	"github.com/spf13/pflag"
+
+	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/duration"
 )
 
 // durationVar defines a flag whose argument is a length of time. Every flag of
@@ -37,38 +37,7 @@ func (d *durationValue) String() string {
 
 // Set reads an argument.
 func (d *durationValue) Set(s string) error {
-	v, err := parseDuration(s)
+	v, err := duration.Parse(s)
 	*d = durationValue(v)
 	return err
-}
-
-// longest is the longest time that a flag can say: in seconds, about 31 years.
-const longest = 1e9
-
-var (
-	errNoDuration = errors.New("want seconds, or a duration such as 1m30s")
-	errTooLong    = errors.New("it is too long: more than 1000000000 seconds")
-)
-
-// parseDuration reads a length of time: seconds, with a fraction if need be, or
-// a duration such as 1m30s.
-func parseDuration(s string) (time.Duration, error) {
-	seconds, err := strconv.ParseFloat(s, 64)
-	if err != nil && !errors.Is(err, strconv.ErrRange) {
-		d, err := time.ParseDuration(s)
-		switch {
-		case err != nil || d < 0:
-			return 0, errNoDuration
-		case d > longest*time.Second:
-			return 0, errTooLong
-		}
-		return d, nil
-	}
-	switch {
-	case seconds > longest:
-		return 0, errTooLong
-	case seconds >= 0:
-		return time.Duration(seconds * float64(time.Second)), nil
-	}
-	return 0, errNoDuration // negative, or not a number
 }

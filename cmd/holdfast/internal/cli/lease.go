@@ -13,6 +13,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/control"
+	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/duration"
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/exit"
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/render"
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/store"
@@ -177,7 +178,7 @@ allows), or
 			if len(args) != 1 {
 				return usage("extend: want one DURATION: seconds, or a duration such as 5m")
 			}
-			d, err := parseDuration(args[0])
+			d, err := duration.Parse(args[0])
 			if err != nil {
 				return usage("extend %s: %w", args[0], err)
 			}

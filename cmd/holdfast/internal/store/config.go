@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/duration"
 	"github.com/holdfast-locks/holdfast/driver"
 )
 
@@ -95,7 +96,7 @@ func (c *config) ttl() (time.Duration, error) {
 	if text == "" {
 		return 0, nil
 	}
-	d, err := time.ParseDuration(text)
+	d, err := duration.Parse(text)
 	if err != nil || d < minTTL || d > maxTTL {
 		return 0, c.wrong(c.lines["ttl"], fmt.Sprintf("ttl: want a duration from %s to %s, such as 30s", minTTL, maxTTL))
 	}

@@ -85,7 +85,7 @@ func TestOrder(t *testing.T) {
 	if c := h.wants("sqlite://"+system, "the system store"); !c.System || c.Dir != "" {
 		t.Errorf("%+v", c)
 	}
-	etc := h.file(systemConfig, "# of the house\n\nstore = redis://house:1/2\nttl=40s\n", 0o644)
+	etc := h.file(systemConfig, "# of the house\n\nstore = redis://house:1/2\nttl=40\n", 0o644)
 	if c := h.wants("redis://house:1/2", etc+", line 3"); c.TTL != 40*time.Second || c.System {
 		t.Errorf("%+v", c)
 	}
