@@ -122,6 +122,8 @@ URLs of stores:
   quorum+redis://a,b,c      a majority of servers that know nothing of each other
   valkey, valkeys           may stand for redis and rediss everywhere
   memory:                   this process only, for trying things out`,
+		Example: `  holdfast run deploy -- ./deploy.sh
+  holdfast show deploy`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args:          cobra.ArbitraryArgs,

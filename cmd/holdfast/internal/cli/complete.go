@@ -55,7 +55,10 @@ Bash needs the package bash-completion.`,
 // setUpCompletion tells what may stand for the arguments and flags of all commands.
 // Only the scripts of completionCommand need it, which call the command __complete.
 func (a *app) setUpCompletion(c *cobra.Command) {
-	if strings.Contains(c.Use, "NAME") || strings.Contains(c.Use, "PREFIX") {
+	switch {
+	case strings.Contains(c.Use, "KEY"):
+		c.ValidArgsFunction = a.completing(onceKeys)
+	case strings.Contains(c.Use, "NAME"), strings.Contains(c.Use, "PREFIX"):
 		c.ValidArgsFunction = a.completing(lockNames)
 	}
 	c.LocalFlags().VisitAll(func(f *pflag.Flag) {
@@ -121,4 +124,16 @@ func lockNames(ctx context.Context, c *holdfast.Client, prefix string) (names []
 	}
 	slices.Sort(names)
 	return names
+}
+
+// onceKeys completes the keys of work that is done, or in progress.
+func onceKeys(ctx context.Context, c *holdfast.Client, prefix string) (keys []string) {
+	for work, err := range c.OnceList(ctx, prefix) {
+		if err != nil || len(keys) == maxCompletions {
+			break
+		}
+		keys = append(keys, work.Key)
+	}
+	slices.Sort(keys)
+	return keys
 }

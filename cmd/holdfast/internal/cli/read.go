@@ -66,7 +66,7 @@ func (a *app) checkName(ctx context.Context, c *holdfast.Client, name string, qu
 }
 
 func (a *app) showCommand() *cobra.Command {
-	return a.question("show NAME", "Show who holds a lock, for how long, who waits for it, who lost it, and what was done once", names(1, 1),
+	cmd := a.question("show NAME", "Show who holds a lock, for how long, who waits for it, who lost it, and what was done once", names(1, 1),
 		func(ctx context.Context, c *holdfast.Client, args []string) error {
 			lock, err := c.Inspect(ctx, args[0])
 			if err != nil {
@@ -87,6 +87,13 @@ func (a *app) showCommand() *cobra.Command {
 			}
 			return a.answer(view, render.Lock(lock, once, broken))
 		})
+	cmd.Long = `Show tells what the store knows of NAME: who holds it, in which mode and since when,
+with host, process, user, program, reason and token; who waits, in the order of the
+queue; who broke it in the last 24 hours, and why; what was done once under this key.
+The exit status is 0 even if nobody holds it: holdfast check tells by its status.`
+	cmd.Example = `  holdfast show deploy
+  holdfast show deploy --json | jq -r '.queue[] | "\(.host) \(.waiting_ms)"'`
+	return cmd
 }
 
 func (a *app) listCommand() *cobra.Command {
@@ -112,5 +119,7 @@ func (a *app) listCommand() *cobra.Command {
 		})
 	cmd.Flags().BoolVarP(&verbose, "verbose", "v", false, "tell which store it is, and who has named it")
 	cmd.Aliases = []string{"list"}
+	cmd.Example = `  holdfast ls deploy/
+  holdfast ls --json | jq -r '.[] | select(.queue_length > 0) | .name'`
 	return cmd
 }

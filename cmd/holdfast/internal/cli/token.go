@@ -58,8 +58,12 @@ The exit status is 0, or
 	cmd.PersistentFlags().StringVar(&f.collection, "collection", "onetime", "`NAME` of the collection: a token is unknown in every other")
 	cmd.AddCommand(
 		a.tokenIssueCommand(&f),
-		a.secretCommand(&f, "redeem -", "Print the payload of the token whose secret is on standard input, once", a.redeemToken),
+		a.secretCommand(&f, "redeem -", "Print the payload of the token whose secret is on standard input, once",
+			`  holdfast token redeem - <secret
+  payload=$(holdfast token redeem - --json <secret | jq -r .payload)`, a.redeemToken),
 		a.secretCommand(&f, "revoke -", "Make sure that nobody redeems the token whose secret is on standard input",
+			`  holdfast token revoke - <secret
+  holdfast token revoke --collection invitations - <secret`,
 			func(ctx context.Context, s *onetime.Service, secret string) error { return s.Revoke(ctx, secret) }),
 		a.tokenPruneCommand(&f),
 	)
@@ -70,7 +74,9 @@ func (a *app) tokenIssueCommand(f *tokenFlags) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "issue [--payload TEXT | -]",
 		Short: "Store a payload, or what is on standard input, and print the secret that redeems it",
-		Args:  words(0, 1),
+		Example: `  holdfast token issue --ttl 15m --payload 'user 42' >secret
+  holdfast token issue --collection invitations - <letter`,
+		Args: words(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			payload := []byte(f.payload)
 			switch {
@@ -119,11 +125,12 @@ func (a *app) issueToken(ctx context.Context, s *onetime.Service, payload []byte
 
 // secretCommand returns a command that calls do with the secret from standard
 // input.
-func (a *app) secretCommand(f *tokenFlags, use, short string, do func(context.Context, *onetime.Service, string) error) *cobra.Command {
+func (a *app) secretCommand(f *tokenFlags, use, short, examples string, do func(context.Context, *onetime.Service, string) error) *cobra.Command {
 	return a.withJSON(&cobra.Command{
-		Use:   use,
-		Short: short,
-		Args:  cobra.ArbitraryArgs,
+		Use:     use,
+		Short:   short,
+		Example: examples,
+		Args:    cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 || args[0] != "-" {
 				return usage("token %s: want - and the secret on standard input; an argument can be seen by others", cmd.Name())
@@ -162,7 +169,9 @@ func (a *app) tokenPruneCommand(f *tokenFlags) *cobra.Command {
 	return a.withJSON(&cobra.Command{
 		Use:   "prune",
 		Short: "Delete the tokens that are over, of every collection, where the store does not by itself",
-		Args:  words(0, 0),
+		Example: `  holdfast token prune
+  holdfast token prune --json | jq .pruned`,
+		Args: words(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.withTokens(cmd, f, func(ctx context.Context, s *onetime.Service) error {
 				n, err := s.Prune(ctx)

@@ -13,8 +13,10 @@ func (a *app) versionCommand() *cobra.Command {
 	return a.withJSON(&cobra.Command{
 		Use:   "version",
 		Short: "Print the version",
-		Args:  words(0, 0),
-		RunE:  func(*cobra.Command, []string) error { return a.printVersion() },
+		Example: `  holdfast version
+  holdfast version --json | jq -r .commit`,
+		Args: words(0, 0),
+		RunE: func(*cobra.Command, []string) error { return a.printVersion() },
 	})
 }
 

@@ -1,8 +1,11 @@
 package main
 
 import (
+	"bytes"
+	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -10,6 +13,33 @@ import (
 
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/cli"
 )
+
+// TestPage: docs/cli.md is what --help prints.
+func TestPage(t *testing.T) {
+	want, err := os.ReadFile(filepath.Join("..", "..", "..", "..", "docs", "cli.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got bytes.Buffer
+	writeMarkdown(&got)
+	if !bytes.Equal(got.Bytes(), want) {
+		t.Error("docs/cli.md is not what --help prints: write it anew with make manual")
+	}
+}
+
+// TestExamples: the help of every command has two examples at least, each of which
+// is a line that somebody may type.
+func TestExamples(t *testing.T) {
+	example := regexp.MustCompile(`(?m)^  (\S.*)?\bholdfast\b`)
+	each(cli.Tree(), func(c *cobra.Command) {
+		if n := len(example.FindAllString(c.Example, -1)); n < 2 && c.Name() != "help" {
+			t.Errorf("%s --help has %d examples, want two", c.CommandPath(), n)
+		}
+		if c.Short == "" || strings.HasSuffix(c.Short, ".") {
+			t.Errorf("%s: Short %q: want one line without a full stop", c.CommandPath(), c.Short)
+		}
+	})
+}
 
 // TestManualPages: there is a page for every command, which groff takes without a
 // warning.
