@@ -71,6 +71,15 @@ type benchView struct {
 
 func (a *app) bench(ctx context.Context, whole time.Duration) error {
 	ctx, caught := untilSignal(ctx)
+	err := a.measure(ctx, whole)
+	if s := caught(); s != 0 {
+		return &exit.Error{Status: exit.Signal(int(s))}
+	}
+	return err
+}
+
+// measure measures, and prints what it has found.
+func (a *app) measure(ctx context.Context, whole time.Duration) error {
 	engine, choice, err := a.open(ctx)
 	if err != nil {
 		return err
@@ -88,9 +97,6 @@ func (a *app) bench(ctx context.Context, whole time.Duration) error {
 	}
 	began := time.Now()
 	result, err := bench.Run(ctx, engine, second, whole)
-	if s := caught(); s != 0 {
-		return &exit.Error{Status: exit.Signal(int(s))}
-	}
 	if err != nil {
 		return exit.FromStore(err)
 	}
@@ -130,13 +136,16 @@ func (s signalError) Error() string { return syscall.Signal(s).String() }
 func sameStore(ctx context.Context, one, other driver.Engine) (same bool, err error) {
 	req := driver.AcquireRequest{Name: bench.Prefix + "open", LeaseID: driver.NewLeaseID(), TTL: time.Second, Mode: driver.Exclusive}
 	req.Name += "-" + string(req.LeaseID)[:12]
-	if _, err := one.Acquire(ctx, req); err != nil {
+	_, err = one.Acquire(ctx, req)
+	defer func(unknown bool) { // even if ctx has ended; what cannot be given back ends with its TTL
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), req.TTL)
+		defer cancel()
+		_ = one.Release(ctx, driver.ReleaseRequest{Name: req.Name, LeaseID: req.LeaseID, Cancel: unknown})
+	}(err != nil)
+	if err != nil {
 		return false, err
 	}
 	lock, err := other.Inspect(ctx, req.Name)
-	if released := one.Release(ctx, driver.ReleaseRequest{Name: req.Name, LeaseID: req.LeaseID, Cancel: ctx.Err() != nil}); err == nil {
-		err = released
-	}
 	return len(lock.Holders) > 0, err
 }
 
