@@ -151,6 +151,7 @@ func TestSinceOfLongestMember(t *testing.T) {
 		if err != nil || len(lock.Holders) != 1 || lock.Holders[0].Since != held || lock.Holders[0].Holder.Host != "web-3" {
 			r.Errorf("%+v, %v; want web-3 for %s", lock.Holders, err, held)
 		}
+		r.links[1].set(down) // a refusal is that of the first two who answer: let the third be one of them
 		if way := r.outcome(ask("a"), driver.Held); way.Since != held || way.Holder.Host != "web-3" {
 			r.Errorf("a refusal says that it is held by %s for %s, want web-3 for %s", way.Holder, way.Since, held)
 		}
