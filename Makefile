@@ -20,7 +20,7 @@ GO ?= go
 LENGTH ?= 30m
 NET_LENGTH ?= 12m
 
-.PHONY: test soak soak-net bench lint cross ci tidy deps
+.PHONY: test soak soak-net bench lint cross ci manual tidy deps
 
 ci: lint cross test
 

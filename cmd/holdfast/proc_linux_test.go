@@ -59,10 +59,3 @@ func processesOf(t *testing.T, word string) (pids []int) {
 	}
 	return pids
 }
-
-func write(t *testing.T, file, text string) {
-	t.Helper()
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-}

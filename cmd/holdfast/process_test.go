@@ -268,3 +268,10 @@ func touch(t *testing.T, file string) {
 		t.Fatal(err)
 	}
 }
+
+func write(t *testing.T, file, text string) {
+	t.Helper()
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
