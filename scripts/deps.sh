@@ -1,6 +1,6 @@
 #!/bin/sh
 # deps.sh finds what the tests need beside Go, or installs it: redis-server,
-# PostgreSQL and MariaDB, which the tests start for themselves, groff, flock of
+# PostgreSQL and MariaDB, which the tests start for themselves, groff, ps, flock of
 # util-linux, which holdfast run is compared with, vi, which it runs, and a C compiler
 # for the race detector.
 set -eu
@@ -26,6 +26,7 @@ need redis-server redis-server redis
 need postgres postgresql postgresql@17
 need mariadbd mariadb-server mariadb
 need groff groff-base groff
+[ "$(uname)" != Linux ] || need ps procps procps
 [ "$(uname)" != Linux ] || need flock util-linux util-linux
 [ "$(uname)" != Linux ] || need vi vim-tiny vim
 have cc || need gcc "gcc libc6-dev" gcc
