@@ -61,8 +61,7 @@ func TestWatchTable(t *testing.T) {
 		"q": {press: "q"}, "ctrl-c": {press: ctrlC},
 		"term": {signal: syscall.SIGTERM, status: 143}, "quit": {signal: syscall.SIGQUIT, status: 131}, "hup": {signal: syscall.SIGHUP, status: 129},
 	} {
-		t.Run(what, func(t *testing.T) {
-			t.Parallel()
+		t.Run(what, func(t *testing.T) { // one after the other: the waiter does not wait for ever
 			file := filepath.Join(t.TempDir(), "pid")
 			term := startTerminal(t, store, fmt.Sprintf(`trap : INT; sh -c 'echo $$ >%s; exec holdfast watch'%s`, file, endsWatch))
 			term.window(120, 30)
