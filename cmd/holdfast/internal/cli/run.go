@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/exit"
@@ -30,6 +31,27 @@ type runFlags struct {
 	minHold   time.Duration
 	noRenewal bool
 	progress  time.Duration
+}
+
+// defineTaking defines how run and acquire take a lock.
+func (f *runFlags) defineTaking(flags *pflag.FlagSet) {
+	f.defineWait(flags)
+	flags.IntVarP(&f.busy, "busy-status", "E", exit.Busy, "exit `STATUS` if somebody else has the lock")
+	f.defineMode(flags)
+	flags.IntVar(&f.slots, "slots", 0, "at most `N` at a time; all who use NAME must say the same")
+	flags.IntVar(&f.permits, "permits", 1, "take `K` of the slots at once; only with --slots")
+}
+
+// defineWait defines how long the lock is waited for.
+func (f *runFlags) defineWait(flags *pflag.FlagSet) {
+	flags.BoolVarP(&f.noWait, "no-wait", "n", false, "do not wait for the lock")
+	durationVarP(flags, &f.wait, "wait", "w", 0, "wait at most `SECONDS` or a duration such as 1m30s; 0 is -n")
+}
+
+// defineMode defines whether others may share the lock.
+func (f *runFlags) defineMode(flags *pflag.FlagSet) {
+	flags.BoolVarP(&f.exclusive, "exclusive", "x", false, "hold the lock exclusively (default)")
+	flags.BoolVarP(&f.shared, "shared", "s", false, "others may share the lock; nobody has it exclusively")
 }
 
 func (a *app) runCommand() *cobra.Command {
@@ -69,13 +91,7 @@ The exit status is the command's own, or 128 + n if signal n ended it, or
 	flags.SetInterspersed(false) // what follows NAME is the command's, unless a -- says otherwise
 	flags.SortFlags = false
 	flags.StringArrayVarP(&f.names, "name", "N", nil, "take the lock `NAME`; with several -N all of them, or none")
-	flags.BoolVarP(&f.noWait, "no-wait", "n", false, "do not wait for the lock")
-	durationVarP(flags, &f.wait, "wait", "w", 0, "wait at most `SECONDS` or a duration such as 1m30s; 0 is -n")
-	flags.IntVarP(&f.busy, "busy-status", "E", exit.Busy, "exit `STATUS` if somebody else has the lock")
-	flags.BoolVarP(&f.exclusive, "exclusive", "x", false, "hold the lock exclusively (default)")
-	flags.BoolVarP(&f.shared, "shared", "s", false, "others may share the lock; nobody has it exclusively")
-	flags.IntVar(&f.slots, "slots", 0, "at most `N` at a time; all who use NAME must say the same")
-	flags.IntVar(&f.permits, "permits", 1, "take `K` of the slots at once; only with --slots")
+	f.defineTaking(flags)
 	flags.StringArrayVarP(&f.shell, "command", "c", nil, "run `STRING` with sh -c")
 	durationVar(flags, &f.ttl, "ttl", 30*time.Second, "lease TTL: after this host dies, others wait this long")
 	durationVar(flags, &f.minHold, "min-hold", 0, "keep the lock closed for at least this long, even if the command ends earlier")
