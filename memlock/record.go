@@ -58,32 +58,46 @@ func (e *Engine) Recall(ctx context.Context, name string) (driver.Record, bool, 
 
 // DescribeRecord implements driver.RecordLister.
 func (e *Engine) DescribeRecord(ctx context.Context, name string) (driver.RecordInfo, bool, error) {
-	all, err := e.describeRecords(ctx, func(other string) bool { return other == name })
-	if err != nil || len(all) == 0 {
+	now, err := e.enter(ctx)
+	if err != nil {
 		return driver.RecordInfo{}, false, err
 	}
-	return all[0], true, nil
+	defer e.mu.Unlock()
+	info, found := e.describeRecordLocked(name, now)
+	return info, found, nil
+}
+
+// describeRecordLocked tells of the record of a name. It remembers no name for having
+// been asked about.
+func (e *Engine) describeRecordLocked(name string, now time.Time) (info driver.RecordInfo, found bool) {
+	l := e.locks[name]
+	if l == nil || l.record == nil || !now.Before(l.record.expiry) {
+		return info, false
+	}
+	r := l.record
+	head := slices.Clone(r.data[:min(len(r.data), driver.RecordHead)])
+	return driver.RecordInfo{Name: name, Head: head, Length: len(r.data), ExpiresIn: r.expiry.Sub(now)}, true
 }
 
 // ListRecords implements driver.RecordLister.
 func (e *Engine) ListRecords(ctx context.Context, prefix string) iter.Seq2[driver.RecordInfo, error] {
 	return driver.Listed(func() ([]driver.RecordInfo, error) {
-		return e.describeRecords(ctx, func(name string) bool { return strings.HasPrefix(name, prefix) })
+		return e.describeRecords(ctx, prefix)
 	})
 }
 
-// describeRecords tells of the records of the names that are wanted. It takes a
-// snapshot, and remembers no name for having been asked about.
-func (e *Engine) describeRecords(ctx context.Context, wanted func(name string) bool) (all []driver.RecordInfo, err error) {
+// describeRecords tells of the records whose names begin with prefix: a snapshot.
+func (e *Engine) describeRecords(ctx context.Context, prefix string) (all []driver.RecordInfo, err error) {
 	now, err := e.enter(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer e.mu.Unlock()
-	for name, l := range e.locks {
-		if r := l.record; r != nil && wanted(name) && now.Before(r.expiry) {
-			head := slices.Clone(r.data[:min(len(r.data), driver.RecordHead)])
-			all = append(all, driver.RecordInfo{Name: name, Head: head, Length: len(r.data), ExpiresIn: r.expiry.Sub(now)})
+	for name := range e.locks {
+		if strings.HasPrefix(name, prefix) {
+			if info, found := e.describeRecordLocked(name, now); found {
+				all = append(all, info)
+			}
 		}
 	}
 	return all, nil

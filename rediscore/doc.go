@@ -72,9 +72,10 @@
 //
 // An exclusive lease is a plain string: 3, the number of the layout, the lease ID,
 // the TTL in milliseconds, the token, the server's clock in microseconds when the
-// lease was granted, and the holder as JSON, with a space between, and with a '-' directly before the lease ID if the lease is over and
-// the name is kept closed. While there are shared leases or permits the string is
-// 3 *<group> <limit>, and expires with the last of them.
+// lease was granted, and the holder as JSON, with a space between, and with a '-'
+// directly before the lease ID if the lease is over and the name is kept closed. While
+// there are shared leases or permits the string is 3 *<group> <limit>, and expires with
+// the last of them.
 // So holdfast and any client that takes its locks with SET key value NX PX
 // exclude each other under the same name. Such a client shows as a holder
 // without a lease ID. It must delete only what it wrote, it takes no turns, and
