@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"strings"
@@ -69,7 +68,5 @@ func suggested(c *cobra.Command, typed string) string {
 // Tree returns the commands with their flags and texts, for those who describe them.
 func Tree() *cobra.Command {
 	a := &app{asked: store.Asked{Getenv: func(string) string { return "" }}, stdout: io.Discard}
-	root := a.rootCommand()
-	root.SetContext(context.Background())
-	return root
+	return a.rootCommand()
 }
