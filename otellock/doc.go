@@ -1,0 +1,3 @@
+// Package otellock tells OpenTelemetry what happens to locks: spans and metrics. It
+// needs the API only.
+package otellock

@@ -1,0 +1,2 @@
+// Package promlock counts for Prometheus what happens to locks.
+package promlock
