@@ -18,15 +18,36 @@ import (
 // was protected to its end; the lock is free at the lease's expiry at the
 // latest.
 func (c *Client) Do(ctx context.Context, name string, opts *AcquireOptions, work func(ctx context.Context, l *Lease) error) error {
-	_, err := Call(ctx, c, name, opts, func(ctx context.Context, l *Lease) (struct{}, error) {
-		return struct{}{}, work(ctx, l)
-	})
+	_, err := call(ctx, c, name, opts, true, withoutValue(work))
+	return err
+}
+
+// TryDo is Do without waiting: work that somebody else does is skipped. If somebody
+// else has the lock it returns at once a *HeldError that says who, and for how long, as
+// TryAcquire does.
+func (c *Client) TryDo(ctx context.Context, name string, opts *AcquireOptions, work func(ctx context.Context, l *Lease) error) error {
+	_, err := call(ctx, c, name, opts, false, withoutValue(work))
 	return err
 }
 
 // Call is Do for work that returns a value.
-func Call[T any](ctx context.Context, c *Client, name string, opts *AcquireOptions, work func(ctx context.Context, l *Lease) (T, error)) (v T, err error) {
-	lease, err := c.Acquire(ctx, name, opts)
+func Call[T any](ctx context.Context, c *Client, name string, opts *AcquireOptions, work func(ctx context.Context, l *Lease) (T, error)) (T, error) {
+	return call(ctx, c, name, opts, true, work)
+}
+
+// TryCall is TryDo for work that returns a value.
+func TryCall[T any](ctx context.Context, c *Client, name string, opts *AcquireOptions, work func(ctx context.Context, l *Lease) (T, error)) (T, error) {
+	return call(ctx, c, name, opts, false, work)
+}
+
+// errNoWork is for a function that is nil.
+var errNoWork = fmt.Errorf("%w work: it is nil", ErrInvalid)
+
+func call[T any](ctx context.Context, c *Client, name string, opts *AcquireOptions, wait bool, work func(context.Context, *Lease) (T, error)) (v T, err error) {
+	if work == nil {
+		return v, opError("do", name, errNoWork)
+	}
+	lease, err := c.acquire(ctx, name, opts, wait)
 	if err != nil {
 		return v, err
 	}
@@ -38,6 +59,14 @@ func Call[T any](ctx context.Context, c *Client, name string, opts *AcquireOptio
 		}
 	}()
 	return work(workCtx, lease)
+}
+
+// withoutValue makes work without a value one that returns an empty one; nil stays nil.
+func withoutValue(work func(context.Context, *Lease) error) func(context.Context, *Lease) (struct{}, error) {
+	if work == nil {
+		return nil
+	}
+	return func(ctx context.Context, l *Lease) (struct{}, error) { return struct{}{}, work(ctx, l) }
 }
 
 // lostDuring adds the loss of the lease, and why it was lost, to the error of the work.

@@ -47,6 +47,7 @@ func All() []Mutant {
 		lossMutants(),
 		waiterMutants(),
 		adoptMutants(),
+		formsMutants(),
 		leadMutants(),
 		electMutants(),
 		turnsMutants(),
