@@ -174,7 +174,7 @@ const Never time.Duration = -1
 const MaxToken uint64 = 1<<53 - 2
 
 // TokenMemory is how long a store must remember the last token of an unused
-// name, counted from the token read as microseconds since 1970. A token must
+// name, unless whoever opens it says otherwise, counted from the token read as microseconds since 1970. A token must
 // be at least the store's clock in microseconds. Together these make the next
 // token greater, unless the store's clock goes back by more than TokenMemory in
 // all. After that time the name costs nothing (INVARIANT I11).

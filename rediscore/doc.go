@@ -42,7 +42,7 @@
 //
 //	key                               holds                              expires
 //	PN                                the lease, see below               with the lease
-//	Pholdfast:{T}:fence:N             the last token of N, in decimal    24 h after the token, read as microseconds
+//	Pholdfast:{T}:fence:N             the last token of N, in decimal    TokenMemory after the token, read as microseconds
 //	Pholdfast:{T}:cancelled:<ID>      nothing: the lease ID is           after a minute
 //	                                  cancelled
 //	Pholdfast:{T}:holders:N           shared leases, or permits: their   soon after

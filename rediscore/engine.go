@@ -1,10 +1,13 @@
 package rediscore
 
 import (
+	"cmp"
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/rediscore/internal/form"
 	"github.com/holdfast-locks/holdfast/rediscore/internal/keys"
 	"github.com/holdfast-locks/holdfast/rediscore/internal/lua"
 )
@@ -13,7 +16,8 @@ import (
 // one.
 type Engine struct {
 	store   *Store
-	foreign bool // other clients may want the locks
+	foreign bool   // other clients may want the locks
+	memory  string // Options.TokenMemory in ms, as scripts want it
 	scripts lua.Engine
 	plain   *plain
 	tracker *tracker // nil unless deletions are told
@@ -57,12 +61,32 @@ type Options struct {
 	// relies on it: without the right to these commands, with RESP 2, and in a
 	// Redis Cluster, the next renewal tells.
 	TellDeletions bool
+
+	// TokenMemory is how long the server remembers the last token of a name that is
+	// not used any more, counted from the token, read as microseconds since 1970:
+	// 1 minute to 365 days. Tokens grow even if the server's clock goes back, or that
+	// of a replica which takes over is behind, by as much as this in all (INVARIANT
+	// I2). A name costs some 200 bytes of the server's memory meanwhile: with
+	// millions of names that are used once, an hour may do. All who use a store should
+	// say the same, because the last to grant a lock decides. Members of a quorum and
+	// guards do not ask. Default: driver.TokenMemory, 24 hours.
+	TokenMemory time.Duration
 }
 
-// CheckPrefix returns an error that wraps driver.ErrInvalid for a prefix that
-// Options must not have.
-func CheckPrefix(prefix string) error {
-	_, err := keys.New(prefix)
+// The limits of Options.TokenMemory.
+const (
+	minTokenMemory = time.Minute
+	maxTokenMemory = 365 * 24 * time.Hour
+)
+
+// Check returns an error that wraps driver.ErrInvalid if an option is out of range,
+// as every call of an engine with these options would.
+func (o *Options) Check() error {
+	if m := o.TokenMemory; m != 0 && (m < minTokenMemory || m > maxTokenMemory) {
+		return fmt.Errorf("%w TokenMemory %s: want %s to %s, or zero for %s",
+			driver.ErrInvalid, m, minTokenMemory, maxTokenMemory, driver.TokenMemory)
+	}
+	_, err := keys.New(o.Prefix)
 	return err
 }
 
@@ -81,15 +105,15 @@ func newEngine(conn Conn, opts *Options, parked int32) *Engine {
 	if opts != nil {
 		o = *opts
 	}
-	space, err := keys.New(o.Prefix)
+	space, _ := keys.New(o.Prefix)
 	life, end := context.WithCancel(context.Background())
 	store := &Store{
-		conn: conn, cluster: conn.Mode() == InCluster, keys: space, invalid: err,
+		conn: conn, cluster: conn.Mode() == InCluster, keys: space, invalid: o.Check(),
 		inbox: newInbox(conn, space, life), crew: newCrew(life, parked), life: life,
 	}
 	store.listen = store.inbox.listen
-	e := &Engine{store: store, foreign: !o.NoForeignClients, scripts: lua.ForEngine(!o.NoForeignClients), end: end}
-	e.plain = newPlain(store, e.scripts)
+	e := &Engine{store: store, foreign: !o.NoForeignClients, memory: form.MS(cmp.Or(o.TokenMemory, driver.TokenMemory)), scripts: lua.ForEngine(!o.NoForeignClients), end: end}
+	e.plain = newPlain(store, e.scripts, e.memory)
 	if o.TellDeletions && !store.cluster { // there it would take a connection to each node
 		e.tracker = newTracker(conn, space, life, &store.inbox.losses)
 	}

@@ -71,7 +71,7 @@ func (e *Engine) acquireInFull(ctx context.Context, req driver.AcquireRequest) (
 // serving returns the arguments of all scripts that may hand a lock over, with
 // room for so many more.
 func (e *Engine) serving(more int) []string {
-	return append(make([]string, 0, 2+more), form.MS(driver.TokenMemory), e.store.keys.Inboxes())
+	return append(make([]string, 0, 2+more), e.memory, e.store.keys.Inboxes())
 }
 
 func maxLead() string { return form.US(driver.MaxTokenLead) }

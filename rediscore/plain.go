@@ -22,11 +22,11 @@ type plain struct {
 	holders            form.Holders
 }
 
-func newPlain(s *Store, scripts lua.Engine) *plain {
+func newPlain(s *Store, scripts lua.Engine, tokenMemory string) *plain {
 	p := &plain{contended: newHints(contendedFor), several: newHints(severalFor)}
 	p.acquires = newFleet(s, scripts.PlainAcquire, func(args []string, r *rider) []string {
 		return append(args, string(r.id), r.ttl, r.holder)
-	}, form.MS(driver.TokenMemory))
+	}, tokenMemory)
 	p.releases = newFleet(s, scripts.PlainRelease, func(args []string, r *rider) []string { return append(args, string(r.id)) })
 	return p
 }

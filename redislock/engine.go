@@ -2,6 +2,7 @@ package redislock
 
 import (
 	"context"
+	"fmt"
 	"strings"
 
 	"github.com/redis/rueidis"
@@ -94,11 +95,15 @@ type Member = member.Member
 // OpenMember returns a member on the server of a URL, as Open takes it. It does
 // not wait for the server: one that cannot be reached makes requests fail with
 // ErrUnavailable until it can, so that a quorum can be used while some of its
-// members are down. A URL of another form is ErrInvalid.
+// members are down. A URL of another form is ErrInvalid, and so is one with
+// token_memory: the members of a quorum remember tokens for driver.TokenMemory.
 func OpenMember(rawURL string) (*Member, error) {
-	opts, _, err := parseURL(rawURL)
+	opts, set, err := parseURL(rawURL)
 	if err != nil {
 		return nil, err
+	}
+	if set.TokenMemory != 0 {
+		return nil, fmt.Errorf("%w redis URL: token_memory is not for a quorum, whose members remember tokens for %s", driver.ErrInvalid, driver.TokenMemory)
 	}
 	open := func(ctx context.Context) (*rediscore.Engine, error) {
 		e, err := Open(ctx, rawURL)

@@ -32,6 +32,7 @@ const silence = 5 * time.Second
 //
 //	prefix=TEXT         comes before the name in every key; see Options
 //	foreign=0          nobody but holdfast takes these locks; see Options.NoForeignClients
+//	token_memory=D      how long the token of an unused name is remembered, such as 1h; see Options
 //	client_name=TEXT    what the server shows of our connections; default holdfast
 //	tell_deletions=1    the server tells when a lock that we hold is deleted; see Options
 //	sentinel_user=NAME, sentinel_password=TEXT   where sentinels ask for others than the servers

@@ -56,6 +56,9 @@ func parse(rawURL string) (opts rueidis.ClientOption, set rediscore.Options, err
 	set = rediscore.Options{
 		Prefix: a.params.Get("prefix"), NoForeignClients: a.params.Get("foreign") == "0", TellDeletions: a.params.Get("tell_deletions") == "1",
 	}
+	if set.TokenMemory, err = a.tokenMemory(); err != nil {
+		return opts, set, err
+	}
 	opts = clientOptions(a.hosts)
 	switch a.mode {
 	case rediscore.OneServer:
@@ -74,7 +77,7 @@ func parse(rawURL string) (opts rueidis.ClientOption, set rediscore.Options, err
 	if set.TellDeletions {
 		opts.ClientTrackingOptions = []string{} // the client itself has no use for them
 	}
-	err = cmp.Or(rediscore.CheckPrefix(set.Prefix), a.login(&opts), a.readPath(&opts), a.readTLS(&opts))
+	err = cmp.Or(set.Check(), a.login(&opts), a.readPath(&opts), a.readTLS(&opts))
 	opts.Sentinel.TLSConfig, opts.Sentinel.ClientName = opts.TLSConfig, opts.ClientName
 	return opts, set, err
 }
@@ -171,7 +174,7 @@ func (a *address) readParams(rawQuery string) (err error) {
 			return fmt.Errorf("the parameter %s is there more than once", name)
 		}
 		switch name {
-		case "prefix", "client_name":
+		case "prefix", "client_name", "token_memory":
 		case "tell_deletions", "foreign":
 			if values[0] != "1" && values[0] != "0" {
 				return fmt.Errorf("%s must be 1 or 0", name)
@@ -194,6 +197,18 @@ func (a *address) readParams(rawQuery string) (err error) {
 		}
 	}
 	return nil
+}
+
+// tokenMemory returns Options.TokenMemory, or 0.
+func (a *address) tokenMemory() (time.Duration, error) {
+	if !a.params.Has("token_memory") {
+		return 0, nil
+	}
+	d, err := time.ParseDuration(a.params.Get("token_memory"))
+	if err != nil || d == 0 {
+		return 0, errors.New("token_memory must be a duration, such as 1h or 24h")
+	}
+	return d, nil
 }
 
 // login sets who we are to the servers and to the sentinels.

@@ -122,28 +122,50 @@ func TestTokensGrow(t *testing.T) {
 }
 
 // TestTokenMemory: the last token goes away by itself, a fixed time after the
-// token read as a clock. INVARIANT I11.
+// token read as a clock, whichever script has granted it. INVARIANT I11.
 func TestTokenMemory(t *testing.T) {
 	server := testsvc.Redis(t)
-	e, admin := open(t, server.URL), plain(t, server)
-	fence := keyspace{}.fence("t")
-	for _, lead := range []time.Duration{0, 30 * time.Minute} {
-		req := drivertest.Request("t", time.Minute)
-		req.MinToken = uint64(time.Now().Add(lead).UnixMicro())
-		token := drivertest.Granted(t, e, req)
-		// PTTL and TIME in one step, so that no pause falls between.
-		replies, err := do(t, admin, "EVAL", `
-			local t = redis.call('TIME')
-			return { redis.call('PTTL', KEYS[1]), t[1] * 1000 + math.floor(t[2] / 1000) }`, "1", fence).AsIntSlice()
-		if err != nil {
-			t.Fatal(err)
+	admin := plain(t, server)
+	memories := map[string]time.Duration{"": driver.TokenMemory, "?token_memory=90m": 90 * time.Minute}
+	for params, memory := range memories {
+		e := open(t, server.URL+params)
+		kept := func(what string, req driver.AcquireRequest) {
+			t.Helper()
+			token, fence := drivertest.Granted(t, e, req), keyspace{}.fence(req.Name)
+			// PTTL and TIME in one step, so that no pause falls between.
+			replies, err := do(t, admin, "EVAL", `
+				local t = redis.call('TIME')
+				return { redis.call('PTTL', KEYS[1]), t[1] * 1000 + math.floor(t[2] / 1000) }`, "1", fence).AsIntSlice()
+			if err != nil {
+				t.Fatal(err)
+			}
+			forget, want := replies[0]+replies[1], int64(token/1000)+memory.Milliseconds()
+			if d := forget - want; d < -50 || d > 50 {
+				t.Errorf("%q, %s: the token is forgotten %d ms off", params, what, d)
+			}
+			do(t, admin, "DEL "+req.Name)
 		}
-		forget, want := replies[0]+replies[1], int64(token/1000)+driver.TokenMemory.Milliseconds()
-		if d := forget - want; d < -50 || d > 50 {
-			t.Errorf("lead %s: the token is forgotten %d ms off", lead, d)
+		for _, lead := range []time.Duration{0, 30 * time.Minute} {
+			req := drivertest.Request("t", time.Minute)
+			req.MinToken = uint64(time.Now().Add(lead).UnixMicro())
+			kept("lead "+lead.String(), req)
 		}
-		do(t, admin, "DEL t")
+		kept("a plain request", drivertest.Request("plain", time.Minute))
+		shared := drivertest.Request("t", time.Minute)
+		shared.Mode = driver.Shared
+		kept("a shared lease", shared)
+		if used := number(t, admin, "MEMORY USAGE "+keyspace{}.fence("t")); used > 240 {
+			t.Errorf("a name that is not used costs %d bytes, want some 200", used)
+		}
+		do(t, admin, "FLUSHALL")
 	}
+	for _, m := range []time.Duration{-time.Hour, time.Second, 366 * 24 * time.Hour} {
+		e := New(admin, &Options{TokenMemory: m})
+		_, err := e.Acquire(t.Context(), drivertest.Request("t", time.Minute))
+		wantIs(t, m.String(), err, driver.ErrInvalid)
+	}
+	_, err := OpenMember(server.URL + "?token_memory=1h")
+	wantIs(t, "a member", err, driver.ErrInvalid)
 }
 
 // TestClockStepBack: a lease that ends later than its TTL allows is brought

@@ -89,6 +89,7 @@ func TestURLForms(t *testing.T) {
 		"rediss+sentinel://:p@h1,h2/master", "redis+cluster://h1:1,h2:2", "rediss+cluster://u:p@h1,h2?prefix=x",
 		"valkey://h", "valkeys://u:p@h:1/2", "valkey+sentinel://h/master", "valkeys+sentinel://h1,h2/master/3", "valkey+cluster://h1,h2",
 		"valkeys+cluster://h", "redis+unix:///a.sock", "redis+unix://u:p%40@/run/a%20b.sock?db=1&prefix=x", "valkey+unix:///run/valkey.sock",
+		"redis://h?token_memory=1h", "redis+cluster://h?token_memory=1m",
 	} {
 		if _, _, err := parseURL(good); err != nil {
 			t.Errorf("%s: %v", good, err)
@@ -102,6 +103,8 @@ func TestURLForms(t *testing.T) {
 		"redis+unix://", "rediss+unix:///a.sock", "valkeys+unix:///a.sock", "redis+unix:///a.sock?db=x", "redis+unix:///a.sock?db=-1",
 		"redis+unix:///a.sock?db=", "redis://h?db=1", "redis+unix://u@/a.sock", "redis+unix:///a.sock?tls_ca=x",
 		"redis+unix:///a%00b",
+		"redis://h?token_memory=", "redis://h?token_memory=1", "redis://h?token_memory=0", "redis://h?token_memory=59s", "redis://h?token_memory=8761h",
+		"redis://h?token_memory=-1h",
 	} {
 		_, _, err := parseURL(bad)
 		wantIs(t, bad, err, driver.ErrInvalid)

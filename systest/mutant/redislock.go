@@ -63,6 +63,20 @@ func redisLeaseMutants() []Mutant {
 			FoundBy: []Finder{{"redislock", "TestTokenMemory"}},
 		},
 		{
+			Name: "redis-token-memory-ignored", Invariant: "I2", File: "rediscore/operations.go",
+			Breaks:  "Options.TokenMemory counts for plain requests only.",
+			Old:     "e.memory, e.store.keys.Inboxes()",
+			New:     "form.MS(driver.TokenMemory), e.store.keys.Inboxes()",
+			FoundBy: []Finder{{"redislock", "TestTokenMemory"}},
+		},
+		{
+			Name: "redis-token-memory-not-plain", Invariant: "I2", File: "rediscore/engine.go",
+			Breaks:  "Plain requests do not hear of Options.TokenMemory.",
+			Old:     "e.plain = newPlain(store, e.scripts, e.memory)",
+			New:     "e.plain = newPlain(store, e.scripts, form.MS(driver.TokenMemory))",
+			FoundBy: []Finder{{"redislock", "TestTokenMemory"}},
+		},
+		{
 			Name: "redis-min-token-ignored", Invariant: "I2", File: "rediscore/internal/lua/serve.lua",
 			Breaks:  "MinToken does not lift the next token.",
 			Old:     "micros(), tonumber(min) + 1)",
