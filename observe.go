@@ -2,11 +2,12 @@ package holdfast
 
 import (
 	"context"
-	"time"
+
+	"github.com/holdfast-locks/holdfast/observe"
 )
 
-// An Observer is told what happens to leases, for metrics and logs. It is
-// called from several goroutines at once, but with the events of one lease in
+// An Observer is told what happens to leases, for metrics, traces and logs.
+// It is called from several goroutines at once, but with the events of one lease in
 // their order. It must not call methods of the Client.
 //
 // Acquired, Waiting, Refused, Released, Left and outages are told by the call that they are
@@ -14,38 +15,42 @@ import (
 // else is told in the background, after it has taken effect: no Observer
 // holds up a renewal, or the end of a lost lease's context. Close waits until
 // all is told.
-type Observer func(Event)
+type Observer = observe.Observer
 
-// An Event is one thing that happened to one lease.
-type Event struct {
-	Kind    EventKind
-	Name    string
-	LeaseID LeaseID
-	Token   uint64        // 0 if there was no grant
-	Took    time.Duration // Acquired, Refused: the wait; Released, Lost, Left: the possession; Renewed, RenewFailed: the request; OutageEnded: the outage
-	Err     error         // why, for Waiting, Refused, RenewFailed, Lost, CleanupFailed and OutageBegan
-}
+// An Event is one thing that happened; see package observe.
+type Event = observe.Event
 
-// An EventKind says what happened.
-type EventKind int
+// An EventKind says what happened; see package observe for what comes when.
+type EventKind = observe.Kind
 
+// The kinds of events; package observe says what they mean.
 const (
-	Acquired      EventKind = iota // a lease was handed to the caller, by Adopt too
-	Waiting                        // the first attempt met another holder; Acquire waits
-	Refused                        // an acquire, or an Adopt, ended without a lease
-	Renewed                        // the lease was lengthened, by the keep-alive or by Extend
-	RenewFailed                    // a renewal failed or was not answered; it is retried until the deadline
-	Lost                           // the lease is over without a release
-	Released                       // the holder gave the lease back
-	CleanupFailed                  // an abandoned request could not be cancelled; its lease, if any, ends with its TTL
-	OutageBegan                    // the store does not answer an Acquire that waits, which goes on waiting
-	OutageEnded                    // it answers again
-	Left                           // the holder left the lease to whoever adopts it
+	Acquired      = observe.Acquired
+	Waiting       = observe.Waiting
+	Refused       = observe.Refused
+	Renewed       = observe.Renewed
+	RenewFailed   = observe.RenewFailed
+	Lost          = observe.Lost
+	Released      = observe.Released
+	CleanupFailed = observe.CleanupFailed
+	OutageBegan   = observe.OutageBegan
+	OutageEnded   = observe.OutageEnded
+	Left          = observe.Left
+	HandedOver    = observe.HandedOver
+	LeaseBroken   = observe.LeaseBroken
+	PlaceChanged  = observe.PlaceChanged
+
+	OnceCompleted = observe.OnceCompleted
+	OnceReplayed  = observe.OnceReplayed
+	OnceFailed    = observe.OnceFailed
+
+	RunDone   = observe.RunDone
+	RunFailed = observe.RunFailed
+	RunMissed = observe.RunMissed
 )
 
-func (k EventKind) String() string {
-	return nameOf(int(k), "acquired", "waiting", "refused", "renewed", "renew-failed", "lost", "released", "cleanup-failed", "outage-began", "outage-ended", "left")
-}
+// Observers returns an Observer that tells each of all, in their order.
+func Observers(all ...Observer) Observer { return observe.Observers(all...) }
 
 // A report is an event of a lease that the Observer has to be told of. The zero
 // report is none.

@@ -48,9 +48,6 @@ func (c *Client) String() string { return "holdfast client of " + c.opts.Holder.
 func (c *Client) GoString() string { return c.String() }
 
 // MarshalText is String, for logs and JSON.
-func (k EventKind) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
-
-// MarshalText is String, for logs and JSON.
 func (s OnceState) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
 // nameOf returns the name of the value i of a type that counts from 0.

@@ -19,7 +19,7 @@ const root = "github.com/holdfast-locks/holdfast"
 // command and the examples know engines. A package that is not listed fails
 // the test.
 var mayImport = map[string][]string{
-	".":                       {"driver", "internal/ask", "internal/schedule"},
+	".":                       {"driver", "internal/ask", "internal/schedule", "observe"},
 	"driver":                  {},
 	"driver/mailbox":          {"driver"},
 	"driver/rules":            {"driver"},
@@ -29,6 +29,7 @@ var mayImport = map[string][]string{
 	"fence/sqlfence":          {"driver", "fence"},
 	"memlock":                 {"driver", "driver/mailbox", "driver/rules"},
 	"oncehttp":                {".", "driver", "wire", "wire/codes", "wire/problem"},
+	"observe":                 {"driver"},
 	"onetime":                 {".", "driver", "internal/ask"},
 	"quorumlock":              {"driver", "internal/ask"},
 	"quorumlock/membertest":   {"driver"},
