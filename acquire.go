@@ -117,9 +117,9 @@ func (w *waiter) run(ctx context.Context, wait bool) (*Lease, error) {
 	asked := ctx
 	if w.waits = wait; wait && w.opts.Wait > 0 {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeoutCause(ctx, w.opts.Wait, errWaitOver)
-		defer cancel()
 		w.bound = w.opts.Wait
+		ctx, cancel = context.WithDeadlineCause(ctx, w.waitEnd(), errWaitOver)
+		defer cancel()
 	}
 	returned := false
 	defer func() {
@@ -164,15 +164,18 @@ func final(err error) bool {
 }
 
 // attempts makes the first attempt under asked, so that it has the request
-// timeout however short the wait is, and all others under ctx, which ends with
-// the wait.
+// timeout however short the wait is, and all
+// others under ctx, which ends with the wait.
 func (w *waiter) attempts(asked, ctx context.Context) (*Lease, error) {
 	if w.waits {
 		w.ask()
 		defer w.stop()
-		if err := w.sleep(ctx, w.courtesy(ctx)); err != nil {
-			return nil, w.ended(ctx)
+		if err := w.sleep(asked, w.courtesy(ctx)); err != nil {
+			return nil, w.ended(asked)
 		}
+	}
+	if !w.tried.IsZero() { // with other names, and the store has not answered
+		asked = ctx
 	}
 	for {
 		lease, err := w.attempt(asked)

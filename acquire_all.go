@@ -43,11 +43,6 @@ func (c *Client) acquireAll(ctx context.Context, names []string, opts *AcquireOp
 	if err != nil {
 		return nil, err
 	}
-	if wait && g.opts.Wait > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeoutCause(ctx, g.opts.Wait, errWaitOver)
-		defer cancel()
-	}
 	done, err := g.atOnce(ctx, wait)
 	if !done {
 		err = g.oneByOne(ctx, wait)
@@ -122,9 +117,9 @@ func (g *allAcquisition) atOnce(ctx context.Context, wait bool) (done bool, err 
 	case err != nil:
 		// What was granted unseen is found again one by one, or cancelled.
 		for _, a := range g.all {
-			a.uncertain = a.uncertain || !driver.Definite(err)
+			a.uncertain, a.tried = a.uncertain || !driver.Definite(err), sent.mono
 		}
-		return !wait || driver.Permanent(err), opError("acquire", reqs[0].Name, ask.Harmless(ctx, err))
+		return !wait || driver.Permanent(err) || g.all[0].waitOver(), opError("acquire", reqs[0].Name, ask.Harmless(ctx, err))
 	case reply.Outcome == driver.Granted:
 		return g.granted(sent, reply.Tokens), nil
 	}
@@ -178,10 +173,6 @@ func (g *allAcquisition) oneByOne(ctx context.Context, wait bool) error {
 		defer watch(l)()
 	}
 	for _, a := range g.all[len(g.leases):] {
-		if wait {
-			a.bound = g.opts.Wait
-		}
-		a.opts.Wait = 0 // ctx ends with it
 		l, err := a.run(ctx, wait)
 		if err != nil {
 			if lost := g.lost(); lost != nil {

@@ -65,6 +65,12 @@ func (w *waiter) mayRetry(err error) bool {
 	return time.Since(w.failingSince) < w.client.opts.RequestTimeout
 }
 
+// waitEnd is the end of AcquireOptions.Wait, which counts from the call.
+func (a *acquisition) waitEnd() time.Time { return a.began.Add(a.opts.Wait) }
+
+// waitOver reports whether there was a Wait, and it has ended.
+func (a *acquisition) waitOver() bool { return a.opts.Wait > 0 && !time.Now().Before(a.waitEnd()) }
+
 // errWaitOver is the cause of the end of AcquireOptions.Wait.
 var errWaitOver = errors.New("the wait is over")
 

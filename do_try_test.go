@@ -63,16 +63,30 @@ func TestTryDoSkipsAtOnce(t *testing.T) {
 	}
 }
 
+// unpanicked returns the error of a call, which must not panic.
+func unpanicked(t testing.TB, call func() error) (err error) {
+	t.Helper()
+	defer func() {
+		if p := recover(); p != nil {
+			t.Errorf("it panics: %v", p)
+		}
+	}()
+	return call()
+}
+
 // TestNoWork: work that is nil is refused before anything is sent.
 func TestNoWork(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		engine := newFaulty()
 		c := newClient(t, engine, nil)
-		_, call := holdfast.Call[int](t.Context(), c, "a", nil, nil)
-		_, tryCall := holdfast.TryCall[int](t.Context(), c, "a", nil, nil)
-		for _, err := range []error{c.Do(t.Context(), "a", nil, nil), c.TryDo(t.Context(), "a", nil, nil), call, tryCall} {
-			if wantErr(t, err, holdfast.ErrInvalid); err.Error() != `holdfast: do "a": invalid work: it is nil` {
-				t.Errorf("%q", err)
+		for _, call := range []func() error{
+			func() error { return c.Do(t.Context(), "a", nil, nil) },
+			func() error { return c.TryDo(t.Context(), "a", nil, nil) },
+			func() error { _, err := holdfast.Call[int](t.Context(), c, "a", nil, nil); return err },
+			func() error { _, err := holdfast.TryCall[int](t.Context(), c, "a", nil, nil); return err },
+		} {
+			if err := unpanicked(t, call); err == nil || !errors.Is(err, holdfast.ErrInvalid) || err.Error() != `holdfast: do "a": invalid work: it is nil` {
+				t.Errorf("error %v", err)
 			}
 		}
 		if n := engine.count("acquire"); n != 0 {

@@ -30,7 +30,8 @@ type OnceOptions struct {
 
 	// Await waits while somebody else works, for the result or, if that work
 	// fails, for the turn to do it. Otherwise Once returns ErrInProgress at
-	// once. Wait bounds the wait; zero: until the context ends.
+	// once. Wait bounds the wait, as that of AcquireOptions; zero: until the
+	// context ends.
 	Await bool
 	Wait  time.Duration
 

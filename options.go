@@ -61,8 +61,9 @@ type AcquireOptions struct {
 	TTL time.Duration
 
 	// Wait bounds how long Acquire waits for the lock; it then returns a
-	// *HeldError. However short it is, the first request may take
-	// Options.RequestTimeout. Zero: until the context ends. TryAcquire ignores
+	// *HeldError. However short it is, the first request for a name may take
+	// Options.RequestTimeout: a free lock is taken, and of one that is held it is
+	// known who has it. Zero: until the context ends. TryAcquire and TryDo ignore
 	// it.
 	Wait time.Duration
 

@@ -17,5 +17,19 @@ func formsMutants() []Mutant {
 			New:     "if false {\n\t\treturn v, opError",
 			FoundBy: []Finder{{".", "TestNoWork"}},
 		},
+		{
+			Name: "silent-store-has-two-attempts", Invariant: "", File: "acquire_outage.go",
+			Breaks:  "Several names whose Wait is over are asked for again, one by one, when the store has not answered.",
+			Old:     "return a.opts.Wait > 0 && !time.Now().Before(a.waitEnd())",
+			New:     "return false",
+			FoundBy: []Finder{{".", "TestShortestWait/AcquireAll,_queue"}},
+		},
+		{
+			Name: "wait-for-several-outlasts-its-end", Invariant: "", File: "acquire.go",
+			Breaks:  "Several names are waited for until the second request has had its time, too, although the Wait is over.",
+			Old:     "if !w.tried.IsZero() {",
+			New:     "if false {",
+			FoundBy: []Finder{{".", "TestShortestWait/AcquireAll,_queue"}},
+		},
 	}
 }

@@ -86,7 +86,7 @@ func lossMutants() []Mutant {
 			Breaks:  "A wait that is shorter than a request takes ends without an answer, even if the name is free.",
 			Old:     "lease, err := w.attempt(asked)",
 			New:     "lease, err := w.attempt(ctx)",
-			FoundBy: []Finder{{".", "TestShortWaitHasOneAttempt"}},
+			FoundBy: []Finder{{".", "TestShortWaitHasOneAttempt"}, {".", "TestShortestWait"}, {".", "TestLateNamesHaveAnAttempt"}},
 		},
 		{
 			Name: "wait-needs-a-store", Invariant: "", File: "acquire_outage.go",
