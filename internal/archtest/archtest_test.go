@@ -67,6 +67,7 @@ var mayImport = map[string][]string{
 	"internal/archtest":       {},
 	"scripts/english":         {},
 	"internal/ask":            {"driver"},
+	"internal/codeblock":      {},
 	"internal/contexttest":    {},
 	"internal/drivertest":     {"driver"},
 	"internal/faultproxy":     {},

@@ -56,6 +56,29 @@ func anchors(text string) (all []string) {
 	return all
 }
 
+// TestIndex: docs/README.md leads to every page of docs once, and says what it is for.
+func TestIndex(t *testing.T) {
+	index := read(t, "docs/README.md")
+	files, err := filepath.Glob(tree + "/docs/*.md")
+	if err != nil || len(files) < 20 {
+		t.Fatalf("%d pages, %v", len(files), err)
+	}
+	wanted := []string{"adr/README.md", "bench/README.md"}
+	for _, file := range files {
+		wanted = append(wanted, filepath.Base(file))
+	}
+	for _, page := range wanted {
+		row := regexp.MustCompile(`(?m)^\| [^|]{10,} \| \[[^]|]+\]\(` + regexp.QuoteMeta(page) + `\) \|$`)
+		switch n := strings.Count(index, "("+page+")"); {
+		case page == "README.md":
+		case n != 1:
+			t.Errorf("docs/README.md leads to %s %d times, want once", page, n)
+		case !row.MatchString(index):
+			t.Errorf("docs/README.md has no row that says what %s is for: | you want | [page](%s) |", page, page)
+		}
+	}
+}
+
 // TestDecisions: docs/adr is numbered without gaps, and its index has each
 // decision with its title.
 func TestDecisions(t *testing.T) {

@@ -1,0 +1,119 @@
+// Package codeblock reads the code blocks of the documentation, so that tests can check
+// each of them.
+//
+// A block is fenced and says what it is; see Checks for the kinds. In Go code "…"
+// stands for what is left out. What a reader need not see stands in a comment of HTML:
+// anywhere in a page, declarations that its Go code needs,
+//
+//	<!-- go
+//	var send func(to string) error
+//	-->
+//
+// and before a block that none of Checks can check, the test that does,
+//
+//	<!-- checked by TestShow -->
+package codeblock
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+)
+
+// A Block is a piece of code in a page.
+type Block struct {
+	Page string
+	Line int // of its first line of code
+	Kind string
+	Text string
+
+	// CheckedBy is the test that the page names for the block.
+	CheckedBy string
+}
+
+// At returns where the block is, for messages.
+func (b Block) At() string { return fmt.Sprintf("%s:%d", b.Page, b.Line) }
+
+// Checks says what checks the blocks of each kind. Those of another kind need a test
+// of their own, which the page names.
+var Checks = map[string]string{
+	"go":      "TestPagesCompile",
+	"hidden":  "TestPagesCompile", // the declarations in a comment
+	"json":    "TestPagesCompile",
+	"bash":    "TestCommandsInPages",
+	"sh":      "TestCommandsInPages", // all of shell, and the arguments of holdfast
+	"console": "TestCommandsInPages", // the lines that begin with "$ "
+	"crontab": "TestCommandsInPages",
+	"conf":    "TestCommandsInPages", // a holdfast.conf
+	"ini":     "TestCommandsInPages", // the commands of a unit of systemd
+	"redis":   "TestSettingsInPages", // of a redis.conf
+	"usage":   "TestCommandsInPages", // the flags of a form such as "holdfast wait NAME [-q]"
+}
+
+var (
+	fence     = regexp.MustCompile("^( *)```(.*)$")
+	checkedBy = regexp.MustCompile(`^<!-- checked by (\w+) -->$`)
+	listItem  = regexp.MustCompile(`^ *([-*]|\d+\.) `)
+)
+
+// Find returns the code blocks of a page. Its errors say where a block is not
+// as it should be.
+func Find(page, text string) (blocks []Block, problems []error) {
+	lines := strings.Split(text, "\n")
+	problem := func(at int, what string) {
+		problems = append(problems, fmt.Errorf("%s:%d: %s", page, at+1, what))
+	}
+	by, inList := "", false
+	for i := 0; i < len(lines); i++ {
+		line := lines[i]
+		m := fence.FindStringSubmatch(line)
+		switch {
+		case m != nil:
+			b := Block{Page: page, Line: i + 2, Kind: strings.TrimSpace(m[2]), CheckedBy: by}
+			end := until(lines, i+1, m[1]+"```")
+			if end < 0 {
+				problem(i, "a block that does not end")
+				return blocks, problems
+			}
+			for _, l := range lines[i+1 : end] {
+				b.Text += strings.TrimPrefix(l, m[1]) + "\n"
+			}
+			if b.Kind == "" {
+				problem(i, "a block that does not say what it is")
+			}
+			blocks, by, i = append(blocks, b), "", end
+		case line == "<!-- go":
+			end := until(lines, i+1, "-->")
+			if end < 0 {
+				problem(i, "a comment that does not end")
+				return blocks, problems
+			}
+			blocks = append(blocks, Block{Page: page, Line: i + 2, Kind: "hidden", Text: strings.Join(lines[i+1:end], "\n") + "\n"})
+			i = end
+		case checkedBy.MatchString(line):
+			by = checkedBy.FindStringSubmatch(line)[1]
+		case line == "":
+		default:
+			if by != "" {
+				problem(i, "a test is named for a block, and there is none")
+			}
+			by = ""
+			indented := strings.HasPrefix(line, "    ") || strings.HasPrefix(line, "\t")
+			if indented && !inList && i > 0 && lines[i-1] == "" {
+				problem(i, "an indented block: fence it, and say what it is")
+			}
+			inList = listItem.MatchString(line) || inList && strings.HasPrefix(line, "  ")
+		}
+	}
+	return blocks, problems
+}
+
+// until returns the number of the next line that is end, or -1.
+func until(lines []string, from int, end string) int {
+	for i := from; i < len(lines); i++ {
+		if strings.TrimRight(lines[i], " ") == end {
+			return i
+		}
+	}
+	return -1
+}
