@@ -41,7 +41,7 @@ var mayImport = map[string][]string{
 	"rediscore/member":        {"driver", "rediscore", "rediscore/doctor", "rediscore/internal/form", "rediscore/internal/lua"},
 	"rediscore/redisfence":    {"driver", "fence", "rediscore", "rediscore/internal/form", "rediscore/internal/keys", "rediscore/internal/lua"},
 	"redislock":               {"driver", "rediscore", "rediscore/doctor", "rediscore/member", "rediscore/redisfence"},
-	"goredislock":             {},
+	"goredislock":             {"driver", "rediscore", "rediscore/doctor", "rediscore/member", "rediscore/redisfence"},
 	"otellock":                {},
 	"promlock":                {},
 	"stores":                  {},

@@ -22,7 +22,7 @@ const (
 )
 
 // released are the modules that users get; examples and systest are not.
-var released = []string{ours, ours + "/redislock", ours + "/sqlitelock", ours + "/cmd/holdfast"}
+var released = []string{ours, ours + "/redislock", ours + "/goredislock", ours + "/sqlitelock", ours + "/cmd/holdfast"}
 
 // A consumer is a program that imports packages of ours, or has one as a tool.
 type consumer struct {
@@ -36,6 +36,7 @@ var consumers = []consumer{
 	{"`holdfast`, `memlock`, `quorumlock`, `rediscore`", ours, []string{ours, ours + "/memlock", ours + "/quorumlock", ours + "/rediscore/..."}},
 	{"`holdfast`, `fence`, `httpfence`, `sqlfence`, `observe`, `oncehttp`, `onetime`, `wire`", ours, []string{ours, ours + "/fence/...", ours + "/observe", ours + "/oncehttp", ours + "/onetime", ours + "/wire/..."}},
 	{"`holdfast`, `redislock`", ours + "/redislock", []string{ours, ours + "/redislock"}},
+	{"`holdfast`, `goredislock`", ours + "/goredislock", []string{ours, ours + "/goredislock"}},
 	{"`holdfast`, `sqlitelock`", ours + "/sqlitelock", []string{ours, ours + "/sqlitelock"}},
 	{"`cmd/holdfast`", ours + "/cmd/holdfast", []string{ours + "/cmd/holdfast"}},
 }

@@ -1,0 +1,65 @@
+package goredislock
+
+import (
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/enginetest"
+	"github.com/holdfast-locks/holdfast/internal/testsvc"
+)
+
+func TestConformance(t *testing.T) {
+	t.Parallel()
+	server := testsvc.Redis(t)
+	enginetest.Run(t, harness(func() redis.UniversalClient {
+		return redis.NewClient(&redis.Options{Addr: server.Addr})
+	}, server))
+}
+
+// TestConformanceOnCluster runs the suite on three masters with a replica
+// each, where a server refuses scripts whose keys are in different slots.
+func TestConformanceOnCluster(t *testing.T) {
+	t.Parallel()
+	c := testsvc.RedisCluster(t)
+	c.Patient()
+	enginetest.Run(t, harness(func() redis.UniversalClient {
+		return redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{c.Masters[0].Addr}})
+	}, c.Masters...))
+}
+
+// TestConformanceOnSentinel runs it on the master that sentinels name, by the older
+// protocol, and through what wrappers are made of.
+func TestConformanceOnSentinel(t *testing.T) {
+	t.Parallel()
+	g := testsvc.Sentinel(t)
+	g.Patient()
+	h := harness(func() redis.UniversalClient {
+		return redis.NewFailoverClient(&redis.FailoverOptions{MasterName: testsvc.MasterName, SentinelAddrs: addrs(g.Sentinels), Protocol: 2})
+	}, g.Servers[0])
+	enginetest.Run(t, h.Forwarded(driver.Capabilities{}))
+}
+
+// harness returns the suite's way to a store, whose data is on the masters. Each
+// engine has a client of its own, as if it were another program's.
+func harness(client func() redis.UniversalClient, masters ...*testsvc.Server) enginetest.Harness {
+	join := func(tb testing.TB) driver.Engine {
+		c := client()
+		tb.Cleanup(func() { _ = c.Close() })
+		return engine(tb, c, &Options{Prefix: "locks:"})
+	}
+	return enginetest.Harness{
+		Open: func(tb testing.TB) driver.Engine {
+			for _, m := range masters {
+				if _, err := m.Do("FLUSHALL"); err != nil {
+					tb.Fatal(err)
+				}
+			}
+			return join(tb)
+		},
+		Join: func(tb testing.TB, _ driver.Engine) driver.Engine { return join(tb) },
+		Unit: 400 * time.Millisecond,
+	}
+}

@@ -1,0 +1,103 @@
+package goredislock
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/rediscore"
+)
+
+// byOthers is the address that go-redis gives a client whose servers are named by
+// sentinels.
+const byOthers = "FailoverClient"
+
+// A conn is the caller's client behind rediscore.Conn.
+type conn struct {
+	sender
+	single  *redis.Client // one of the two is nil
+	cluster *redis.ClusterClient
+}
+
+// newConn returns the client as a Conn, or says why it cannot keep locks.
+func newConn(client redis.UniversalClient) (*conn, error) {
+	refused := func(why string) (*conn, error) {
+		return nil, fmt.Errorf("%w client: %s", driver.ErrInvalid, why)
+	}
+	c := &conn{}
+	var readTimeout time.Duration
+	switch client := client.(type) {
+	case *redis.Client:
+		if client == nil {
+			return refused("it is nil")
+		}
+		c.single, readTimeout = client, client.Options().ReadTimeout
+		c.sender = sender{on: client}
+	case *redis.ClusterClient:
+		if client == nil {
+			return refused("it is nil")
+		}
+		if client.Options().ClusterSlots != nil {
+			return refused("a function names the slots of its cluster (NewFailoverClusterClient), so no server corrects it when it asks the wrong one: use NewFailoverClient or NewClusterClient")
+		}
+		c.cluster, readTimeout = client, client.Options().ReadTimeout
+		c.sender = sender{on: client, failed: func() { client.ReloadState(context.Background()) }}
+	case *redis.Ring:
+		return refused("a Ring asks another server for a name when it does not reach the first, so two could get the lock: use a client of one server, of sentinels or of a cluster")
+	case nil:
+		return refused("it is nil")
+	default:
+		return refused(fmt.Sprintf("a %T does not tell how its servers belong together: use a *redis.Client or a *redis.ClusterClient", client))
+	}
+	if readTimeout <= 0 {
+		return refused("it has no ReadTimeout, so a connection that goes silent would be waited for without end: set one, a third of the shortest TTL at most")
+	}
+	return c, nil
+}
+
+// Mode implements rediscore.Conn.
+func (c *conn) Mode() rediscore.Mode {
+	switch {
+	case c.cluster != nil:
+		return rediscore.InCluster
+	case c.single.Options().Addr == byOthers:
+		return rediscore.BySentinel
+	}
+	return rediscore.OneServer
+}
+
+// nodesLimit bounds how long the nodes of a cluster are asked for.
+const nodesLimit = 2 * time.Second
+
+// Nodes implements rediscore.Conn.
+func (c *conn) Nodes() map[string]rediscore.Conn {
+	switch {
+	case c.Mode() == rediscore.BySentinel:
+		return map[string]rediscore.Conn{"master": c}
+	case c.cluster == nil:
+		return map[string]rediscore.Conn{c.single.Options().Addr: c}
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), nodesLimit)
+	defer cancel()
+	var mu sync.Mutex
+	nodes := map[string]rediscore.Conn{}
+	// An error is that the nodes cannot be asked for: then there are none.
+	_ = c.cluster.ForEachShard(ctx, func(_ context.Context, node *redis.Client) error {
+		mu.Lock()
+		defer mu.Unlock()
+		nodes[node.Options().Addr] = &conn{sender: sender{on: node}, single: node}
+		return nil
+	})
+	return nodes
+}
+
+// Dedicate implements rediscore.Conn.
+func (c *conn) Dedicate() rediscore.Session { return &session{store: c} }
+
+// Close implements rediscore.Conn. All connections are the client's, which is the
+// caller's, but for those of sessions.
+func (c *conn) Close() {}

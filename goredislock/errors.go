@@ -1,0 +1,74 @@
+package goredislock
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/rediscore"
+)
+
+// errNil is the error by which go-redis tells of a reply that is nil. One that
+// wraps it is something else: sentinels that do not know the master say so by it.
+const errNil = redis.Nil
+
+// clientError turns an error of the client into one that rediscore.Conn describes.
+func clientError(err error) error {
+	var reply redis.Error
+	var op *net.OpError
+	switch {
+	case err == nil:
+		return nil
+	case err == errNil:
+		return errors.New("the server says nothing where it should")
+	case errors.Is(err, errNil):
+		return fmt.Errorf("%w: cannot connect: %w", driver.ErrUnavailable, err)
+	case errors.As(err, &reply):
+		return rediscore.ReplyError(reply.Error())
+	case errors.Is(err, redis.ErrClosed):
+		return fmt.Errorf("%w: the client is", driver.ErrClosed)
+	case errors.Is(err, redis.ErrPoolTimeout), errors.Is(err, redis.ErrPoolExhausted):
+		return fmt.Errorf("%w: no connection of the client's pool became free: raise PoolSize, or give the locks a client of their own: %w", driver.ErrUnavailable, err)
+	case errors.As(err, &op) && op.Net == "unix" && errors.Is(err, fs.ErrPermission):
+		return fmt.Errorf("%w: cannot connect: %w", driver.ErrPermission, err)
+	case isDial(err):
+		return fmt.Errorf("%w: cannot connect: %w", driver.ErrUnavailable, err)
+	case isSilence(err):
+		return &givenUp{err}
+	}
+	return fmt.Errorf("no answer from the server: %w", err)
+}
+
+// isDial reports whether there was no connection: nothing was sent.
+func isDial(err error) bool {
+	var op *net.OpError
+	var certificate *tls.CertificateVerificationError
+	var record tls.RecordHeaderError
+	return errors.As(err, &op) && op.Op == "dial" || errors.As(err, &certificate) || errors.As(err, &record)
+}
+
+// isSilence reports whether a connection was given up because no answer came over
+// it, or could not be made.
+func isSilence(err error) bool {
+	var network net.Error
+	return !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, redis.ErrPoolTimeout) &&
+		(errors.As(err, &network) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF))
+}
+
+// A givenUp is the end of a connection without an answer: the client has closed
+// it, and the next request goes over another one. What was asked may have been
+// done.
+type givenUp struct{ err error }
+
+func (e *givenUp) Error() string { return fmt.Sprintf("no answer from the server: %v", e.err) }
+func (e *givenUp) Unwrap() error { return e.err }
+
+// Is makes it rediscore.ErrGivenUp.
+func (e *givenUp) Is(target error) bool { return target == rediscore.ErrGivenUp }

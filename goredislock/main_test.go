@@ -1,0 +1,60 @@
+package goredislock
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+	"go.uber.org/goleak"
+
+	"github.com/holdfast-locks/holdfast/internal/testsvc"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// client returns a client of one server that ends with the test. change, unless
+// nil, changes its options.
+func client(t testing.TB, s *testsvc.Server, change func(*redis.Options)) *redis.Client {
+	t.Helper()
+	opts := &redis.Options{Addr: s.Addr}
+	if change != nil {
+		change(opts)
+	}
+	c := redis.NewClient(opts)
+	t.Cleanup(func() { _ = c.Close() })
+	return c
+}
+
+// engine returns an engine that is closed with the test, before the client.
+func engine(t testing.TB, c redis.UniversalClient, opts *Options) *Engine {
+	t.Helper()
+	e, err := New(c, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = e.Close() })
+	return e
+}
+
+// do runs a command, written with spaces, that must not fail.
+func do(t testing.TB, c redis.UniversalClient, command string, more ...any) any {
+	t.Helper()
+	var words []any
+	for _, w := range strings.Fields(command) {
+		words = append(words, w)
+	}
+	reply, err := c.Do(context.WithoutCancel(t.Context()), append(words, more...)...).Result()
+	if err != nil && err != redis.Nil {
+		t.Fatalf("%s: %v", command, err)
+	}
+	return reply
+}
+
+// addrs returns where servers are.
+func addrs(servers []*testsvc.Server) (all []string) {
+	for _, s := range servers {
+		all = append(all, s.Addr)
+	}
+	return all
+}

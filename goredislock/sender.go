@@ -1,0 +1,117 @@
+package goredislock
+
+import (
+	"context"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/holdfast-locks/holdfast/rediscore"
+)
+
+// A processor is a client, or a connection of one.
+type processor interface {
+	Process(ctx context.Context, cmd redis.Cmder) error
+}
+
+// A sender sends requests over one.
+type sender struct {
+	on     processor
+	failed func() // unless nil, it is called when there was no answer: the node may be gone
+}
+
+// A request is a command that go-redis sends once. Left to itself it sends a command
+// again when an answer does not come, after a pause in which the caller's time
+// goes by, and says nothing of it: a lost answer would be taken for a first one.
+type request struct{ *redis.Cmd }
+
+// NoRetry implements redis.Cmder.
+func (request) NoRetry() bool { return true }
+
+// An intsRequest is a request whose reply is a list of integers.
+type intsRequest struct{ *redis.IntSliceCmd }
+
+// NoRetry implements redis.Cmder.
+func (intsRequest) NoRetry() bool { return true }
+
+// EvalSHA implements rediscore.Sender.
+func (s sender) EvalSHA(ctx context.Context, sha string, keys, args []string) (any, error) {
+	r := request{redis.NewCmd(ctx, words([]string{"EVALSHA", sha}, len(keys), keys, args)...)}
+	return s.reply(ctx, r, 3, keys)
+}
+
+// EvalInts implements rediscore.Sender.
+func (s sender) EvalInts(ctx context.Context, sha string, keys, args []string, to []int64) ([]int64, error) {
+	r := intsRequest{redis.NewIntSliceCmd(ctx, words([]string{"EVALSHA", sha}, len(keys), keys, args)...)}
+	if err := s.send(ctx, r, 3, keys); err != nil {
+		return to, clientError(err)
+	}
+	return append(to, r.Val()...), nil
+}
+
+// Do implements rediscore.Sender.
+func (s sender) Do(ctx context.Context, c rediscore.Command) (any, error) {
+	return s.reply(ctx, request{redis.NewCmd(ctx, words(c.Words, -1, c.Keys, c.Args)...)}, len(c.Words), c.Keys)
+}
+
+// words joins the parts of a command, with the number of its keys before them
+// unless that is negative.
+func words(first []string, count int, keys, args []string) []any {
+	all := make([]any, 0, len(first)+1+len(keys)+len(args))
+	for _, w := range first {
+		all = append(all, w)
+	}
+	if count >= 0 {
+		all = append(all, count)
+	}
+	for _, k := range keys {
+		all = append(all, k)
+	}
+	for _, a := range args {
+		all = append(all, a)
+	}
+	return all
+}
+
+// reply sends a request and returns what the server says.
+func (s sender) reply(ctx context.Context, r request, at int, keys []string) (any, error) {
+	err := s.send(ctx, r, at, keys)
+	if err == errNil { // an error that wraps it is not a reply: see errNil
+		return nil, nil
+	}
+	if err != nil {
+		return nil, clientError(err)
+	}
+	return decode(r.Val()), nil
+}
+
+// send sends a request, whose keys begin at a place, and returns the client's error.
+func (s sender) send(ctx context.Context, r redis.Cmder, at int, keys []string) error {
+	if len(keys) > 0 {
+		r.SetFirstKeyPos(int8(at))
+	}
+	r.SetStepCount(1) // else a cluster is asked what it knows of the command
+	err := s.on.Process(ctx, r)
+	if err != nil && s.failed != nil && isSilence(err) {
+		s.failed()
+	}
+	return err
+}
+
+// decode turns a reply of go-redis into one that rediscore.Conn describes.
+func decode(reply any) any {
+	switch reply := reply.(type) {
+	case []any:
+		for i := range reply {
+			reply[i] = decode(reply[i])
+		}
+	case map[any]any:
+		texts := make(map[string]any, len(reply))
+		for k, v := range reply {
+			if text, ok := k.(string); ok {
+				texts[text] = decode(v)
+			}
+		}
+		return texts
+	}
+	return reply
+}
