@@ -1,8 +1,8 @@
 #!/bin/sh
 # deps.sh finds what the tests need beside Go, or installs it: redis-server,
 # PostgreSQL and MariaDB, which the tests start for themselves, groff, ps, flock of
-# util-linux, which holdfast run is compared with, vi, which it runs, and a C compiler
-# for the race detector.
+# util-linux, which holdfast run is compared with, vi, which it runs, systemd-analyze,
+# which reads the units of docs/recipes.md, and a C compiler for the race detector.
 set -eu
 
 # have looks on the PATH and where Debian and Homebrew keep the programs of
@@ -28,6 +28,7 @@ need mariadbd mariadb-server mariadb
 need groff groff-base groff
 [ "$(uname)" != Linux ] || need ps procps procps
 [ "$(uname)" != Linux ] || need flock util-linux util-linux
+[ "$(uname)" != Linux ] || need systemd-analyze systemd systemd
 [ "$(uname)" != Linux ] || need vi vim-tiny vim
 have cc || need gcc "gcc libc6-dev" gcc
 [ -n "$debian" ] || exit 0

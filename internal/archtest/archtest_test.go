@@ -78,6 +78,7 @@ var mayImport = map[string][]string{
 
 	"examples":           {},
 	"examples/toyengine": {"driver", "driver/mailbox", "driver/rules"},
+	"examples/recipes":   {},
 	"examples/seats":     {".", "driver", "fence", "fence/sqlfence", "redislock", "sqlitelock"},
 
 	"cmd/holdfast":                     {"cmd/holdfast/internal/cli"},
