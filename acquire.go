@@ -20,9 +20,10 @@ import (
 // this client has released the lock just before, and they want it, or may.
 //
 // Without a lease it returns a *HeldError (ErrHeld) when Wait is over, or
-// ErrUnavailable if the store does not answer by then; ctx's error when ctx has
-// ended, ErrDeadlock at once when ctx holds the lock already, or another error
-// of this package. In each case nothing is left behind: a request whose outcome
+// ErrUnavailable if the store does not answer by then; ErrDeadlock at once when ctx
+// holds the lock already, or another error of this package. When ctx has ended the
+// error is that of ctx, and tells the same: it is also a *HeldError if somebody has
+// the lock, or ErrUnavailable if the store does not answer. In each case nothing is left behind: a request whose outcome
 // is unknown is cancelled in the background, and Close waits for that.
 //
 // If the lock is handed over by another holder, the lease lasts for a few seconds
@@ -64,7 +65,6 @@ type acquisition struct {
 	uncertain bool            // a request of the present lease ID may have been carried out unseen
 	blocker   *driver.Blocker // the store's last answer of Held, or nil
 	blockedAt time.Time       // when it came
-	bound     time.Duration   // of the wait; 0 if there is none
 	queued    instant         // when the last request was sent that was answered with a place; zero if none was
 	record    []byte          // the result of do-once work that is done already, with errRecorded
 
@@ -117,7 +117,6 @@ func (w *waiter) run(ctx context.Context, wait bool) (*Lease, error) {
 	asked := ctx
 	if w.waits = wait; wait && w.opts.Wait > 0 {
 		var cancel context.CancelFunc
-		w.bound = w.opts.Wait
 		ctx, cancel = context.WithDeadlineCause(ctx, w.waitEnd(), errWaitOver)
 		defer cancel()
 	}

@@ -56,7 +56,7 @@ func (a *acquisition) blocked(by driver.Blocker) { a.blocker, a.blockedAt = &by,
 // gives up after the request timeout; one who does not want to wait repeats only
 // what may have been carried out unseen.
 func (w *waiter) mayRetry(err error) bool {
-	if w.waits && (w.blocker != nil || w.bound > 0) {
+	if w.waits && (w.blocker != nil || w.opts.Wait > 0) {
 		return true
 	}
 	if !w.waits && !w.uncertain && errors.Is(err, ErrUnavailable) {
@@ -74,17 +74,33 @@ func (a *acquisition) waitOver() bool { return a.opts.Wait > 0 && !time.Now().Be
 // errWaitOver is the cause of the end of AcquireOptions.Wait.
 var errWaitOver = errors.New("the wait is over")
 
-// ended explains why the wait ended without a lease: the store said who is in
-// the way, or has not said anything for too long for that to be true still.
+// ended explains why the wait ended without a lease: by the caller's own context or
+// the Wait, while the store said who is in the way, or has not said anything for too
+// long for that to be true still.
 func (a *acquisition) ended(ctx context.Context) error {
-	if context.Cause(ctx) != errWaitOver {
-		return ask.ContextError(ctx)
-	}
-	silent := a.failures > 0 && time.Since(a.failingSince) >= min(outageShortest, max(silenceShortest, a.bound/2))
-	if a.blocker == nil || silent {
+	waited := time.Since(a.began)
+	silent := a.failures > 0 && time.Since(a.failingSince) >= min(outageShortest, max(silenceShortest, waited/2))
+	known := a.blocker != nil && !silent
+	switch byWait := context.Cause(ctx) == errWaitOver; {
+	case byWait && known:
+		return a.heldError(waited)
+	case byWait:
 		return a.silentError()
+	case known:
+		return fmt.Errorf("%w while it was %w", ask.ContextError(ctx), a.refusal(waited))
+	case a.blocker != nil, a.failure != nil:
+		return fmt.Errorf("%w: %w", ask.ContextError(ctx), a.silentError())
 	}
-	return a.heldError(time.Since(a.began))
+	return ask.ContextError(ctx) // before the store has said anything
+}
+
+// refusal is heldError as the caller is told of it.
+func (a *acquisition) refusal(waited time.Duration) error {
+	held := a.heldError(waited)
+	if a.req.Once {
+		return (*InProgressError)(held)
+	}
+	return held
 }
 
 func (a *acquisition) silentError() error {

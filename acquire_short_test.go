@@ -96,8 +96,11 @@ func TestShortestWait(t *testing.T) {
 
 		f.set(hang("acquire", "acquire-all"), nil)
 		for wait, want := range map[time.Duration]time.Duration{time.Microsecond: 5 * time.Second, 7 * time.Second: 7 * time.Second} {
-			start := time.Now()
+			start, before := time.Now(), f.count("acquire")+f.count("acquire-all")
 			wantErr(t, call(t.Context(), c, wait), holdfast.ErrUnavailable)
+			if n := f.count("acquire") + f.count("acquire-all") - before; wait < time.Second && n != 1 {
+				t.Errorf("%d requests, want one", n)
+			}
 			if took := time.Since(start); took != want {
 				t.Errorf("a silent store was waited for %s, want the request timeout, once, or the Wait: %s", took, want)
 			}

@@ -10,9 +10,17 @@ import (
 	"github.com/holdfast-locks/holdfast/driver"
 )
 
-// The errors that a caller may test with errors.Is (INVARIANT I10). Each error
-// of this package wraps exactly one of them and the cause, or nothing but the
-// error of the caller's own context.
+// The errors that a caller may test with errors.Is (INVARIANT I10). Each error of this
+// package wraps one of them, and its cause. Of one that is several:
+//
+//   - ErrBroken, ErrMaxHold, ErrStalled and ErrLeft say why, and come with ErrLost.
+//   - If the caller's own context has ended, the error wraps what it has ended with:
+//     context.DeadlineExceeded or context.Canceled, and its cause. That may be all. If a
+//     wait has ended so, the error is ErrHeld or ErrInProgress as well, and says who is
+//     in the way; or ErrUnavailable, if the store has stopped answering.
+//     A request that was under way with an effect makes it ErrOutcomeUnknown.
+//   - Do, Call and Once return the error of the work as it is, and with ErrLost if the
+//     lease was lost meanwhile.
 var (
 	// ErrHeld: somebody else has the lock. The error is a *HeldError.
 	ErrHeld = errors.New("held")

@@ -51,8 +51,8 @@ const (
 //   - The lead is lost: this candidate stands again at once.
 //   - fn panics: the lock is given back, and the panic goes on.
 //
-// Lead returns ctx's error when ctx has ended, with that of fn if it says more, and
-// otherwise an error of an acquire that another attempt would meet again: ErrInvalid,
+// Lead returns ctx's error when ctx has ended, with that of fn, or who leads (ErrHeld),
+// if it says more, and otherwise an error of an acquire that another attempt would meet again: ErrInvalid,
 // ErrPermission, ErrKindMismatch, ErrUnsupported, ErrDeadlock, ErrClosed. A store that
 // does not answer is asked again.
 func Lead(ctx context.Context, c *Client, name string, opts *LeadOptions, fn func(ctx context.Context, l *Lease) error) error {

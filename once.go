@@ -80,7 +80,8 @@ type OnceResult struct {
 //
 //   - absent: fn runs, under a lease of the lock of this name that is kept
 //     alive, and its result is stored;
-//   - in progress: ErrInProgress, or the result later with Await;
+//   - in progress: ErrInProgress, or the result later with Await; if ctx ends by then,
+//     ctx's error and ErrInProgress in one;
 //   - done: the stored result, Replayed.
 //
 // If fn returns an error, panics, or its result is too large (ErrInvalid), or

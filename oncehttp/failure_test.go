@@ -311,14 +311,15 @@ func TestClientHangsUpWhileItRuns(t *testing.T) {
 	s.wantRuns(1)
 }
 
-// A client that hangs up while it waits for the first is not run for.
+// A client that hangs up while it waits for the first is not run for, and the store is not
+// blamed for it.
 func TestClientHangsUpWhileItWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var s *service
 		s = newService(t, &oncehttp.Options{Wait: time.Hour}, func(http.ResponseWriter, *http.Request) {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 			defer cancel()
-			s.wantProblem(s.send(request("POST", "/payments", "x", oncehttp.Header, key).WithContext(ctx)), 503, "store_unavailable")
+			s.wantProblem(s.send(request("POST", "/payments", "x", oncehttp.Header, key).WithContext(ctx)), 409, "in_progress")
 		})
 		s.post(key, "x")
 		s.wantRuns(1)

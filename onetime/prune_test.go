@@ -13,6 +13,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/onetime"
 )
@@ -292,7 +293,7 @@ func TestLostLocksDoNotCostThePayload(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		_, err = s.Redeem(ctx, secret)
-		wantErr(t, err, context.DeadlineExceeded)
+		wantErr(t, err, context.DeadlineExceeded, holdfast.ErrHeld)
 		lease.Release(t.Context())
 		wantRedeem(t, s, secret, "payload")
 	})

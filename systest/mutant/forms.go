@@ -18,8 +18,8 @@ func formsMutants() []Mutant {
 			FoundBy: []Finder{{".", "TestNoWork"}},
 		},
 		{
-			Name: "silent-store-has-two-attempts", Invariant: "", File: "acquire_outage.go",
-			Breaks:  "Several names whose Wait is over are asked for again, one by one, when the store has not answered.",
+			Name: "silent-store-is-asked-again", Invariant: "", File: "acquire_outage.go",
+			Breaks:  "Several names whose Wait is over are asked for again, under a context that has ended, when the store has not answered.",
 			Old:     "return a.opts.Wait > 0 && !time.Now().Before(a.waitEnd())",
 			New:     "return false",
 			FoundBy: []Finder{{".", "TestShortestWait/AcquireAll,_queue"}},
@@ -30,6 +30,27 @@ func formsMutants() []Mutant {
 			Old:     "if !w.tried.IsZero() {",
 			New:     "if false {",
 			FoundBy: []Finder{{".", "TestShortestWait/AcquireAll,_queue"}},
+		},
+		{
+			Name: "ended-wait-forgets-who-holds", Invariant: "I10", File: "acquire_outage.go",
+			Breaks:  "A wait that the caller's context ends says only that.",
+			Old:     "case known:\n\t\treturn fmt.Errorf(",
+			New:     "case known:\n\t\treturn ask.ContextError(ctx)\n\tcase false:\n\t\treturn fmt.Errorf(",
+			FoundBy: []Finder{{".", "TestEndedWaitSaysWhoHolds/deadline/Acquire,_queue"}, {".", "TestEndedLeadSaysWhoLeads"}},
+		},
+		{
+			Name: "ended-wait-forgets-its-context", Invariant: "I10", File: "acquire_outage.go",
+			Breaks:  "A wait that the caller's context ends is held, and not that context's end.",
+			Old:     "\"%w while it was %w\"",
+			New:     "\"%v while it was %w\"",
+			FoundBy: []Finder{{".", "TestEndedWaitSaysWhoHolds/canceled/AcquireAll,_one_by_one"}},
+		},
+		{
+			Name: "ended-once-is-held", Invariant: "I10", File: "acquire_outage.go",
+			Breaks:  "Do-once work that is awaited until the context ends is held, instead of in progress.",
+			Old:     "if a.req.Once {",
+			New:     "if false {",
+			FoundBy: []Finder{{".", "TestEndedWaitSaysWhoHolds/deadline/Once,_queue"}},
 		},
 	}
 }

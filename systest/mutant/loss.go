@@ -70,9 +70,9 @@ func lossMutants() []Mutant {
 		{
 			Name: "outage-taken-for-busy", Invariant: "I10", File: "acquire_outage.go",
 			Breaks:  "A wait that ends while the store does not answer ends as held by whoever had the lock before.",
-			Old:     "if a.blocker == nil || silent {",
-			New:     "if a.blocker == nil || silent && false {",
-			FoundBy: []Finder{{".", "TestWaitEndsInOutage"}},
+			Old:     "known := a.blocker != nil && !silent",
+			New:     "known := a.blocker != nil && (true || !silent)",
+			FoundBy: []Finder{{".", "TestWaitEndsInOutage"}, {".", "TestEndedWaitClaimsNoHolder"}},
 		},
 		{
 			Name: "refresh-failures-unseen", Invariant: "", File: "acquire_wait.go",
@@ -91,7 +91,7 @@ func lossMutants() []Mutant {
 		{
 			Name: "wait-needs-a-store", Invariant: "", File: "acquire_outage.go",
 			Breaks:  "A wait ends early if the store is not there when it begins.",
-			Old:     "if w.waits && (w.blocker != nil || w.bound > 0) {",
+			Old:     "if w.waits && (w.blocker != nil || w.opts.Wait > 0) {",
 			New:     "if w.waits && w.blocker != nil {",
 			FoundBy: []Finder{{".", "TestWaitForStore"}},
 		},

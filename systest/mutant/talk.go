@@ -58,8 +58,8 @@ func talkMutants() []Mutant {
 		{
 			Name: "wait-blames-a-busy-store", Invariant: "I10", File: "acquire_outage.go",
 			Breaks:  "A short wait that ends while the store is thinking ends as an outage, although the store has just said who has the lock.",
-			Old:     "min(outageShortest, max(silenceShortest, a.bound/2))",
-			New:     "min(outageShortest, a.bound/2)",
+			Old:     "min(outageShortest, max(silenceShortest, waited/2))",
+			New:     "min(outageShortest, waited/2)",
 			FoundBy: []Finder{{".", "TestShortWaitOnABusyStore"}},
 		},
 		{

@@ -22,7 +22,7 @@ func All() wire.Codes { return slices.Clone(table) }
 func Of(err error) wire.Code { return table.Of(err) }
 
 // table begins with what says most: why a lease was lost stands before that it
-// was.
+// was. That a caller's own context has ended has no code: what it has waited for has.
 var table = append(wire.Codes{
 	{Name: "lock-held", Status: 409, Err: holdfast.ErrHeld},
 	{Name: "in-progress", Status: 409, Err: holdfast.ErrInProgress},

@@ -1,6 +1,7 @@
 package codes_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"go/ast"
@@ -107,6 +108,8 @@ func TestWhatSaysMostCounts(t *testing.T) {
 		"stalled":   fmt.Errorf("%w: %w", holdfast.ErrLost, holdfast.ErrStalled),
 		"left":      fmt.Errorf("%w: %w", holdfast.ErrLost, holdfast.ErrLeft),
 		"lock-held": &holdfast.HeldError{},
+		// of a wait that the caller's context has ended, who is in the way
+		"in-progress": fmt.Errorf("%w while it was %w", context.DeadlineExceeded, &holdfast.InProgressError{}),
 	} {
 		if c := codes.Of(err); c.Name != want {
 			t.Errorf("%v is %q, want %q", err, c.Name, want)
