@@ -19,6 +19,31 @@ var (
 	errReleased  = fmt.Errorf("%w: it was released", ErrLost)
 )
 
+// LossCause names in a word why a lease was lost, for metrics and logs, from an error
+// that is ErrLost: "deadline" if it could not be renewed in time, "max-hold",
+// "stalled", "broken", "left", "overtaken" if this client was granted the lock again
+// with a greater token, and "taken" if the store says that it is not live and not why.
+// It returns "" for other errors.
+func LossCause(err error) string {
+	if !isLost(err) {
+		return ""
+	}
+	for _, c := range lossCauses {
+		if errors.Is(err, c.err) {
+			return c.name
+		}
+	}
+	return "taken"
+}
+
+var lossCauses = [...]struct {
+	err  error
+	name string
+}{
+	{ErrMaxHold, "max-hold"}, {ErrStalled, "stalled"}, {ErrBroken, "broken"}, {ErrLeft, "left"},
+	{errExpired, "deadline"}, {errOvertaken, "overtaken"},
+}
+
 // lose ends the lease without a release. Loss is final: a renewal that is
 // answered later changes nothing. It does nothing if the lease has ended.
 func (l *Lease) lose(cause error) {

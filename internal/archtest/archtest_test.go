@@ -30,6 +30,7 @@ var mayImport = map[string][]string{
 	"memlock":                 {"driver", "driver/mailbox", "driver/rules"},
 	"oncehttp":                {".", "driver", "wire", "wire/codes", "wire/problem"},
 	"observe":                 {"driver"},
+	"observe/tally":           {".", "driver", "observe"},
 	"onetime":                 {".", "driver", "internal/ask"},
 	"quorumlock":              {"driver", "internal/ask"},
 	"quorumlock/membertest":   {"driver"},
@@ -122,7 +123,7 @@ var rooms = map[string]room{
 		users:     []string{"cmd/holdfast..."},
 	},
 	root: {
-		importers: []string{"fence/httpfence", "oncehttp", "onetime", "wire/codes", "cmd/holdfast...", "examples...", "systest...", "internal/onetimetest"},
+		importers: []string{"fence/httpfence", "observe/tally", "oncehttp", "onetime", "wire/codes", "cmd/holdfast...", "examples...", "systest...", "internal/onetimetest"},
 	},
 }
 

@@ -34,7 +34,7 @@ type consumer struct {
 var consumers = []consumer{
 	{"`holdfast`", ours, []string{ours}},
 	{"`holdfast`, `memlock`, `quorumlock`, `rediscore`", ours, []string{ours, ours + "/memlock", ours + "/quorumlock", ours + "/rediscore/..."}},
-	{"`holdfast`, `fence`, `httpfence`, `sqlfence`, `observe`, `oncehttp`, `onetime`, `wire`", ours, []string{ours, ours + "/fence/...", ours + "/observe", ours + "/oncehttp", ours + "/onetime", ours + "/wire/..."}},
+	{"`holdfast`, `fence`, `httpfence`, `sqlfence`, `observe`, `oncehttp`, `onetime`, `wire`", ours, []string{ours, ours + "/fence/...", ours + "/observe/...", ours + "/oncehttp", ours + "/onetime", ours + "/wire/..."}},
 	{"`holdfast`, `redislock`", ours + "/redislock", []string{ours, ours + "/redislock"}},
 	{"`holdfast`, `goredislock`", ours + "/goredislock", []string{ours, ours + "/goredislock"}},
 	{"`holdfast`, `sqlitelock`", ours + "/sqlitelock", []string{ours, ours + "/sqlitelock"}},

@@ -49,6 +49,7 @@ func All() []Mutant {
 		adoptMutants(),
 		formsMutants(),
 		leadMutants(),
+		metricsMutants(),
 		electMutants(),
 		turnsMutants(),
 		workMutants(),

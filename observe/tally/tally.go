@@ -1,0 +1,146 @@
+package tally
+
+import (
+	"sync"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/observe"
+)
+
+// A Tally follows events. It is safe for concurrent use, and may be told of the
+// events of several clients, services and guards.
+type Tally struct {
+	names *Names
+
+	mu    sync.Mutex
+	waits map[driver.LeaseID]open // by Event.Key
+	holds map[driver.LeaseID]open
+	known map[Group]struct{} // of Now; one that is known stays known
+	began map[beginning]struct{}
+}
+
+// A Group is what is measured apart: the locks of one label and mode.
+type Group struct {
+	Name string // the label of the name; empty if there are no labels
+	Mode driver.Mode
+}
+
+// A Standing is what goes on in one Group.
+type Standing struct {
+	Waiting, InOutage, Held int
+	OldestWait, LongestHold time.Duration
+}
+
+// open is a wait or a possession.
+type open struct {
+	group  Group
+	since  time.Time
+	outage bool
+}
+
+// A beginning is the first event of a family about a Group.
+type beginning struct {
+	family Family
+	group  Group
+}
+
+// New returns a Tally that labels names by a function, such as Fold: MaxNames of
+// them at most, whatever it returns. Without a function there are no labels.
+func New(label func(name string) string) *Tally {
+	return &Tally{
+		names: NewNames(label),
+		waits: map[driver.LeaseID]open{}, holds: map[driver.LeaseID]open{},
+		known: map[Group]struct{}{}, began: map[beginning]struct{}{},
+	}
+}
+
+// Named reports whether there are labels.
+func (t *Tally) Named() bool { return t.names.On() }
+
+// A Measurement is what there is to add because of one event.
+type Measurement struct {
+	Group
+
+	Counter Counter // or None
+	Value   string  // of its label
+	N       int     // how many
+
+	Histogram Histogram // or NoHistogram
+	Seconds   float64
+
+	// First: nothing of the counter's family was measured for this Group before. A
+	// system where a counter should be 0 before it is 1 begins all of the family
+	// now.
+	First bool
+}
+
+// Note takes an event in. The events of one lease have to come in their order.
+func (t *Tally) Note(e observe.Event) Measurement {
+	m := Measurement{Group: Group{Name: t.names.Label(e.Name), Mode: e.Mode}}
+	m.Counter, m.Value, m.N = count(e)
+	m.Histogram, m.Seconds = measure(e)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.follow(e, m.Group)
+	if m.Counter != None {
+		b := beginning{counters[m.Counter].Family, m.Group}
+		if _, known := t.began[b]; !known {
+			t.began[b] = struct{}{}
+			m.First = true
+		}
+	}
+	return m
+}
+
+// follow notes what begins and what ends.
+func (t *Tally) follow(e observe.Event, group Group) {
+	switch {
+	case e.BeginsWait():
+		t.waits[e.Key] = open{group: group, since: e.Time.Add(-e.Waited)}
+	case e.Kind == observe.OutageBegan, e.Kind == observe.OutageEnded:
+		if w, waits := t.waits[e.Key]; waits {
+			w.outage = e.Kind == observe.OutageBegan
+			t.waits[e.Key] = w
+		}
+	case e.EndsHold():
+		delete(t.holds, e.Key)
+	}
+	if e.EndsWait() {
+		delete(t.waits, e.Key)
+	}
+	if e.BeginsHold() {
+		t.holds[e.Key] = open{group: group, since: e.Time}
+	}
+}
+
+// Now returns what goes on at this moment in each Group of which something was going
+// on when Now was called, this time or before: what has ended is 0.
+func (t *Tally) Now() map[Group]Standing {
+	now := time.Now()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	all := make(map[Group]Standing, len(t.known))
+	for g := range t.known {
+		all[g] = Standing{}
+	}
+	for _, w := range t.waits {
+		s := all[w.group]
+		s.Waiting++
+		if w.outage {
+			s.InOutage++
+		}
+		s.OldestWait = max(s.OldestWait, now.Sub(w.since))
+		all[w.group] = s
+	}
+	for _, h := range t.holds {
+		s := all[h.group]
+		s.Held++
+		s.LongestHold = max(s.LongestHold, now.Sub(h.since))
+		all[h.group] = s
+	}
+	for g := range all {
+		t.known[g] = struct{}{}
+	}
+	return all
+}
