@@ -27,6 +27,7 @@ var mayImport = map[string][]string{
 	"fence":                   {"driver"},
 	"fence/httpfence":         {".", "driver", "fence", "wire", "wire/codes", "wire/problem"},
 	"fence/sqlfence":          {"driver", "fence"},
+	"holdfasttest":            {".", "driver", "internal/ask", "internal/hook", "internal/testsvc", "memlock"},
 	"memlock":                 {"driver", "driver/mailbox", "driver/rules"},
 	"oncehttp":                {".", "driver", "wire", "wire/codes", "wire/problem"},
 	"observe":                 {"driver"},
@@ -123,7 +124,7 @@ var rooms = map[string]room{
 		users:     []string{"cmd/holdfast..."},
 	},
 	root: {
-		importers: []string{"fence/httpfence", "observe/tally", "oncehttp", "onetime", "wire/codes", "cmd/holdfast...", "examples...", "systest...", "internal/onetimetest"},
+		importers: []string{"fence/httpfence", "observe/tally", "oncehttp", "onetime", "wire/codes", "holdfasttest", "cmd/holdfast...", "examples...", "systest...", "internal/onetimetest"},
 	},
 }
 

@@ -112,7 +112,7 @@ var (
 
 // documented are the packages whose names pages may name.
 var documented = map[string]string{
-	"holdfast": ".", "driver": "driver", "enginetest": "enginetest", "fence": "fence", "httpfence": "fence/httpfence",
+	"holdfast": ".", "driver": "driver", "enginetest": "enginetest", "fence": "fence", "holdfasttest": "holdfasttest", "httpfence": "fence/httpfence",
 	"mailbox": "driver/mailbox", "memlock": "memlock", "oncehttp": "oncehttp", "onetime": "onetime", "quorumlock": "quorumlock",
 	"rediscore": "rediscore", "redisfence": "rediscore/redisfence", "redislock": "redislock", "rules": "driver/rules",
 	"sqlfence": "fence/sqlfence", "sqlitelock": "sqlitelock", "wire": "wire",

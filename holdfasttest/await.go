@@ -1,0 +1,113 @@
+package holdfasttest
+
+import "time"
+
+// patience bounds what a test waits for: for nothing where it is right, and for what
+// a machine may take that has much else to do.
+const patience = 20 * time.Second
+
+// change wakes whoever waits for a change.
+func (k *Kit) change() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.changed != nil {
+		close(k.changed)
+		k.changed = nil
+	}
+}
+
+// await waits until ok holds, looking at each change, and reports whether it does
+// within d.
+func (k *Kit) await(d time.Duration, ok func() bool) bool {
+	k.t.Helper()
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	for over := false; ; {
+		k.mu.Lock()
+		if k.changed == nil {
+			k.changed = make(chan struct{})
+		}
+		changed := k.changed
+		k.mu.Unlock()
+		switch {
+		case ok():
+			return true
+		case over:
+			return false
+		}
+		select {
+		case <-changed:
+		case <-timer.C:
+			over = true
+		}
+	}
+}
+
+// Held reports whether a client of the kit has a lock, by what the store says, and
+// has not begun to release it: for what must happen under that lock only. A lock that
+// is held elsewhere does not count.
+func (k *Kit) Held(name string) bool {
+	k.t.Helper()
+	return k.holder(name, func(*lease) bool { return true })
+}
+
+// holder reports whether the kit knows a live lease of a name that is wanted.
+func (k *Kit) holder(name string, wanted func(*lease) bool) bool {
+	k.t.Helper()
+	for _, h := range k.inspect(name).Holders {
+		k.mu.Lock()
+		l := k.leases[h.LeaseID]
+		known := l != nil && wanted(l)
+		k.mu.Unlock()
+		if known && !h.Released {
+			return true
+		}
+	}
+	return false
+}
+
+// AwaitHeld waits, without sleeping, until a client of the kit has a lock. It fails
+// the test if that takes longer than 20 seconds.
+func (k *Kit) AwaitHeld(name string) {
+	k.t.Helper()
+	if !k.await(patience, func() bool { return k.Held(name) }) {
+		k.t.Fatalf("holdfasttest: nobody has acquired %q within %s", name, patience)
+	}
+}
+
+// Waiters returns how many wait for a lock, in the queue of the store.
+func (k *Kit) Waiters(name string) int {
+	k.t.Helper()
+	return k.inspect(name).QueueLength
+}
+
+// AwaitWaiters waits, without sleeping, until at least n wait for a lock. It fails
+// the test if that takes longer than 20 seconds.
+func (k *Kit) AwaitWaiters(name string, n int) {
+	k.t.Helper()
+	if !k.await(patience, func() bool { return k.Waiters(name) >= n }) {
+		k.t.Fatalf("holdfasttest: %d wait for %q after %s, want %d", k.Waiters(name), name, patience, n)
+	}
+}
+
+// AwaitStop waits until everybody from whom Lose has taken a lock has called Release,
+// as Do does when its work returns: that is how the library knows that a holder has
+// stopped. It fails the test if that takes longer than d.
+func (k *Kit) AwaitStop(name string, d time.Duration) {
+	k.t.Helper()
+	at := ""
+	stopped := func() bool {
+		k.mu.Lock()
+		defer k.mu.Unlock()
+		for _, l := range k.leases {
+			if l.name == name && l.lost {
+				at = l.from()
+				return false
+			}
+		}
+		return true
+	}
+	if !k.await(d, stopped) {
+		k.t.Fatalf("holdfasttest: the holder of %q lost it and has not stopped within %s%s", name, d, at)
+	}
+}

@@ -1,0 +1,148 @@
+package holdfasttest_test
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+)
+
+// Where a case is run in real time, besides virtual time.
+const (
+	no        = iota // it would take long
+	rightOnly        // the machine may be too slow for the fault to be seen
+	both
+)
+
+// TestCaught runs users' tests on workers: the right ones pass, and those with a fault
+// fail, with a text that names it.
+func TestCaught(t *testing.T) {
+	for _, c := range []struct {
+		name         string
+		test         func(testing.TB, worker)
+		right, wrong worker
+		says         string // what the wrong one is told
+		real         int
+	}{
+		{"ignores a loss", stopsWhenLost, longWorker, deafWorker, `the holder of "import" lost it and has not stopped within 500ms, acquired at`, rightOnly},
+		{"ignores that it is cut off", stopsWhenCutOff, longWorker, deafWorker, "after the lease was over", no},
+		{"never releases", givesBack, rightWorker, forgetfulWorker, `the lease of "import" was not released, acquired at`, both},
+		{"forgets what it lost", stopsWhenLost, longWorker, carelessWorker, `the lease of "import" was lost, and not released even so, acquired at`, no},
+		{"releases twice", writesUnderLock, onceWorker, twiceWorker, "wrote the receipt without the lock", both},
+		{"holds across a wait", waitsWithEmptyHands, modestWorker, greedyWorker, "it has the orders while it waits for the stock", both},
+		{"works without a lock", stopsWithoutStore, rightWorker, boldWorker, "wrote a row without the lock", no},
+		{"ignores its time", keepsToItsTime, rightWorker, patientWorker, "want 100 ms", no},
+		{"repeats what is done", writesOnce, rightWorker, zealousWorker, "2 rows", both},
+		{"stands in no queue", waitsInQueue, rightWorker, knockingWorker, `0 wait for "import" after 20s, want 1`, rightOnly},
+		{"locks within one process", excludesOthers, rightWorker, localWorker(), "two write at once", rightOnly},
+	} {
+		passes := func(t *testing.T) {
+			if texts := run(t, func(t testing.TB) { c.test(t, c.right) }); texts != nil {
+				t.Errorf("the right worker: %q", texts)
+			}
+		}
+		caught := func(t *testing.T) {
+			if texts := run(t, func(t testing.TB) { c.test(t, c.wrong) }); !strings.Contains(strings.Join(texts, "\n"), c.says) {
+				t.Errorf("the wrong worker: %q, want one that says %q", texts, c.says)
+			}
+		}
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, passes)
+			synctest.Test(t, caught)
+		})
+		if c.real != no {
+			t.Run(c.name+", in real time", func(t *testing.T) {
+				t.Parallel()
+				if passes(t); c.real == both {
+					caught(t)
+				}
+			})
+		}
+	}
+}
+
+// TestNamesTheLine: a lease that is left is told with the line that acquired it.
+func TestNamesTheLine(t *testing.T) {
+	_, file, _, _ := runtime.Caller(0)
+	want := strings.TrimSuffix(file, "caught_test.go") + "workers_test.go:" + fmt.Sprint(lineOf(t, "workers_test.go", "// the line that the kit names"))
+	texts := run(t, func(t testing.TB) { givesBack(t, forgetfulWorker) })
+	if len(texts) != 1 || !strings.HasSuffix(texts[0], "acquired at "+want) {
+		t.Errorf("%q, want one that ends in %s", texts, want)
+	}
+}
+
+// A fake is a T whose failures are looked at.
+type fake struct {
+	testing.TB
+	ctx    context.Context
+	cancel context.CancelFunc
+
+	mu       sync.Mutex // guards the rest
+	texts    []string
+	cleanups []func()
+}
+
+// run runs a test as package testing does, and returns what it fails with.
+func run(t testing.TB, test func(testing.TB)) []string {
+	f := &fake{TB: t}
+	f.ctx, f.cancel = context.WithCancel(context.Background())
+	f.apart(func() { test(f) })
+	f.cancel()
+	for len(f.cleanups) > 0 {
+		last := len(f.cleanups) - 1
+		cleanup := f.cleanups[last]
+		f.cleanups = f.cleanups[:last]
+		f.apart(cleanup)
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.texts
+}
+
+// apart runs do on a goroutine that it may end.
+func (f *fake) apart(do func()) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		do()
+	}()
+	<-done
+}
+
+func (f *fake) Helper()                  {}
+func (f *fake) Context() context.Context { return f.ctx }
+func (f *fake) Cleanup(do func())        { f.cleanups = append(f.cleanups, do) }
+func (f *fake) Error(args ...any)        { f.fail(fmt.Sprint(args...)) }
+
+func (f *fake) Errorf(format string, args ...any) { f.fail(fmt.Sprintf(format, args...)) }
+
+func (f *fake) Fatal(args ...any) {
+	f.fail(fmt.Sprint(args...))
+	runtime.Goexit()
+}
+
+func (f *fake) Fatalf(format string, args ...any) {
+	f.fail(fmt.Sprintf(format, args...))
+	runtime.Goexit()
+}
+
+func (f *fake) fail(text string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.texts = append(f.texts, text)
+}
+
+// lineOf returns the number of the line that contains text.
+func lineOf(t *testing.T, file, text string) int {
+	t.Helper()
+	for i, line := range strings.Split(read(t, file), "\n") {
+		if strings.Contains(line, text) {
+			return i + 1
+		}
+	}
+	t.Fatalf("%s has no line with %q", file, text)
+	return 0
+}

@@ -1,0 +1,85 @@
+// Package holdfasttest is for tests of programs that use holdfast: a store in memory
+// that loses a lease, breaks, slows down, or has somebody else hold a lock when the
+// test says so, and that fails the test if a lease is left.
+//
+// # Example
+//
+// A worker that writes a row a minute for as long as it has a lock, and the test that
+// it stops when it loses the lock, in virtual time:
+//
+//	func importRows(ctx context.Context, client *holdfast.Client, rows []string, write func(row string) error) error {
+//		return client.Do(ctx, "import", nil, func(ctx context.Context, _ *holdfast.Lease) error {
+//			for _, row := range rows {
+//				if err := write(row); err != nil {
+//					return err
+//				}
+//				select {
+//				case <-time.After(time.Minute):
+//				case <-ctx.Done():
+//					return context.Cause(ctx)
+//				}
+//			}
+//			return nil
+//		})
+//	}
+//
+//	func TestImportStopsWhenItLosesTheLock(t *testing.T) {
+//		synctest.Test(t, func(t *testing.T) {
+//			k := holdfasttest.New(t)
+//			written := 0
+//			write := func(string) error { written++; return nil }
+//			done := make(chan error, 1)
+//			go func() { done <- importRows(t.Context(), k.Client, []string{"a", "b", "c"}, write) }()
+//
+//			k.AwaitHeld("import")
+//			time.Sleep(90 * time.Second) // virtual: the worker has written two rows
+//			k.Lose("import")
+//			k.AwaitStop("import", time.Second)
+//			if err := <-done; written != 2 || !errors.Is(err, holdfast.ErrLost) {
+//				t.Errorf("%d rows, error %v; want 2, and that the lock was lost", written, err)
+//			}
+//		})
+//	}
+//
+// docs/testing.md has one for each trouble that a program may meet.
+//
+// # Guarantees
+//
+// The store is package memlock, the reference for all engines, and passes the
+// conformance suite of package enginetest. A test in which no trouble is asked for
+// meets none.
+//
+// When the test is over, New fails it for every lease of the kit's clients that was not
+// given back by Release, Leave, or the end of do-once work, with the line of the
+// program that acquired it. A lease that was lost counts: its holder must call Release
+// even so. Work that the end of t.Context stops has a second to give its locks back.
+//
+// The kit starts no goroutine and needs nothing but the standard library.
+//
+// # What is not promised
+//
+// Nobody can see from outside whether a program looks at the end of a context. What
+// AwaitStop sees is that it called Release, and what Held shows is whether it had the
+// lock at that instant. So the rest is for the test: let what the worker writes to
+// check Held, or the fencing token, as the real resource should.
+//
+// Releasing a lease twice is allowed, and the kit does not hold it against anybody. The
+// fault behind it is what a program does after the first time; Held shows that.
+//
+// What depends on a real store is not here: failover, lost data, the latency of a
+// network, the rights of a user. Redis starts a server for that.
+//
+// # Clocks
+//
+// Everything goes by time.Now: by the virtual time of a bubble of testing/synctest,
+// or by real time. Call New with the T of the bubble, and not in a TestMain or a parent
+// test. Waiting with AwaitHeld, AwaitWaiters or AwaitStop takes no virtual time if what
+// is waited for happens by itself.
+//
+// # Errors
+//
+// A mistake in the test fails it with a line that begins with "holdfasttest:" and says
+// what to do. Clients return the errors of package holdfast: ErrLost after Lose, ErrHeld
+// or a wait after HoldElsewhere, ErrUnavailable after BreakStore and SlowStore,
+// ErrOutcomeUnknown from a Release whose answer DropReplies has lost.
+package holdfasttest

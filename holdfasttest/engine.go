@@ -1,0 +1,68 @@
+package holdfasttest
+
+import (
+	"context"
+	"sync/atomic"
+
+	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/internal/hook"
+)
+
+// An engine is one process's way to the kit's store.
+type engine struct {
+	hook.Engine
+	kit    *Kit
+	closed atomic.Bool
+}
+
+func newEngine(k *Kit) *engine {
+	e := &engine{kit: k}
+	e.Engine = hook.Engine{Forward: driver.Forward{Engine: k.store}, Each: e.each}
+	return e
+}
+
+// each carries a request out as the trouble of the kit has it.
+func (e *engine) each(ctx context.Context, _ hook.Request, send func() error) error {
+	if e.closed.Load() {
+		return driver.ErrClosed
+	}
+	defer e.kit.change()
+	return e.kit.suffer(ctx, send)
+}
+
+// Acquire notes who asks for a lease.
+func (e *engine) Acquire(ctx context.Context, req driver.AcquireRequest) (driver.AcquireReply, error) {
+	e.kit.asked(req)
+	return e.Engine.Acquire(ctx, req)
+}
+
+// AcquireAll notes who asks for leases.
+func (e *engine) AcquireAll(ctx context.Context, reqs []driver.AcquireRequest) (driver.AllReply, error) {
+	e.kit.asked(reqs...)
+	return e.Engine.AcquireAll(ctx, reqs)
+}
+
+// Release notes that a holder gives its lease back, whether or not the store hears
+// of it.
+func (e *engine) Release(ctx context.Context, req driver.ReleaseRequest) error {
+	e.kit.gaveBack(req.LeaseID)
+	return e.Engine.Release(ctx, req)
+}
+
+// Complete is the Release of do-once work.
+func (e *engine) Complete(ctx context.Context, req driver.CompleteRequest) error {
+	e.kit.gaveBack(req.LeaseID)
+	return e.Engine.Complete(ctx, req)
+}
+
+// OnLoss tells of what Lose does as well.
+func (e *engine) OnLoss(told func(driver.Loss)) (stop func()) {
+	stopStore, stopLost := e.Engine.OnLoss(told), e.kit.losses.OnLoss(told)
+	return func() { stopStore(); stopLost() }
+}
+
+// Close closes this way to the store only.
+func (e *engine) Close() error {
+	e.closed.Store(true)
+	return nil
+}

@@ -1,0 +1,136 @@
+package holdfasttest
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/memlock"
+)
+
+// A Kit is a store in memory with clients on it, whose bad days a test decides
+// about. Make one with New. Its methods are safe for concurrent use, but those that
+// can fail the test must be called from the test's goroutine, as t.Fatal must.
+type Kit struct {
+	// Client is on the kit's store, with default options. It is closed when the test
+	// is over.
+	Client *holdfast.Client
+
+	t      testing.TB
+	store  *memlock.Engine
+	losses driver.Losses // which Lose tells of
+
+	mu      sync.Mutex // guards the rest
+	trouble trouble
+	leases  map[driver.LeaseID]*lease // that clients have asked for
+	changed chan struct{}             // closed at the next change; nil if nobody waits for one
+	clients []*holdfast.Client
+}
+
+// New returns a kit with an empty store. When the test is over, after the cleanups
+// that the test registers later, it fails the test for every lease that nobody has
+// released within a second, and closes the clients. In a bubble of testing/synctest
+// t must be that of the bubble.
+func New(t testing.TB) *Kit {
+	t.Helper()
+	k := newKit(t)
+	t.Cleanup(k.end)
+	k.Client = k.NewClient(nil)
+	return k
+}
+
+func newKit(t testing.TB) *Kit {
+	return &Kit{t: t, store: memlock.New(), leases: map[driver.LeaseID]*lease{}}
+}
+
+// NewClient returns one more client on the kit's store, as another process would
+// have it. It is closed when the test is over. Options that are out of range fail the
+// test.
+func (k *Kit) NewClient(opts *holdfast.Options) *holdfast.Client {
+	k.t.Helper()
+	c, err := holdfast.New(k.Engine(), k.observed(opts))
+	if err != nil {
+		k.t.Fatal(err)
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.clients = append(k.clients, c)
+	return c
+}
+
+// Engine returns one more engine on the kit's store, for programs that make their
+// clients themselves, and must close them. What they Leave counts as left.
+func (k *Kit) Engine() driver.Engine { return newEngine(k) }
+
+// HoldElsewhere lets somebody else have the exclusive lock of a name from now on, for
+// d: 10 ms to 30 days, whether or not the store answers the kit's clients. It returns
+// what releases it earlier; a second call does nothing. It fails the test if the lock
+// is not free: Lose takes it from its holder. Somebody who shares a lock, or has some
+// of its permits, is another client of NewClient.
+func (k *Kit) HoldElsewhere(name string, d time.Duration) (release func()) {
+	k.t.Helper()
+	if err := driver.CheckName(name); err != nil {
+		k.t.Fatalf("holdfasttest: hold %q elsewhere: %v", name, err)
+	}
+	if d < holdfast.MinTTL || d > holdfast.MaxTTL {
+		k.t.Fatalf("holdfasttest: hold %q elsewhere for %s: want %s to %s", name, d, holdfast.MinTTL, holdfast.MaxTTL)
+	}
+	req := driver.AcquireRequest{Name: name, LeaseID: driver.NewLeaseID(), TTL: d, Holder: elsewhere}
+	reply, err := k.store.Acquire(context.Background(), req)
+	switch {
+	case err != nil:
+		k.t.Fatalf("holdfasttest: hold %q elsewhere: %v", name, err)
+	case reply.Outcome != driver.Granted:
+		k.t.Fatalf("holdfasttest: hold %q elsewhere: %s", name, reply.Possession())
+	}
+	k.change()
+	return func() {
+		// It may be over, or lost by then, which is for nobody to know.
+		_ = k.store.Release(context.Background(), driver.ReleaseRequest{Name: name, LeaseID: req.LeaseID})
+		k.change()
+	}
+}
+
+// elsewhere is whoever has what HoldElsewhere holds.
+var elsewhere = driver.Holder{Host: "elsewhere", Label: "somebody else"}
+
+// Lose ends the leases of a name before their time, whoever has them: the lock goes
+// to the next who waits, and the context of the holder that loses it ends at once,
+// with a cause that is ErrLost. It fails the test if nobody has the lock.
+//
+// For a loss that the holder notices only at its deadline, because it is cut off,
+// call BreakStore and let the time pass. For one that a person is to blame for, call
+// Client.Break.
+func (k *Kit) Lose(name string) {
+	k.t.Helper()
+	var ended []driver.LeaseID
+	for _, h := range k.inspect(name).Holders {
+		if h.Released {
+			continue
+		}
+		k.lost(h.LeaseID)
+		if k.store.Release(context.Background(), driver.ReleaseRequest{Name: name, LeaseID: h.LeaseID}) == nil {
+			ended = append(ended, h.LeaseID)
+		}
+	}
+	if len(ended) == 0 {
+		k.t.Fatalf("holdfasttest: lose %q: nobody has it", name)
+	}
+	for _, id := range ended {
+		k.losses.Tell(driver.Loss{Name: name, LeaseID: id, Err: driver.ErrLost})
+	}
+	k.change()
+}
+
+// inspect asks the store, whatever trouble there is.
+func (k *Kit) inspect(name string) driver.Lock {
+	k.t.Helper()
+	lock, err := k.store.Inspect(context.Background(), name)
+	if err != nil {
+		k.t.Fatalf("holdfasttest: inspect %q: %v", name, err)
+	}
+	return lock
+}

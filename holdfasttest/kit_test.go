@@ -1,0 +1,442 @@
+package holdfasttest_test
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/holdfasttest"
+)
+
+// inBoth runs a test in virtual time, and in real time.
+func inBoth(t *testing.T, test func(t *testing.T)) {
+	t.Run("virtual", func(t *testing.T) { synctest.Test(t, test) })
+	t.Run("real", test)
+}
+
+func acquire(t testing.TB, c *holdfast.Client, name string, opts *holdfast.AcquireOptions) *holdfast.Lease {
+	t.Helper()
+	l, err := c.TryAcquire(t.Context(), name, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = l.Release(context.Background()) })
+	return l
+}
+
+func wantErr(t testing.TB, err, want error) {
+	t.Helper()
+	if !errors.Is(err, want) {
+		t.Errorf("error %v, want %v", err, want)
+	}
+}
+
+func TestLose(t *testing.T) {
+	inBoth(t, func(t *testing.T) {
+		k := holdfasttest.New(t)
+		l := acquire(t, k.Client, "a", nil)
+		next := make(chan *holdfast.Lease, 1)
+		go func() {
+			l, err := k.NewClient(nil).Acquire(t.Context(), "a", nil)
+			if err != nil {
+				t.Error(err)
+			}
+			next <- l
+		}()
+		k.AwaitWaiters("a", 1)
+		k.Lose("a")
+		if l.Valid() {
+			t.Error("the lease is valid after Lose")
+		}
+		wantErr(t, context.Cause(l.Context()), holdfast.ErrLost)
+		wantErr(t, l.Release(t.Context()), holdfast.ErrLost)
+		after := <-next
+		if after.Token() <= l.Token() {
+			t.Errorf("token %d after %d", after.Token(), l.Token())
+		}
+		if err := after.Release(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// Lose takes a lock from everybody who shares it, and from whoever has it elsewhere.
+func TestLoseAll(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		k := holdfasttest.New(t)
+		shared := &holdfast.AcquireOptions{Mode: holdfast.Shared}
+		one, two := acquire(t, k.Client, "a", shared), acquire(t, k.NewClient(nil), "a", shared)
+		k.Lose("a")
+		if one.Valid() || two.Valid() {
+			t.Error("a share is valid after Lose")
+		}
+		release := k.HoldElsewhere("a", time.Hour)
+		k.Lose("a")
+		release() // does nothing any more
+		acquire(t, k.Client, "a", nil)
+	})
+}
+
+func TestHoldElsewhere(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		k := holdfasttest.New(t)
+		k.HoldElsewhere("a", time.Minute)
+		if k.Held("a") {
+			t.Error("Held, by somebody else")
+		}
+		_, err := k.Client.TryAcquire(t.Context(), "a", nil)
+		var held *holdfast.HeldError
+		if !errors.As(err, &held) || held.Holder.String() != "somebody else on elsewhere" {
+			t.Errorf("error %v, want one that names the holder", err)
+		}
+		k.BreakStore(errors.New("down")) // for the kit's clients only
+		k.HoldElsewhere("b", time.Minute)
+		k.BreakStore(nil)
+
+		began := time.Now()
+		l, err := k.Client.Acquire(t.Context(), "a", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer l.Release(t.Context())
+		if waited := time.Since(began); waited < time.Minute || waited > time.Minute+time.Second {
+			t.Errorf("it waited for %s, want a minute", waited)
+		}
+		if !k.Held("a") {
+			t.Error("not Held, by the kit's client")
+		}
+	})
+}
+
+// In real time too a lock that is held elsewhere is free when its time is over.
+func TestHoldElsewhereInRealTime(t *testing.T) {
+	t.Parallel()
+	k := holdfasttest.New(t)
+	k.HoldElsewhere("a", 50*time.Millisecond)
+	if err := rightWorkerOn(t, k, "a"); err != nil {
+		t.Error(err)
+	}
+}
+
+func rightWorkerOn(t testing.TB, k *holdfasttest.Kit, name string) error {
+	return k.Client.Do(t.Context(), name, nil, func(context.Context, *holdfast.Lease) error { return nil })
+}
+
+func TestBreakStore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		k := holdfasttest.New(t)
+		refused := errors.New("connection refused")
+		k.BreakStore(refused)
+		_, err := k.Client.TryAcquire(t.Context(), "a", nil)
+		wantErr(t, err, holdfast.ErrUnavailable)
+		wantErr(t, err, refused)
+		for _, err := range k.Client.List(t.Context(), "") {
+			wantErr(t, err, refused)
+		}
+		_, err = k.Client.Inspect(t.Context(), "a")
+		wantErr(t, err, refused)
+
+		k.BreakStore(holdfast.ErrPermission)
+		_, err = k.Client.Acquire(t.Context(), "a", nil)
+		wantErr(t, err, holdfast.ErrPermission)
+		if errors.Is(err, holdfast.ErrUnavailable) {
+			t.Errorf("error %v, want nothing but what the store says", err)
+		}
+		k.BreakStore(nil)
+		lock, err := k.Client.Inspect(t.Context(), "a")
+		if err != nil || len(lock.Holders)+lock.QueueLength > 0 {
+			t.Errorf("a broken store has carried out a request: %+v, %v", lock, err)
+		}
+		acquire(t, k.Client, "a", nil)
+	})
+}
+
+// A holder that is cut off hears of it at its deadline, and whoever waits has the lock
+// after that.
+func TestBreakStoreUnderLease(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		k := holdfasttest.New(t)
+		l := acquire(t, k.Client, "a", &holdfast.AcquireOptions{TTL: 10 * time.Second})
+		cut := time.Now()
+		k.BreakStore(errors.New("connection reset"))
+		<-l.Context().Done()
+		if took := time.Since(cut); took > 10*time.Second || took < 5*time.Second {
+			t.Errorf("the lease lasted for %s, want hardly 10 s", took)
+		}
+		wantErr(t, context.Cause(l.Context()), holdfast.ErrLost)
+	})
+}
+
+func TestSlowStore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		k := holdfasttest.New(t)
+		k.SlowStore(time.Second)
+		began := time.Now()
+		l := acquire(t, k.Client, "a", nil)
+		if took := time.Since(began); took != time.Second {
+			t.Errorf("acquire took %s, want 1s", took)
+		}
+		if left := time.Until(l.Deadline()); left > 29*time.Second {
+			t.Errorf("the lease lasts for %s, want 30 s from before the request", left)
+		}
+		k.SlowStore(time.Hour) // no answer
+		began = time.Now()
+		_, err := k.Client.TryAcquire(t.Context(), "b", nil)
+		wantErr(t, err, holdfast.ErrUnavailable)
+		if took := time.Since(began); took != 5*time.Second {
+			t.Errorf("TryAcquire took %s, want the request timeout", took)
+		}
+	})
+}
+
+// TestSlowAndBroken: what is on its way when the store breaks does not arrive.
+func TestSlowAndBroken(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		k := holdfasttest.New(t)
+		k.SlowStore(time.Second)
+		time.AfterFunc(500*time.Millisecond, func() { k.BreakStore(errors.New("down")) })
+		_, err := k.Client.TryAcquire(t.Context(), "a", nil)
+		wantErr(t, err, holdfast.ErrUnavailable)
+	})
+}
+
+func TestDropReplies(t *testing.T) {
+	inBoth(t, func(t *testing.T) {
+		k := holdfasttest.New(t)
+		k.DropReplies(1)
+		l, err := k.Client.Acquire(t.Context(), "a", nil) // sees that nothing came of it, and asks again
+		if err != nil {
+			t.Fatal(err)
+		}
+		first := l.Token()
+		k.DropReplies(1)
+		wantErr(t, l.Release(t.Context()), holdfast.ErrOutcomeUnknown)
+		again := acquire(t, k.Client, "a", nil) // because the release was carried out
+		if again.Token() <= first {
+			t.Errorf("token %d after %d", again.Token(), first)
+		}
+		k.DropReplies(5)
+		k.DropReplies(0)
+		acquire(t, k.Client, "b", nil)
+	})
+}
+
+// TestDroppedGrant: a lease that was granted, and of which nobody has heard, is not the
+// program's, and the library leaves none.
+func TestDroppedGrant(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		k := holdfasttest.New(t)
+		k.DropReplies(1 << 30)
+		_, err := k.Client.TryAcquire(t.Context(), "a", nil)
+		wantErr(t, err, holdfast.ErrUnavailable)
+		k.DropReplies(0)
+		time.Sleep(2 * time.Second) // virtual: the library cancels what it has not heard of
+		acquire(t, k.Client, "a", nil)
+	})
+}
+
+// TestNothingLeft: what is given back in another way than by Release, or late, or to a
+// store that does not answer, is not left.
+func TestNothingLeft(t *testing.T) {
+	for name, test := range map[string]func(t testing.TB, k *holdfasttest.Kit){
+		"left to be adopted": func(t testing.TB, k *holdfasttest.Kit) {
+			l, err := k.Client.Acquire(t.Context(), "a", nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := l.Leave(); err != nil {
+				t.Error(err)
+			}
+		},
+		"do-once work": func(t testing.TB, k *holdfasttest.Kit) {
+			_, err := k.Client.Once(t.Context(), "a", nil, func(context.Context, *holdfast.Lease) ([]byte, error) {
+				return []byte("done"), nil
+			})
+			if err != nil {
+				t.Error(err)
+			}
+		},
+		"all of several": func(t testing.TB, k *holdfasttest.Kit) {
+			all, err := k.Client.AcquireAll(t.Context(), []string{"a", "b"}, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := all.Release(t.Context()); err != nil {
+				t.Error(err)
+			}
+		},
+		"released to a broken store": func(t testing.TB, k *holdfasttest.Kit) {
+			l := acquire(t, k.Client, "a", nil)
+			k.BreakStore(errors.New("down"))
+			_ = l.Release(t.Context())
+		},
+		"released when the test's context ends": func(t testing.TB, k *holdfasttest.Kit) {
+			held := make(chan bool)
+			go func() {
+				_ = k.Client.Do(t.Context(), "a", nil, func(ctx context.Context, _ *holdfast.Lease) error {
+					close(held)
+					<-ctx.Done()
+					return nil
+				})
+			}()
+			<-held
+		},
+		"still waiting": func(t testing.TB, k *holdfasttest.Kit) {
+			k.HoldElsewhere("a", time.Hour)
+			go func() { _ = rightWorkerOn(t, k, "a") }()
+			k.AwaitWaiters("a", 1)
+		},
+		"kept closed": func(t testing.TB, k *holdfasttest.Kit) {
+			acquire(t, k.Client, "a", &holdfast.AcquireOptions{MinHold: time.Hour})
+		},
+		"with an engine of one's own": func(t testing.TB, k *holdfasttest.Kit) {
+			engine := k.Engine()
+			c, err := holdfast.New(engine, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			acquire(t, c, "a", nil)
+			if err := errors.Join(c.Close(t.Context()), engine.Close()); err != nil {
+				t.Error(err)
+			}
+			acquire(t, k.Client, "a", nil) // which goes on
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBoth(t, func(t *testing.T) {
+				if texts := run(t, func(t testing.TB) { test(t, holdfasttest.New(t)) }); texts != nil {
+					t.Errorf("%q", texts)
+				}
+			})
+		})
+	}
+}
+
+// TestLeft: every way to leave a lease behind.
+func TestLeft(t *testing.T) {
+	for name, test := range map[string]func(t testing.TB, k *holdfasttest.Kit){
+		"by an engine of one's own": func(t testing.TB, k *holdfasttest.Kit) {
+			c, err := holdfast.New(k.Engine(), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, err = c.TryAcquire(t.Context(), "a", nil)
+			wantErr(t, err, nil)
+			t.(*fake).TB.Cleanup(func() { _ = c.Close(context.Background()) }) // long after the test
+		},
+		"adopted": func(t testing.TB, k *holdfasttest.Kit) {
+			l, err := k.Client.Acquire(t.Context(), "a", nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := l.Leave(); err != nil {
+				t.Error(err)
+			}
+			_, err = k.NewClient(nil).Adopt(t.Context(), "a", l.ID(), &holdfast.AdoptOptions{Token: l.Token()})
+			wantErr(t, err, nil)
+		},
+		"handed over": func(t testing.TB, k *holdfasttest.Kit) {
+			release := k.HoldElsewhere("a", time.Hour)
+			done := make(chan error, 1)
+			go func() {
+				_, err := k.Client.Acquire(t.Context(), "a", nil)
+				done <- err
+			}()
+			k.AwaitWaiters("a", 1)
+			release()
+			wantErr(t, <-done, nil)
+		},
+		"one of several": func(t testing.TB, k *holdfasttest.Kit) {
+			_, err := k.Client.AcquireAll(t.Context(), []string{"a", "b"}, nil)
+			wantErr(t, err, nil)
+			if err := k.Client.Close(t.Context()); err != nil { // which releases them: nothing is left
+				t.Error(err)
+			}
+			_, err = k.NewClient(nil).TryAcquire(t.Context(), "a", nil)
+			wantErr(t, err, nil)
+		},
+		"expired, and not released": func(t testing.TB, k *holdfasttest.Kit) {
+			l, err := k.Client.TryAcquire(t.Context(), "a", &holdfast.AcquireOptions{TTL: 20 * time.Millisecond, KeepAlive: holdfast.KeepAliveOff})
+			if err != nil {
+				t.Fatal(err)
+			}
+			<-l.Context().Done()
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				texts := run(t, func(t testing.TB) { test(t, holdfasttest.New(t)) })
+				if len(texts) != 1 || !strings.Contains(texts[0], `the lease of "a" was `) || !strings.Contains(texts[0], "kit_test.go:") {
+					t.Errorf("%q, want that the lease of a is left, and where it was acquired", texts)
+				}
+			})
+		})
+	}
+}
+
+// TestWrongCalls: the kit says what is wrong with a test.
+func TestWrongCalls(t *testing.T) {
+	for _, c := range []struct {
+		says string
+		call func(t testing.TB, k *holdfasttest.Kit)
+	}{
+		{`lose "a": nobody has it`, func(_ testing.TB, k *holdfasttest.Kit) { k.Lose("a") }},
+		{`hold "a" elsewhere: held by`, func(t testing.TB, k *holdfasttest.Kit) {
+			acquire(t, k.Client, "a", nil)
+			k.HoldElsewhere("a", time.Minute)
+		}},
+		{"hold \"a\" elsewhere for 0s: want 10ms to 720h0m0s", func(_ testing.TB, k *holdfasttest.Kit) { k.HoldElsewhere("a", 0) }},
+		{`hold "" elsewhere: invalid`, func(_ testing.TB, k *holdfasttest.Kit) { k.HoldElsewhere("", time.Minute) }},
+		{`nobody has acquired "a" within 20s`, func(_ testing.TB, k *holdfasttest.Kit) {
+			k.HoldElsewhere("a", time.Hour)
+			k.AwaitHeld("a")
+		}},
+		{`0 wait for "a" after 20s, want 1`, func(_ testing.TB, k *holdfasttest.Kit) { k.AwaitWaiters("a", 1) }},
+		{"holdfast: new client: invalid", func(_ testing.TB, k *holdfasttest.Kit) { k.NewClient(&holdfast.Options{TTL: 1}) }},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			texts := run(t, func(t testing.TB) { c.call(t, holdfasttest.New(t)) })
+			if len(texts) != 1 || !strings.Contains(texts[0], c.says) {
+				t.Errorf("%q, want one that says %q", texts, c.says)
+			}
+		})
+	}
+}
+
+// TestObserver: a program that wants to hear what happens does.
+func TestObserver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		k := holdfasttest.New(t)
+		var kinds []holdfast.EventKind
+		opts := &holdfast.Options{Observer: func(e holdfast.Event) { kinds = append(kinds, e.Kind) }}
+		if err := acquire(t, k.NewClient(opts), "a", nil).Release(t.Context()); err != nil {
+			t.Error(err)
+		}
+		if len(kinds) != 2 || kinds[0] != holdfast.Acquired || kinds[1] != holdfast.Released {
+			t.Errorf("events %v", kinds)
+		}
+	})
+}
+
+// TestNoGoroutineStays: the kit starts none, and its clients' end with the test.
+func TestNoGoroutineStays(t *testing.T) {
+	before := runtime.NumGoroutine()
+	run(t, func(t testing.TB) {
+		k := holdfasttest.New(t)
+		l := acquire(t, k.Client, "a", nil)
+		go func() { _ = rightWorkerOn(t, k, "a") }()
+		k.AwaitWaiters("a", 1)
+		k.BreakStore(errors.New("down"))
+		_ = l.Release(t.Context())
+	})
+	for end := time.Now().Add(20 * time.Second); runtime.NumGoroutine() > before; runtime.Gosched() {
+		if time.Now().After(end) {
+			t.Fatalf("%d goroutines, %d before", runtime.NumGoroutine(), before)
+		}
+	}
+}

@@ -1,0 +1,73 @@
+package holdfasttest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/internal/ask"
+)
+
+// A trouble is what is wrong with the store, or with the way to it.
+type trouble struct {
+	slow   time.Duration // each request takes so much longer
+	broken error         // of each request; nil if it is answered
+	drop   int           // so many answers are lost from now on
+}
+
+// errNoReply says nothing of whether the request was carried out, as a connection
+// that is reset does.
+var errNoReply = errors.New("holdfasttest: the answer was lost")
+
+// BreakStore makes every request fail with err from now on, without being carried
+// out: also those that SlowStore holds up, and those of the background. Nil mends
+// the store. An error that the library has no name for, as it has for ErrPermission,
+// becomes ErrUnavailable, and is wrapped.
+func (k *Kit) BreakStore(err error) {
+	if err != nil && !driver.Definite(err) {
+		err = fmt.Errorf("%w: %w", driver.ErrUnavailable, err)
+	}
+	k.set(func(t *trouble) { t.broken = err })
+}
+
+// SlowStore makes every request reach the store only after d; one that its sender
+// has given up by then does not reach it. 0 makes it fast again. With a d beyond
+// Options.RequestTimeout it is a store that does not answer.
+func (k *Kit) SlowStore(d time.Duration) { k.set(func(t *trouble) { t.slow = d }) }
+
+// DropReplies makes the store carry out the next n requests that reach it, and loses
+// the answers: the client is told that the connection broke. Those of the background,
+// such as renewals, count too. 0 loses no more.
+func (k *Kit) DropReplies(n int) { k.set(func(t *trouble) { t.drop = n }) }
+
+func (k *Kit) set(change func(*trouble)) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	change(&k.trouble)
+}
+
+// suffer carries a request out, in whatever trouble there is.
+func (k *Kit) suffer(ctx context.Context, send func() error) error {
+	k.mu.Lock()
+	slow := k.trouble.slow
+	k.mu.Unlock()
+	if slow > 0 && !ask.Sleep(ctx, slow) {
+		return ctx.Err()
+	}
+	k.mu.Lock()
+	broken, drop := k.trouble.broken, k.trouble.drop > 0
+	if broken == nil && drop {
+		k.trouble.drop--
+	}
+	k.mu.Unlock()
+	if broken != nil {
+		return broken
+	}
+	err := send()
+	if drop {
+		return errNoReply
+	}
+	return err
+}
