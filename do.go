@@ -13,7 +13,8 @@ import (
 // The context of work ends when ctx does and when the lease is lost, with a
 // cause that is ErrLost; work must then stop. Do returns the error of work. If
 // the lease was lost while work ran, the error is ErrLost as well, even if
-// work returned nil: somebody else may have worked at the same time. A
+// work returned nil: somebody else may have worked at the same time. It says why, too:
+// it is ErrMaxHold, ErrStalled, or ErrBroken, a *BrokenError with author and reason. A
 // release that the store does not answer is not an error, because the work
 // was protected to its end; the lock is free at the lease's expiry at the
 // latest.
@@ -54,9 +55,7 @@ func call[T any](ctx context.Context, c *Client, name string, opts *AcquireOptio
 	workCtx, stop := lease.attach(ctx)
 	defer func() {
 		stop()
-		if isLost(lease.Release(ctx)) {
-			err = lease.lostDuring("do", err)
-		}
+		err = lease.orLost("do", lease.Release(ctx), err)
 	}()
 	return work(workCtx, lease)
 }
@@ -69,14 +68,19 @@ func withoutValue(work func(context.Context, *Lease) error) func(context.Context
 	return func(ctx context.Context, l *Lease) (struct{}, error) { return struct{}{}, work(ctx, l) }
 }
 
-// lostDuring adds the loss of the lease, and why it was lost, to the error of the work.
-func (l *Lease) lostDuring(op string, err error) error {
-	lost := fmt.Errorf("while the work ran: %w", cmp.Or(l.lostBefore(), ErrLost))
-	switch {
-	case err == nil:
-		return opError(op, l.name, lost)
-	case isLost(err):
+// orLost returns the error of the work under the lease and, if the lease was lost
+// meanwhile, that and why. released is what Release has returned, which may be the first to
+// know.
+func (l *Lease) orLost(op string, released, err error) error {
+	if !isLost(released) {
 		return err
 	}
-	return opError(op, l.name, errors.Join(lost, err))
+	why := cmp.Or(l.lostBefore(), errors.Unwrap(released), ErrLost)
+	switch {
+	case err == nil, err == why:
+		return opError(op, l.name, fmt.Errorf("while the work ran: %w", why))
+	case errors.Is(err, why): // it says so itself
+		return err
+	}
+	return opError(op, l.name, fmt.Errorf("while the work ran: %w; the work returned: %w", why, err))
 }

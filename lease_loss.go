@@ -145,9 +145,14 @@ const (
 
 // gone ends a lease that the store says is not live. It returns why it was lost.
 func (l *Lease) gone(ctx context.Context) error {
-	q := inquiry{client: l.client}
-	l.lose(q.cause(ctx, l))
+	l.lose(l.whyGone(ctx))
 	return l.lostError()
+}
+
+// whyGone finds out why a lease was lost that the store says is not live.
+func (l *Lease) whyGone(ctx context.Context) error {
+	q := inquiry{client: l.client}
+	return q.cause(ctx, l)
 }
 
 // An inquiry finds out why leases were lost, which the store says only if

@@ -105,6 +105,9 @@ func (l *Lease) release(ctx context.Context, now time.Time) error {
 	defer cancel()
 	l.awaitRenewals(ctx)
 	err := ask.Effective(ctx, l.client.engine.Release(ctx, l.releaseRequest()))
+	if isLost(err) {
+		err = l.whyGone(ctx)
+	}
 	if err != nil && !driver.Permanent(err) {
 		l.client.releaseInBackground(l.releaseRequest, l.repeatUntil())
 	}

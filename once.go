@@ -128,10 +128,7 @@ func (r *OnceRun) do(ctx context.Context, fn func(context.Context, *Lease) ([]by
 	workCtx, stop := r.lease.attach(ctx)
 	defer func() {
 		stop()
-		// After Complete this does nothing.
-		if isLost(r.lease.Release(ctx)) {
-			err = r.lease.lostDuring("once", err)
-		}
+		err = r.lease.orLost("once", r.lease.Release(ctx), err) // after Complete, this releases nothing
 	}()
 	value, err := fn(workCtx, r.lease)
 	if err != nil {

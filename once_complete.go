@@ -25,6 +25,9 @@ func (l *Lease) complete(ctx context.Context, recorder driver.Recorder, req driv
 	// INVARIANT I6: the store knows a repeat by the lease ID.
 	f := ask.Until(ctx, l.client.opts.RequestTimeout, func(ctx context.Context) error { return recorder.Complete(ctx, req) })
 	err := f.Effective()
+	if isLost(err) && lost == nil {
+		err = l.whyGone(ctx)
+	}
 	switch {
 	case err != nil && !isLost(err):
 		// If the record was not stored, nobody should have to wait for the TTL.

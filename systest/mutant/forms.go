@@ -52,5 +52,33 @@ func formsMutants() []Mutant {
 			New:     "if false {",
 			FoundBy: []Finder{{".", "TestEndedWaitSaysWhoHolds/deadline/Once,_queue"}},
 		},
+		{
+			Name: "loss-hides-behind-another", Invariant: "I10", File: "do.go",
+			Breaks:  "Do does not say why its lease was lost if the work returns the loss of another, or one without a reason.",
+			Old:     "case errors.Is(err, why): // it says so itself",
+			New:     "case isLost(err):",
+			FoundBy: []Finder{{".", "TestLossSaysWhy/MaxHold,_do,_meets_another_loss"}, {".", "TestLossSaysWhy/broken,_once,_meets_another_loss"}},
+		},
+		{
+			Name: "loss-on-two-lines", Invariant: "", File: "do.go",
+			Breaks:  "Do tells the loss and the error of the work in two lines, of which a log shows one.",
+			Old:     "while the work ran: %w; the work returned: %w",
+			New:     "while the work ran: %w\\n%w",
+			FoundBy: []Finder{{".", "TestLossSaysWhy"}},
+		},
+		{
+			Name: "release-does-not-ask-why", Invariant: "I10", File: "lease_release.go",
+			Breaks:  "Work that ends before it has heard of a break is not told who broke the lock, and why.",
+			Old:     "if isLost(err) {\n\t\terr = l.whyGone(ctx)",
+			New:     "if false {\n\t\terr = l.whyGone(ctx)",
+			FoundBy: []Finder{{".", "TestLossFoundAtTheEndSaysWhy"}},
+		},
+		{
+			Name: "refused-result-does-not-ask-why", Invariant: "I10", File: "once_complete.go",
+			Breaks:  "Do-once work whose result is refused after a break is not told who broke the lock, and why.",
+			Old:     "if isLost(err) && lost == nil {",
+			New:     "if false {",
+			FoundBy: []Finder{{".", "TestLossFoundAtTheEndSaysWhy"}},
+		},
 	}
 }

@@ -41,9 +41,9 @@ func leadMutants() []Mutant {
 		{
 			Name: "lost-lead-is-told-without-a-cause", Invariant: "I10", File: "do.go",
 			Breaks:  "Do says that its lease was lost, but not why.",
-			Old:     "cmp.Or(l.lostBefore(), ErrLost)",
-			New:     "cmp.Or(ErrLost, l.lostBefore())",
-			FoundBy: []Finder{{".", "TestLeadAgainAfterLoss"}},
+			Old:     "cmp.Or(l.lostBefore(), errors.Unwrap(released), ErrLost)",
+			New:     "cmp.Or(ErrLost, l.lostBefore(), errors.Unwrap(released))",
+			FoundBy: []Finder{{".", "TestLeadAgainAfterLoss"}, {".", "TestLossSaysWhy"}},
 		},
 	}
 }
