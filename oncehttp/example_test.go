@@ -56,8 +56,8 @@ func book(_ context.Context, token uint64, request io.Reader) error {
 	return nil
 }
 
-// newHandler is the whole of a service.
-func newHandler(client *holdfast.Client) (http.Handler, error) {
+// setUp is the whole of a service.
+func setUp(server *http.Server, client *holdfast.Client) error {
 	once, err := oncehttp.New(client, accountOf, &oncehttp.Options{
 		Required:  true,
 		Wait:      5 * time.Second,
@@ -69,11 +69,12 @@ func newHandler(client *holdfast.Client) (http.Handler, error) {
 		},
 	})
 	if err != nil {
-		return nil, err
+		return err
 	}
 	mux := http.NewServeMux()
 	mux.Handle("POST /payments", once.Wrap(http.HandlerFunc(charge)))
-	return authenticate(mux), nil
+	server.Handler = authenticate(mux)
+	return nil
 }
 
 // pay sends one payment until it is answered for good.
@@ -105,11 +106,11 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	handler, err := newHandler(client)
-	if err != nil {
+	server := httptest.NewUnstartedServer(nil)
+	if err := setUp(server.Config, client); err != nil {
 		log.Fatal(err)
 	}
-	server := httptest.NewServer(handler)
+	server.Start()
 	defer server.Close()
 	for range 2 {
 		response, err := pay(context.Background(), server.URL+"/payments", "8e03978e-40d5-43e8-bc93-6894a57f9324", "7 EUR")
