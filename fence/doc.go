@@ -1,11 +1,48 @@
 // Package fence is the half of a fencing token that the resource keeps: it
 // refuses a holder whose lease is over but who does not know it yet.
 //
+// # What
+//
 // A lease ends by the store's clock, and a process may be stopped for longer
 // than any lease: by a garbage collector, a full disk, a virtual machine that
 // is moved. When it wakes, it writes as if nothing had happened. No lock can
 // prevent that; the resource can. It remembers the greatest token it has seen,
 // its mark, and refuses every smaller one.
+//
+// # Example
+//
+//	gate := fence.NewGate(nil) // beside what it guards
+//	err := gate.Write("seat/12A", lease, func() error {
+//		return print(ticket)
+//	})
+//	if errors.Is(err, fence.ErrStale) {
+//		return refund(ticket) // somebody newer has the seat
+//	}
+//
+// # Guarantees
+//
+// Once a claim was accepted, no smaller one is, and none of another lease with the
+// same token. The guards decide in one step with the write: Gate.Write under the gate's
+// own lock, the others in a transaction, a statement or a script.
+//
+// # What is not promised
+//
+// A resource that is not asked is not guarded. Fencing does not keep two holders from
+// working at once; it refuses the older one's writes.
+//
+// # Clocks
+//
+// None is read.
+//
+// # Errors
+//
+// [ErrStale], as a *StaleError, says which token came and which one the resource has
+// seen. A claim that cannot be one is driver.ErrInvalid.
+//
+// # Testing
+//
+// A [Gate] is in memory and needs nothing. A lease of package memlock has tokens like
+// any other.
 //
 // # The rule
 //

@@ -2,8 +2,45 @@
 // the reference for the other engines, and the store for tests of programs
 // that use package holdfast.
 //
+// # What
+//
+// An engine without a server, a file, or a module: all that engines can do, for the
+// goroutines of one process. Its locks are gone with the process.
+//
+// # Example
+//
+//	engine := memlock.New()
+//	client, err := holdfast.New(engine, nil)
+//
+// # Guarantees
+//
+// One mutex makes each request one step. It passes the conformance suite in full, and
+// keeps every invariant of the other engines.
+//
+// # What is not promised
+//
+// Other processes know nothing of its locks. It is for tests, and for programs that
+// are one process and want tokens, queues or do-once work without a store.
+//
+// # Clocks
+//
 // It measures time with time.Now, so a test inside a testing/synctest bubble
 // runs leases of hours in no time.
+//
+// # Fencing
+//
+// Tokens grow as long as the engine lives; a new engine begins with the present time in
+// microseconds, so that they grow over a restart, too, unless the clock goes back.
+//
+// # Errors
+//
+// Those of the contract, and no others: it is always reachable. After Close every call
+// is ErrClosed.
+//
+// # Testing
+//
+// Package holdfasttest puts faults, losses and other holders in front of it, for tests
+// of programs.
 //
 // # How to read it
 //

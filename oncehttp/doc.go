@@ -3,12 +3,45 @@
 // field, and the work behind it is not done again: it gets the answer of the
 // first time.
 //
-//	once, err := oncehttp.New(client, accountOf, nil)
-//	mux.Handle("POST /payments", once.Wrap(payments))
+// # What
 //
 // A [Middleware] keeps each response as the result of do-once work
 // (holdfast.Client.Once), for all processes that share a store. The header
 // field is that of the Internet-Draft draft-ietf-httpapi-idempotency-key-header.
+//
+// # Example
+//
+//	once, err := oncehttp.New(client, accountOf, nil)
+//	if err != nil {
+//		return err
+//	}
+//	mux.Handle("POST /payments", once.Wrap(payments))
+//
+// # Guarantees
+//
+// Of all requests of one caller with one key, one at a time runs, and none after one whose
+// response was kept, for Options.Retention. They are those of holdfast.Client.Once.
+//
+// # What is not promised
+//
+// A process that dies in the middle has done what it has done: a repeat runs again from the
+// start. Work that must not be half done needs a transaction, with the token of the lease.
+//
+// # Clocks
+//
+// The store's clock ends the retention.
+//
+// # Fencing
+//
+// holdfast.LeaseFromContext has the token, for whatever the handler writes to.
+//
+// # Errors
+//
+// Every refusal is an HTTP response, see below; the Observer hears of each, and why.
+//
+// # Testing
+//
+// A client of package holdfasttest and net/http/httptest need no server.
 //
 // # What a client sees
 //

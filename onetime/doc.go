@@ -2,10 +2,43 @@
 // invitations and download tickets, whose payload is handed out exactly once
 // however many redeem at the same time.
 //
+// # What
+//
+// A [Service] issues, redeems and revokes the secrets of one collection, in the store of a
+// holdfast.Client.
+//
+// # Example
+//
 //	tokens, err := onetime.New(client, nil)
 //	secret, err := tokens.Issue(ctx, []byte("user 42"), 15*time.Minute)
 //	// mail https://example.org/login?t=<secret>, and keep it nowhere
 //	payload, err := tokens.Redeem(ctx, secret)
+//
+// # Guarantees
+//
+// One payload is handed out to one request, however many come at once and whatever is lost
+// on the way; see Exactly once. Nobody can guess a secret, nor read it in the store.
+//
+// # What is not promised
+//
+// Whoever finds a secret first redeems it: it is as safe as the way that it was sent. A
+// store that loses its last writes forgets redeems. Payloads are not encrypted.
+//
+// # Clocks
+//
+// The store's clock ends a token; docs/onetime.md says what a step of it does on each
+// store.
+//
+// # Errors
+//
+// [ErrMalformed], [ErrUnknown], [ErrExpired], [ErrRevoked], [ErrRedeemed] and
+// [ErrTooManyAttempts] say why a secret is refused; show them all to users as one. The
+// others are those of package holdfast. ErrOutcomeUnknown means that the payload may have
+// been handed out to this request, whose repeat with the same RequestID gets it.
+//
+// # Testing
+//
+// Package holdfasttest has a client in memory, in which tokens expire in virtual time.
 //
 // # The secret
 //

@@ -2,22 +2,55 @@
 // known as Redlock, with fencing tokens): a lock is held where a majority of
 // the stores has it, so that it survives the loss of the others.
 //
-//	engine, err := quorumlock.New([]driver.Member{a, b, c}, nil)
+// # What
 //
 // The stores must know nothing of each other: N masters without replication
 // between them, each on a machine of its own. N is odd and at least 3; of 3,
-// one may be down at a time, of 5, two.
+// one may be down at a time, of 5, two. Locks are exclusive only, and there is no
+// queue: whoever waits tries again after a random pause.
 //
-// # What it promises
+// # Example
+//
+//	engine, err := quorumlock.New([]driver.Member{a, b, c}, nil)
+//	if err != nil {
+//		return err
+//	}
+//	defer engine.Close()
+//	client, err := holdfast.New(engine, nil)
+//
+// # Guarantees
 //
 // Tokens strictly grow from one holder to the next, whatever clocks, networks
 // and expiries do, and over the loss of all that a store knew, as long as its
-// clock is not further off than MaxTTL. Mutual exclusion needs more, as with
-// every lock that has a time limit: the clocks of the stores must run at the
-// right speed. The file docs/quorum.md has the protocol and the proof.
+// clock is not further off than MaxTTL. docs/quorum.md has the protocol and the
+// proof.
 //
-// Locks are exclusive only, and there is no queue: whoever waits tries again after
-// a random pause.
+// # What is not promised
+//
+// Mutual exclusion needs more, as with every lock that has a time limit: the clocks
+// of the stores must run at the right speed. More than a minority of stores that are
+// down, or that have lost their memory within MaxTTL, closes all locks.
+//
+// # Clocks
+//
+// Each store ends its leases by its own clock. A client's clock only proposes tokens:
+// one that is off costs a round trip, and not safety.
+//
+// # Fencing
+//
+// The guards of packages fence, sqlfence, httpfence and redisfence check a quorum's
+// tokens like any others. They are even numbers.
+//
+// # Errors
+//
+// [ErrNoQuorum], which is driver.ErrUnavailable, says what each member answered. Where
+// it is unknown whether a majority has accepted, the error is ErrOutcomeUnknown, and what
+// there may be is withdrawn in the background.
+//
+// # Testing
+//
+// Members of package memlock make a quorum in virtual time; package membertest is the
+// conformance suite for members of other stores.
 //
 // # The first start
 //

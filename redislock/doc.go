@@ -2,15 +2,77 @@
 // any number of machines share, exclusive or not, with a queue for those who
 // wait.
 //
-//	engine, err := redislock.Open(ctx, "redis://localhost:6379/0?prefix=locks:")
+// # What
 //
-// The server must be Redis 6.2 or later, or Valkey. It should not evict keys
-// (maxmemory-policy noeviction): an evicted lock is a lost lock.
+// [Open] connects to one server, to the master that sentinels name, or to a Redis
+// Cluster; [New] uses a client of rueidis that the program has already. Package
+// goredislock does the same on a client of go-redis. The server must be Redis 6.2
+// or later, or Valkey.
 //
 // The engine itself is package rediscore. Its documentation says which keys and
 // messages there are, which rights a user needs, and what a failover may take
-// back. This package opens stores by their URL, and puts the client, rueidis,
-// behind rediscore.Conn:
+// back.
+//
+// # Example
+//
+//	engine, err := redislock.Open(ctx, "redis://localhost:6379/0?prefix=locks:")
+//	if err != nil {
+//		return err
+//	}
+//	defer engine.Close()
+//	client, err := holdfast.New(engine, nil)
+//
+// # Guarantees
+//
+// While the server keeps its data, no two leases that exclude each other are live
+// at the same instant of its clock, tokens grow, and those who wait are served in
+// the order in which the server saw them. A lock and a client that takes its locks
+// with SET name NX PX exclude each other under the same key. A lone acquire and its
+// release are one command each. docs/guarantees.md has the tests.
+//
+// # What is not promised
+//
+// A replica that takes over without the last writes, a server that restarts
+// without persistence, FLUSHALL, and an eviction lose leases: the lock can be
+// granted again while its holder still works, until its next renewal. So set
+// maxmemory-policy noeviction, and let holdfast doctor look at the rest.
+//
+// # Clocks
+//
+// The server's clock alone decides when a lease ends. If it jumps forward, leases
+// end early; if it goes back, a lock stays closed for its TTL at most.
+//
+// # Fencing
+//
+// Tokens grow over all the losses above as well, unless the clocks of the servers
+// disagree by more than the time since the last lost grant; see
+// Options.TokenMemory for how long the last one is remembered. [Engine.Guard] and
+// [NewGuard] check them for keys in Redis; package sqlfence does for databases.
+//
+// # Errors
+//
+// They are those of package driver, and say what the server said. One that cannot
+// be reached, loads its data, is a read-only replica, is out of memory, or refuses
+// writes is ErrUnavailable, and nothing was done; wrong credentials or rights are
+// ErrPermission; another program's key under the name is ErrKindMismatch. A request
+// without an answer is ErrOutcomeUnknown, and package holdfast finds out. [Open] and
+// every call after a bad option answer ErrInvalid; no error has a password in it.
+//
+// # Testing
+//
+// Package holdfasttest has a client in memory, in virtual time, for tests of
+// programs, and starts a real server for those that need one.
+//
+// # Connections
+//
+// Concurrent calls share one connection (with New: those of the client) and
+// travel in the same packets. A connection that owes an answer for half a second
+// is checked by another one beside it, for as long as that takes.
+//
+// # Rooms
+//
+// This package opens stores by their URL, and puts the client, rueidis, behind
+// rediscore.Conn:
 //
 //	engine.go       New, Diagnose, the guard and the member of a quorum
 //	open.go         Open: connects, or gives up
@@ -20,10 +82,4 @@
 //	line.go         one connection, which knows since when it owes an answer
 //	switchboard.go  all of them, and which of them are given up
 //	segments_*.go   the size of packets
-//
-// # Connections
-//
-// Concurrent calls share one connection (with New: those of the client) and
-// travel in the same packets. A connection that owes an answer for half a second
-// is checked by another one beside it, for as long as that takes.
 package redislock

@@ -1,41 +1,35 @@
 // Package sqlitelock is the embedded engine: the processes of one host share
 // locks through a single SQLite file, with no server.
 //
-// # Rooms
+// # What
 //
-//	open.go                     Open, OpenURL: which path may be a lock database
-//	files.go                    that all who come by a path have the same files
-//	system.go, system_make.go, system_other.go
-//	                            the store that all users of a host share: how it is
-//	                            made, and known by its files
-//	system_schema.go            nothing runs in it but what is ours
-//	witness_*.go                how they tell even after these were deleted
-//	access_*.go, identity_*.go, mount_*.go
-//	                            what the systems say of files
-//	schema.go, schema.sql       the tables, and whose database it is
-//	clock.go, clock_*.go        the boot-time clock of each system
-//	engine.go                   Engine, Close
-//	conn.go                     a connection, and its statements
-//	statements.go               all SQL but the schema
-//	tx.go                       one request that writes, or reads; waiting for others
-//	group.go                    the transactions: requests that wait go together
-//	errors.go                   what SQLite's errors mean
-//	view.go                     what a request sees of a name, for package rules
-//	queue.go                    settle, purge and serve; places
-//	acquire.go                  Acquire, AcquireAll
-//	release.go                  Extend, Release, Downgrade
-//	refresh.go                  Refresh
-//	record.go, vault.go         do-once records; one-time tokens
-//	break.go                    Break, Breaks
-//	inspect.go, list.go         what people are shown
-//	watch.go                    who is told, in this process
-//	bell.go, listen.go          who is told in other processes, and hears it
-//	alarm.go                    the same for leases that were broken
-//	stint.go, pause_*.go        processes that give way to each other
-//	sweep.go                    what is over goes away
-//	diagnose.go, diagnose_*.go  whether the file is fit for locks
+// [Open] opens a file, or makes it. Any number of programs and users may have it open;
+// [MakeSystem] makes one for all users of a host. What Redis does for many hosts, this
+// does for one: all modes, queues, do-once records, one-time tokens.
 //
-// # Time
+// # Example
+//
+//	engine, err := sqlitelock.Open(ctx, "/var/lib/billing/locks.db")
+//	if err != nil {
+//		return err
+//	}
+//	defer engine.Close()
+//	client, err := holdfast.New(engine, nil)
+//
+// # Guarantees
+//
+// A write transaction decides each request, so that leases that exclude each other
+// are never live at once, whichever process dies at whatever instant. Those who
+// wait are served in order, and hear of it within milliseconds in other processes as
+// well. A reboot ends all leases.
+//
+// # What is not promised
+//
+// Nothing beyond one host: a file on a network file system is refused. Whoever may
+// write the file can take any lock away. A process that is stopped while it writes
+// holds the others up for as long; see Files.
+//
+// # Clocks
 //
 // The store's clock is the host's boot-time clock, which every process on the
 // host reads alike, which counts while the machine sleeps, and which nobody
@@ -50,6 +44,25 @@
 // after a reboot the wall clock does. So a step of the wall clock matters to a
 // record only if there was a reboot since: a clock that is wrong by an hour then
 // ends the record an hour early or late.
+//
+// # Fencing
+//
+// Tokens follow the wall clock, and grow even if it steps back: see Clocks, and
+// Durability for what a power cut may take. Package sqlfence checks them in
+// databases, in this file's too if the application has it for its own data.
+//
+// # Errors
+//
+// They are those of package driver. A file that cannot be what it should be is
+// ErrInvalid, or ErrPermission if this user may not write it; a full disk, a damaged
+// file, or one that others hold for five seconds is ErrUnavailable, and nothing was
+// done. Only a commit that fails half-way is ErrOutcomeUnknown, and package holdfast
+// finds out.
+//
+// # Testing
+//
+// A file in a test's own directory is a real store, and quick. For leases of hours
+// in no time there is package holdfasttest, whose client is in memory.
 //
 // # Files
 //
@@ -111,7 +124,7 @@
 //
 // # One-time tokens
 //
-// They last as records do, see Time. They go with Prune, which somebody must
+// They last as records do, see Clocks. They go with Prune, which somebody must
 // call: package onetime does. A payload is stored as it is, for whoever can
 // read the file; the database does not know the secrets. A payload that is
 // deleted is overwritten in the database file (PRAGMA secure_delete). A copy can
@@ -133,4 +146,38 @@
 // The first request that gets a place in a queue starts the listener to the bell,
 // and the first lease that a client holds for longer than driver.LossStart starts
 // that to the alarm. Close ends both and waits for them.
+//
+// # Rooms
+//
+//	open.go                     Open, OpenURL: which path may be a lock database
+//	files.go                    that all who come by a path have the same files
+//	system.go, system_make.go, system_other.go
+//	                            the store that all users of a host share: how it is
+//	                            made, and known by its files
+//	system_schema.go            nothing runs in it but what is ours
+//	witness_*.go                how they tell even after these were deleted
+//	access_*.go, identity_*.go, mount_*.go
+//	                            what the systems say of files
+//	schema.go, schema.sql       the tables, and whose database it is
+//	clock.go, clock_*.go        the boot-time clock of each system
+//	engine.go                   Engine, Close
+//	conn.go                     a connection, and its statements
+//	statements.go               all SQL but the schema
+//	tx.go                       one request that writes, or reads; waiting for others
+//	group.go                    the transactions: requests that wait go together
+//	errors.go                   what SQLite's errors mean
+//	view.go                     what a request sees of a name, for package rules
+//	queue.go                    settle, purge and serve; places
+//	acquire.go                  Acquire, AcquireAll
+//	release.go                  Extend, Release, Downgrade
+//	refresh.go                  Refresh
+//	record.go, vault.go         do-once records; one-time tokens
+//	break.go                    Break, Breaks
+//	inspect.go, list.go         what people are shown
+//	watch.go                    who is told, in this process
+//	bell.go, listen.go          who is told in other processes, and hears it
+//	alarm.go                    the same for leases that were broken
+//	stint.go, pause_*.go        processes that give way to each other
+//	sweep.go                    what is over goes away
+//	diagnose.go, diagnose_*.go  whether the file is fit for locks
 package sqlitelock

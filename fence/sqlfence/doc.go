@@ -2,11 +2,52 @@
 // through any driver for database/sql. See package fence for the rule and the
 // two verbs.
 //
+// # What
+//
 //   - [Dialect.Advance] is the first statement of a transaction and does both
 //     verbs: nothing else is needed in that transaction. It keeps its marks in
 //     the table holdfast_fence, which [Dialect.Migrate] creates.
 //   - [Dialect.CheckRow] is for rows that carry the token in a column of their
 //     own.
+//
+// # Example
+//
+//	tx, err := db.BeginTx(ctx, nil)
+//	if err != nil {
+//		return err
+//	}
+//	defer tx.Rollback()
+//	if err := sqlfence.PostgreSQL.Advance(ctx, tx, "seat/12A", lease); err != nil {
+//		return err // a *fence.StaleError if somebody newer has been here
+//	}
+//	// what is read and written now, up to the commit, is nobody else's
+//
+// # Guarantees
+//
+// Advance locks the row of the mark until the transaction ends, so that check and write
+// are one step, and two holders come one after the other.
+//
+// # What is not promised
+//
+// A transaction that does not begin with Advance, and a statement without CheckRow, is not
+// guarded. A mark that somebody deletes has seen nothing.
+//
+// # Clocks
+//
+// None is read.
+//
+// # Errors
+//
+// A stale claim is fence.ErrStale, as a *fence.StaleError, and the transaction must be
+// rolled back; one that cannot be a claim is driver.ErrInvalid; no row to check is
+// [ErrNoRow]. Those of the database are passed on, so that a serialization failure can be
+// told and the transaction tried again.
+//
+// # Testing
+//
+// Any database will do, SQLite in memory too: the statements are the same.
+//
+// # Concurrency
 //
 // All functions and methods are safe for concurrent use, as far as what they
 // are given is: one *sql.Tx belongs to one goroutine.
