@@ -67,8 +67,11 @@ func dialOne(ctx context.Context, opts rueidis.ClientOption, addr string, sentin
 	return dialStore(ctx, opts, 0)
 }
 
-// dialStore connects to the servers that opts name.
+// dialStore connects to the servers that opts name, and dials nobody if ctx has ended.
 func dialStore(ctx context.Context, opts rueidis.ClientOption, haste time.Duration) (*conn, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
 	board := newSwitchboard(haste)
 	opts.DialCtxFn = board.dial
 	client, err := newClient(ctx, opts)

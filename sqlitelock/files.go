@@ -218,7 +218,10 @@ func (d directory) checkFile(path string) error {
 	if err := d.checkInfo(path, info); err != nil {
 		return err
 	}
-	return mayUse(path)
+	if err := mayUse(path); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil // it has gone since, as the journal of whoever creates the database does
 }
 
 // checkInfo is checkFile for what is there, whoever may use it.

@@ -2,10 +2,12 @@ package sqlitelock
 
 import (
 	"bytes"
+	"context"
 	"encoding/binary"
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/holdfast-locks/holdfast/driver"
 )
@@ -45,5 +47,32 @@ func TestPlantedJournal(t *testing.T) {
 	check(t, err)
 	if !bytes.Equal(before, after) {
 		t.Errorf("the database has changed, from %d to %d bytes", len(before), len(after))
+	}
+}
+
+// TestJournalThatGoes: whoever creates the database has a journal for a moment. Another
+// who looks at it meanwhile is not told that it is not there.
+func TestJournalThatGoes(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "locks.db")
+	ctx, stop := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { // ends with ctx
+		var err error
+		for ctx.Err() == nil && err == nil {
+			if err = os.WriteFile(path+journalSuffix, nil, 0o600); err == nil {
+				err = os.Remove(path + journalSuffix)
+			}
+		}
+		done <- err
+	}()
+	for began := time.Now(); time.Since(began) < time.Second; {
+		if err := checkFiles(path); err != nil {
+			t.Error(err)
+			break
+		}
+	}
+	stop()
+	if err := <-done; err != nil {
+		t.Error(err)
 	}
 }

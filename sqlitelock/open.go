@@ -55,8 +55,8 @@ func OpenURL(ctx context.Context, rawURL string) (*Engine, error) {
 // OpenURLWith is OpenURL with options, to which the URL may add.
 func OpenURLWith(ctx context.Context, rawURL string, more *Options) (*Engine, error) {
 	u, err := url.Parse(rawURL)
-	if err != nil {
-		return nil, fmt.Errorf("%w sqlite URL: %w", driver.ErrInvalid, err)
+	if err != nil { // it quotes the URL, in which somebody may have left a password
+		return nil, fmt.Errorf("%w sqlite URL: it is malformed; write special characters of the path as %%XX, for example %% as %%25", driver.ErrInvalid)
 	}
 	if u.Scheme != "sqlite" || u.Opaque != "" || u.Host != "" || u.User != nil || !strings.HasPrefix(u.Path, "/") || u.ForceQuery || u.Fragment != "" {
 		return nil, fmt.Errorf("%w sqlite URL: want sqlite:///absolute/path/file.db, with three slashes; write ? and # of a path as %%3F and %%23", driver.ErrInvalid)

@@ -4,7 +4,6 @@ go 1.26.0
 
 require (
 	github.com/holdfast-locks/holdfast v0.1.0
-	github.com/holdfast-locks/holdfast/redislock v0.1.0
 	github.com/holdfast-locks/holdfast/sqlitelock v0.1.0
 	github.com/rogpeppe/go-internal v1.16.0
 	github.com/spf13/cobra v1.10.2
@@ -13,11 +12,14 @@ require (
 	mvdan.cc/sh/v3 v3.14.1
 )
 
+require github.com/holdfast-locks/holdfast/redislock v0.1.0 // indirect
+
 require (
 	github.com/cpuguy83/go-md2man/v2 v2.0.6 // indirect
 	github.com/dustin/go-humanize v1.1.0 // indirect
 	github.com/fsnotify/fsnotify v1.10.1 // indirect
 	github.com/google/uuid v1.6.0 // indirect
+	github.com/holdfast-locks/holdfast/stores v0.1.0
 	github.com/inconshreveable/mousetrap v1.1.0 // indirect
 	github.com/mattn/go-isatty v0.0.24 // indirect
 	github.com/ncruces/go-strftime v1.1.0 // indirect

@@ -84,7 +84,7 @@ func parseFlags(args []string) (options, error) {
 	flags.IntVar(&o.workers, "workers", 3, "how many worker processes sell them")
 	flags.StringVar(&o.fencing, "fencing", fencingOn, "when the database checks the fencing tokens: on (before reads, and with writes), write (with writes only) or off")
 	flags.DurationVar(&o.ttl, "ttl", 300*time.Millisecond, "how long a lease lasts without renewal")
-	flags.StringVar(&o.store, "store", "", "URL of the locks: redis://host:port or sqlite:///path (default a temporary file)")
+	flags.StringVar(&o.store, "store", "", "URL of the locks, as holdfast takes it: redis://host:port, quorum+redis://a,b,c, ... (default a temporary file)")
 	flags.StringVar(&o.postgres, "postgres", "", "connection string of a PostgreSQL for the bookings (default a temporary SQLite file)")
 	if err := flags.Parse(args); err != nil {
 		return o, err
@@ -96,6 +96,8 @@ func parseFlags(args []string) (options, error) {
 		return o, fmt.Errorf("-rounds %d: want 1 or more", o.rounds)
 	case o.workers < 2:
 		return o, fmt.Errorf("-workers %d: want 2 or more", o.workers)
+	case strings.HasPrefix(o.store, "memory:"):
+		return o, fmt.Errorf("-store %s: the workers are processes of their own, and cannot share memory", o.store)
 	case o.fencing != fencingOn && o.fencing != fencingWrite && o.fencing != fencingOff:
 		return o, fmt.Errorf("-fencing %q: want on, write or off", o.fencing)
 	}

@@ -125,6 +125,11 @@ func TestSeats(t *testing.T) {
 		out, _ = sell(t, program, 0, "-rounds", "2", "-store", server.URL, "-fencing=off")
 		wantSoldTwice(t, out)
 	})
+	t.Run("locks in a quorum", func(t *testing.T) {
+		servers := []string{testsvc.Redis(t).Addr, testsvc.Redis(t).Addr, testsvc.Redis(t).Addr}
+		out, _ := sell(t, program, 0, "-rounds", "4", "-store", "quorum+redis://"+strings.Join(servers, ",")+"?max_ttl=1s")
+		wantSoldOnce(t, out, 4)
+	})
 	t.Run("bookings in PostgreSQL", func(t *testing.T) {
 		dsn := testsvc.Postgres(t).DSN
 		out, _ := sell(t, program, 0, "-rounds", "20", "-postgres", dsn)
@@ -139,7 +144,13 @@ func TestSeats(t *testing.T) {
 			t.Errorf("stderr: %s", errs)
 		}
 	})
-	for _, args := range [][]string{{"-rounds", "0"}, {"-workers", "1"}, {"-fencing", "maybe"}, {"x"}, {"-nonsense"}} {
+	t.Run("no store of ours", func(t *testing.T) {
+		_, errs := sell(t, program, exitFailed, "-rounds", "1", "-store", "ftp://host")
+		if !strings.Contains(errs, `unknown scheme "ftp": use sqlite:///path/file.db, redis://host:port`) {
+			t.Errorf("stderr: %s", errs)
+		}
+	})
+	for _, args := range [][]string{{"-rounds", "0"}, {"-workers", "1"}, {"-fencing", "maybe"}, {"-store", "memory:"}, {"x"}, {"-nonsense"}} {
 		if out, errs := sell(t, program, exitFailed, args...); out != "" || errs == "" {
 			t.Errorf("%q: stdout %q, stderr %q", args, out, errs)
 		}

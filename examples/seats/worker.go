@@ -9,14 +9,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strings"
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
-	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/fence"
-	"github.com/holdfast-locks/holdfast/redislock"
-	"github.com/holdfast-locks/holdfast/sqlitelock"
+	"github.com/holdfast-locks/holdfast/stores"
 )
 
 // price of every seat.
@@ -43,7 +40,7 @@ func runWorker(ctx context.Context, in io.Reader, out io.Writer) error {
 		return errors.New("the first order has no setup: this command is for the program itself")
 	}
 	w.setup = *first.Setup
-	engine, err := openStore(ctx, w.Store)
+	engine, err := stores.Open(ctx, w.Store)
 	if err != nil {
 		return err
 	}
@@ -71,14 +68,6 @@ func runWorker(ctx context.Context, in io.Reader, out io.Writer) error {
 			return err
 		}
 	}
-}
-
-// openStore opens the locks.
-func openStore(ctx context.Context, rawURL string) (driver.Engine, error) {
-	if strings.HasPrefix(rawURL, "sqlite:") {
-		return sqlitelock.OpenURL(ctx, rawURL)
-	}
-	return redislock.Open(ctx, rawURL)
 }
 
 // sell takes the lock of a seat, charges the card if the seat is free, and

@@ -15,8 +15,8 @@ const root = "github.com/holdfast-locks/holdfast"
 
 // mayImport lists, for each package of this repository, the packages of this
 // repository that it may import outside its tests: engines know the driver
-// and the guards, what is built on locks knows the library, and only the
-// command and the examples know engines. A package that is not listed fails
+// and the guards, what is built on locks knows the library, and only
+// stores, the command and the examples know engines. A package that is not listed fails
 // the test.
 var mayImport = map[string][]string{
 	".":                       {"driver", "internal/ask", "internal/schedule", "observe"},
@@ -46,7 +46,7 @@ var mayImport = map[string][]string{
 	"goredislock":             {"driver", "rediscore", "rediscore/doctor", "rediscore/member", "rediscore/redisfence"},
 	"otellock":                {},
 	"promlock":                {},
-	"stores":                  {},
+	"stores":                  {"driver", "memlock", "quorumlock", "redislock", "sqlitelock"},
 	"wire":                    {"driver"},
 	"wire/codes":              {".", "fence", "onetime", "wire"},
 	"wire/problem":            {"wire"},
@@ -81,10 +81,10 @@ var mayImport = map[string][]string{
 	"examples":           {},
 	"examples/toyengine": {"driver", "driver/mailbox", "driver/rules"},
 	"examples/recipes":   {},
-	"examples/seats":     {".", "driver", "fence", "fence/sqlfence", "redislock", "sqlitelock"},
+	"examples/seats":     {".", "fence", "fence/sqlfence", "stores"},
 
 	"cmd/holdfast":                     {"cmd/holdfast/internal/cli"},
-	"cmd/holdfast/internal/cli":        {".", "driver", "onetime", "wire", "wire/codes", "cmd/holdfast/internal/bench", "cmd/holdfast/internal/control", "cmd/holdfast/internal/duration", "cmd/holdfast/internal/exit", "cmd/holdfast/internal/held", "cmd/holdfast/internal/keep", "cmd/holdfast/internal/linewriter", "cmd/holdfast/internal/notify", "cmd/holdfast/internal/polling", "cmd/holdfast/internal/render", "cmd/holdfast/internal/runner", "cmd/holdfast/internal/store", "cmd/holdfast/internal/supervise", "cmd/holdfast/internal/terminal", "cmd/holdfast/internal/ticket", "cmd/holdfast/internal/waitline", "cmd/holdfast/internal/watch"},
+	"cmd/holdfast/internal/cli":        {".", "driver", "onetime", "wire", "wire/codes", "cmd/holdfast/internal/bench", "cmd/holdfast/internal/control", "cmd/holdfast/internal/duration", "cmd/holdfast/internal/exit", "cmd/holdfast/internal/held", "cmd/holdfast/internal/keep", "cmd/holdfast/internal/linewriter", "cmd/holdfast/internal/notify", "cmd/holdfast/internal/polling", "cmd/holdfast/internal/render", "cmd/holdfast/internal/runner", "cmd/holdfast/internal/store", "stores", "cmd/holdfast/internal/supervise", "cmd/holdfast/internal/terminal", "cmd/holdfast/internal/ticket", "cmd/holdfast/internal/waitline", "cmd/holdfast/internal/watch"},
 	"cmd/holdfast/internal/bench":      {".", "driver"},
 	"cmd/holdfast/internal/control":    {".", "cmd/holdfast/internal/exit"},
 	"cmd/holdfast/internal/notify":     {},
@@ -99,7 +99,7 @@ var mayImport = map[string][]string{
 	"cmd/holdfast/internal/held":       {".", "driver", "driver/rules"},
 	"cmd/holdfast/internal/linewriter": {},
 	"cmd/holdfast/internal/manual":     {"cmd/holdfast/internal/cli"},
-	"cmd/holdfast/internal/store":      {"cmd/holdfast/internal/duration", "driver", "memlock", "quorumlock", "redislock", "sqlitelock"},
+	"cmd/holdfast/internal/store":      {"cmd/holdfast/internal/duration", "driver", "quorumlock", "sqlitelock", "stores"},
 	"cmd/holdfast/internal/supervise":  {"cmd/holdfast/internal/terminal"},
 	"cmd/holdfast/internal/terminal":   {},
 	"cmd/holdfast/internal/waitline":   {".", "driver", "cmd/holdfast/internal/linewriter", "cmd/holdfast/internal/render"},
@@ -121,7 +121,7 @@ var rooms = map[string]room{
 	},
 	"database/sql": {
 		importers: []string{"fence/sqlfence", "sqlitelock", "examples...", "systest..."},
-		users:     []string{"cmd/holdfast..."},
+		users:     []string{"stores", "cmd/holdfast..."},
 	},
 	root: {
 		importers: []string{"fence/httpfence", "observe/tally", "oncehttp", "onetime", "wire/codes", "holdfasttest", "cmd/holdfast...", "examples...", "systest...", "internal/onetimetest"},

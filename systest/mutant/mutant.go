@@ -72,6 +72,7 @@ func All() []Mutant {
 		sqliteFileMutants(),
 		systemStoreMutants(),
 		whichStoreMutants(),
+		storesMutants(),
 		quorumMutants(),
 		guardMutants(),
 		breakMutants(),

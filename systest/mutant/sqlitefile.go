@@ -83,8 +83,8 @@ func sqliteFileMutants() []Mutant {
 		{
 			Name: "sqlite-log-of-another-user", Invariant: "I10", File: "sqlitelock/files.go",
 			Breaks:  "A -wal or -shm of another user is \"unable to open database file\".",
-			Old:     "\treturn mayUse(path)\n}\n\n// checkInfo",
-			New:     "\treturn nil\n}\n\n// checkInfo",
+			Old:     "if err := mayUse(path); !errors.Is(err, fs.ErrNotExist) {",
+			New:     "if err := mayUse(path); err == nil {",
 			FoundBy: []Finder{{"sqlitelock", "TestFilesOfAnotherUser"}},
 		},
 	}

@@ -18,7 +18,7 @@ func startMutants() []Mutant {
 			FoundBy: []Finder{{command, "TestProgramHasNoTemplates"}},
 		},
 		{
-			Name: "program-prepares-a-table", Invariant: "", File: "cmd/holdfast/internal/store/store.go",
+			Name: "program-prepares-a-table", Invariant: "", File: "stores/open.go",
 			Breaks:  "A package makes a large table before main, in every command and in every warden.",
 			Old:     "const supported =",
 			New:     "var table = strings.Repeat(\"x\", 1<<20)\n\nconst supported =",

@@ -161,7 +161,7 @@ func systemStoreMutants() []Mutant {
 		{
 			Name: "system-store-by-hand-is-another", Invariant: "I1", File: "cmd/holdfast/internal/store/resolve.go",
 			Breaks:  "Whoever names the system store by hand has it even if it was changed, and deletes its files.",
-			Old:     "c.System = c.System || strings.HasPrefix(c.URL, \"sqlite:\") && Same(c.URL, a.systemURL())",
+			Old:     "c.System = c.System || strings.HasPrefix(c.URL, \"sqlite:\") && stores.Same(c.URL, a.systemURL())",
 			New:     "",
 			FoundBy: []Finder{{command, "TestSystemStore"}},
 		},
@@ -171,13 +171,6 @@ func systemStoreMutants() []Mutant {
 			Old:     "case err != nil && !errors.Is(err, fs.ErrPermission): // who",
 			New:     "case errors.Is(err, fs.ErrPermission):\n\t\treturn Choice{}, nil\n\tcase err != nil: // who",
 			FoundBy: []Finder{{command, "TestSystemStore"}},
-		},
-		{
-			Name: "valkey-url-shows-its-password", Invariant: "", File: "cmd/holdfast/internal/store/store.go",
-			Breaks:  "A URL that begins with valkey is shown with a password that has special characters.",
-			Old:     "\"quorum+\"), \"redis\") && strings.Contains(p.rest, \"@\")",
-			New:     "\"quorum+\"), \"redis\") && !strings.Contains(p.scheme, \"valkey\") && strings.Contains(p.rest, \"@\")",
-			FoundBy: []Finder{{"cmd/holdfast/internal/store", "TestPublic"}},
 		},
 		{
 			Name: "socket-ignores-its-database", Invariant: "I1", File: "redislock/parse_url.go",

@@ -57,7 +57,7 @@ func whichStoreMutants() []Mutant {
 		{
 			Name: "run-hands-the-password-on", Invariant: "", File: store + "/resolve.go",
 			Breaks:  "The URL of --store is in the environment of the command with its password.",
-			Old:     "case a.Store != \"\" && !hasCredentials(a.Store):",
+			Old:     "case a.Store != \"\" && !stores.HasCredentials(a.Store):",
 			New:     "case a.Store != \"\":",
 			FoundBy: []Finder{{store, "TestEnvOfCommands"}},
 		},

@@ -18,6 +18,7 @@ import (
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/render"
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/store"
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/stores"
 )
 
 // How long a command waits for whoever keeps its lease: a store has as long to answer
@@ -86,7 +87,7 @@ func (p *possession) ask(ctx context.Context, r control.Request) (control.Answer
 // inStore opens the store of the lease.
 func (p possession) inStore(a *app, ctx context.Context, f func(context.Context, *holdfast.Client) error) error {
 	return a.withClient(ctx, nil, func(c *holdfast.Client, choice store.Choice) error {
-		if asked := choice.Public(); p.store != "" && !store.Same(asked, p.store) {
+		if asked := choice.Public(); p.store != "" && !stores.Same(asked, p.store) {
 			return exit.With(exit.Config, fmt.Errorf("%s %q: its lease is in %s, and this would ask %s: name that store with --store, "+
 				"or in HOLDFAST_STORE", p.verb, p.name, p.store, asked))
 		}

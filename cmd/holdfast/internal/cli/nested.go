@@ -12,6 +12,7 @@ import (
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/exit"
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/held"
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/store"
+	"github.com/holdfast-locks/holdfast/stores"
 )
 
 // checkNested refuses a command inside a run that would use another store than
@@ -20,7 +21,7 @@ import (
 // What outlives its run, as a daemon does, may go where it likes.
 func (a *app) checkNested(ctx context.Context, choice store.Choice) error {
 	outer := a.asked.Getenv("HOLDFAST_LOCK_STORE")
-	if choice.ByFlag || outer == "" || a.asked.Getenv(held.Variable) == "" || store.Same(choice.Public(), outer) {
+	if choice.ByFlag || outer == "" || a.asked.Getenv(held.Variable) == "" || stores.Same(choice.Public(), outer) {
 		return nil
 	}
 	if socket := a.asked.Getenv(control.Variable); socket != "" && socket != control.None {

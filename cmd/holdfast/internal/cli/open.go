@@ -11,6 +11,7 @@ import (
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/exit"
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/store"
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/stores"
 )
 
 // openPause is the time between two attempts to open a store that is not there.
@@ -52,7 +53,7 @@ func (a *app) open(ctx context.Context) (driver.Engine, store.Choice, error) {
 	if err != nil {
 		return nil, choice, err
 	}
-	if choice.ByFlag && store.HasPassword(a.asked.Store) && !a.quiet {
+	if choice.ByFlag && stores.HasPassword(a.asked.Store) && !a.quiet {
 		a.say("everybody on this host can see the password in --store (ps): put the URL into a file, and name that with --store-file")
 	}
 	engine, err := a.await(ctx, choice)

@@ -8,6 +8,7 @@ import (
 	"os"
 
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/stores"
 )
 
 // maxFile is more than any file that names a store has in it, in bytes.
@@ -70,7 +71,7 @@ func read(path string) (*file, error) {
 
 // checkSecret refuses a URL with credentials in a file that others may read.
 func (f *file) checkSecret(rawURL string) error {
-	if !hasCredentials(rawURL) {
+	if !stores.HasCredentials(rawURL) {
 		return nil
 	}
 	return checkReaders(f.path, f.info)

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/stores"
 )
 
 const (
@@ -50,7 +51,7 @@ type Choice struct {
 }
 
 // Public returns the URL without credentials.
-func (c Choice) Public() string { return Public(c.URL) }
+func (c Choice) Public() string { return stores.Public(c.URL) }
 
 // Resolve returns the store that counts: the first of these that is named,
 //
@@ -89,7 +90,7 @@ func (a Asked) Resolve() (Choice, error) {
 		if err != nil || c.URL != "" {
 			c.TTL = ttl
 			c.Env = a.env()
-			c.System = c.System || strings.HasPrefix(c.URL, "sqlite:") && Same(c.URL, a.systemURL())
+			c.System = c.System || strings.HasPrefix(c.URL, "sqlite:") && stores.Same(c.URL, a.systemURL())
 			return c, err
 		}
 	}
@@ -123,7 +124,7 @@ func fromPair(urlName, rawURL, fileName, path string) (Choice, error) {
 func (a Asked) env() []string {
 	switch {
 	case a.Getenv(variable) != "" || a.Getenv(fileVariable) != "":
-	case a.Store != "" && !hasCredentials(a.Store):
+	case a.Store != "" && !stores.HasCredentials(a.Store):
 		return []string{variable + "=" + a.Store}
 	case a.File != "":
 		if path, err := filepath.Abs(a.File); err == nil {

@@ -1,4 +1,4 @@
-package store
+package stores
 
 import (
 	"errors"
@@ -35,15 +35,9 @@ func openQuorum(rawURL string) (*quorumlock.Engine, error) {
 	return quorumlock.New(members, &opts)
 }
 
-// Quorum returns the quorum that an open store is, if it is one.
-func Quorum(engine driver.Engine) (*quorumlock.Engine, bool) {
-	quorum, ok := engine.(*quorumlock.Engine)
-	return quorum, ok
-}
-
-// parseQuorum returns the URL of each member: the same with one host, and
-// without what is for the quorum. Its errors quote
-// no part of the URL that may be a misplaced password.
+// parseQuorum returns the URL of each member: the same with one host, and without
+// what is for the quorum. Its errors quote no part of the URL that may be a misplaced
+// password.
 func parseQuorum(rawURL string) (urls []string, opts quorumlock.Options, err error) {
 	opts.CloseMembers = true
 	p, ok := split(rawURL)

@@ -1,0 +1,58 @@
+package stores
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/memlock"
+	"github.com/holdfast-locks/holdfast/redislock"
+	"github.com/holdfast-locks/holdfast/sqlitelock"
+)
+
+const supported = "sqlite:///path/file.db, redis://host:port, redis+sentinel://host:port/master, redis+cluster://host:port, " +
+	"quorum+redis://a,b,c, the same with rediss for TLS or with valkey, redis+unix:///path/redis.sock, or memory:"
+
+// Open opens the store at rawURL; the package documentation has the forms. The caller
+// closes the engine. Open returns soon after ctx ends, which has no effect on an engine
+// that is open.
+//
+// A URL that is wrong, or of a kind that this version does not know, is
+// driver.ErrInvalid. A server that cannot be reached is driver.ErrUnavailable; a quorum
+// is opened even if none of its servers is there, and its requests fail then. A store
+// that refuses this user is driver.ErrPermission. No error contains credentials.
+func Open(ctx context.Context, rawURL string) (driver.Engine, error) {
+	scheme, rest, found := strings.Cut(rawURL, ":")
+	if !found || !isScheme(scheme) {
+		return nil, fmt.Errorf("%w store: it is not a URL: use %s", driver.ErrInvalid, supported)
+	}
+	scheme = strings.ToLower(scheme)
+	rawURL = scheme + ":" + rest
+	switch plainScheme(scheme) {
+	case "memory":
+		return memlock.New(), nil
+	case "sqlite":
+		return opened(sqlitelock.OpenURL(ctx, rawURL))
+	case "redis", "rediss", "redis+sentinel", "rediss+sentinel", "redis+cluster", "rediss+cluster", "redis+unix", "rediss+unix":
+		return opened(redislock.Open(ctx, rawURL))
+	case "quorum+redis", "quorum+rediss":
+		return opened(openQuorum(rawURL))
+	case "quorum+redis+unix", "quorum+rediss+unix":
+		return nil, fmt.Errorf("%w: a quorum of sockets: its members would be on one host, and fail with it: use quorum+redis://a,b,c "+
+			"with servers on hosts of their own, or one server", driver.ErrInvalid)
+	case "http", "https":
+		return nil, fmt.Errorf("%w: this version knows no servers of its own, at %s: use %s", driver.ErrInvalid, scheme, supported)
+	case "postgres", "postgresql", "mysql", "mariadb", "etcd", "consul", "zookeeper":
+		return nil, fmt.Errorf("%w: this version keeps no locks in %s: use %s", driver.ErrInvalid, scheme, supported)
+	}
+	return nil, fmt.Errorf("%w: unknown scheme %q: use %s", driver.ErrInvalid, scheme, supported)
+}
+
+// opened turns a constructor's result into an interface that is nil on error.
+func opened[E driver.Engine](engine E, err error) (driver.Engine, error) {
+	if err != nil {
+		return nil, err
+	}
+	return engine, nil
+}
