@@ -7,17 +7,16 @@ import (
 	"iter"
 	"path/filepath"
 	"regexp"
-	"runtime"
 	"slices"
 	"strconv"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/enginetest"
+	"github.com/holdfast-locks/holdfast/internal/faketest"
 )
 
 var everything = driver.Capabilities{
@@ -142,32 +141,12 @@ func failing(t *testing.T, h enginetest.Harness) []string {
 	return names
 }
 
-// fails reports whether f fails the testing.TB it is given or panics. It
-// waits for the goroutine that runs f, which a fatal failure ends.
+// fails reports whether f fails the testing.TB it is given or panics.
 func fails(t *testing.T, f func(testing.TB)) bool {
-	r := &recorder{TB: t}
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		defer func() {
-			if recover() != nil {
-				r.failed.Store(true)
-			}
-		}()
-		f(r)
-	}()
-	<-done
-	return r.failed.Load()
+	r := faketest.New(t)
+	r.Do(func() { f(r) })
+	return r.Failed()
 }
-
-// A recorder remembers a failure and keeps it from the test.
-type recorder struct {
-	testing.TB
-	failed atomic.Bool
-}
-
-func (r *recorder) Errorf(string, ...any) { r.failed.Store(true) }
-func (r *recorder) Fatalf(string, ...any) { r.failed.Store(true); runtime.Goexit() }
 
 // A mutant is a model with one fault, and the requirements that it fails:
 // these and no others.

@@ -1,13 +1,13 @@
 package holdfasttest_test
 
 import (
-	"context"
 	"fmt"
 	"runtime"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
+
+	"github.com/holdfast-locks/holdfast/internal/faketest"
 )
 
 // Where a case is run in real time, besides virtual time.
@@ -40,12 +40,12 @@ func TestCaught(t *testing.T) {
 		{"locks within one process", excludesOthers, rightWorker, localWorker(), "two write at once", rightOnly},
 	} {
 		passes := func(t *testing.T) {
-			if texts := run(t, func(t testing.TB) { c.test(t, c.right) }); texts != nil {
+			if texts := faketest.Run(t, func(t testing.TB) { c.test(t, c.right) }); texts != nil {
 				t.Errorf("the right worker: %q", texts)
 			}
 		}
 		caught := func(t *testing.T) {
-			if texts := run(t, func(t testing.TB) { c.test(t, c.wrong) }); !strings.Contains(strings.Join(texts, "\n"), c.says) {
+			if texts := faketest.Run(t, func(t testing.TB) { c.test(t, c.wrong) }); !strings.Contains(strings.Join(texts, "\n"), c.says) {
 				t.Errorf("the wrong worker: %q, want one that says %q", texts, c.says)
 			}
 		}
@@ -68,71 +68,10 @@ func TestCaught(t *testing.T) {
 func TestNamesTheLine(t *testing.T) {
 	_, file, _, _ := runtime.Caller(0)
 	want := strings.TrimSuffix(file, "caught_test.go") + "workers_test.go:" + fmt.Sprint(lineOf(t, "workers_test.go", "// the line that the kit names"))
-	texts := run(t, func(t testing.TB) { givesBack(t, forgetfulWorker) })
+	texts := faketest.Run(t, func(t testing.TB) { givesBack(t, forgetfulWorker) })
 	if len(texts) != 1 || !strings.HasSuffix(texts[0], "acquired at "+want) {
 		t.Errorf("%q, want one that ends in %s", texts, want)
 	}
-}
-
-// A fake is a T whose failures are looked at.
-type fake struct {
-	testing.TB
-	ctx    context.Context
-	cancel context.CancelFunc
-
-	mu       sync.Mutex // guards the rest
-	texts    []string
-	cleanups []func()
-}
-
-// run runs a test as package testing does, and returns what it fails with.
-func run(t testing.TB, test func(testing.TB)) []string {
-	f := &fake{TB: t}
-	f.ctx, f.cancel = context.WithCancel(context.Background())
-	f.apart(func() { test(f) })
-	f.cancel()
-	for len(f.cleanups) > 0 {
-		last := len(f.cleanups) - 1
-		cleanup := f.cleanups[last]
-		f.cleanups = f.cleanups[:last]
-		f.apart(cleanup)
-	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.texts
-}
-
-// apart runs do on a goroutine that it may end.
-func (f *fake) apart(do func()) {
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		do()
-	}()
-	<-done
-}
-
-func (f *fake) Helper()                  {}
-func (f *fake) Context() context.Context { return f.ctx }
-func (f *fake) Cleanup(do func())        { f.cleanups = append(f.cleanups, do) }
-func (f *fake) Error(args ...any)        { f.fail(fmt.Sprint(args...)) }
-
-func (f *fake) Errorf(format string, args ...any) { f.fail(fmt.Sprintf(format, args...)) }
-
-func (f *fake) Fatal(args ...any) {
-	f.fail(fmt.Sprint(args...))
-	runtime.Goexit()
-}
-
-func (f *fake) Fatalf(format string, args ...any) {
-	f.fail(fmt.Sprintf(format, args...))
-	runtime.Goexit()
-}
-
-func (f *fake) fail(text string) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.texts = append(f.texts, text)
 }
 
 // lineOf returns the number of the line that contains text.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/holdfasttest"
+	"github.com/holdfast-locks/holdfast/internal/faketest"
 )
 
 // inBoth runs a test in virtual time, and in real time.
@@ -309,7 +310,7 @@ func TestNothingLeft(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			inBoth(t, func(t *testing.T) {
-				if texts := run(t, func(t testing.TB) { test(t, holdfasttest.New(t)) }); texts != nil {
+				if texts := faketest.Run(t, func(t testing.TB) { test(t, holdfasttest.New(t)) }); texts != nil {
 					t.Errorf("%q", texts)
 				}
 			})
@@ -327,7 +328,7 @@ func TestLeft(t *testing.T) {
 			}
 			_, err = c.TryAcquire(t.Context(), "a", nil)
 			wantErr(t, err, nil)
-			t.(*fake).TB.Cleanup(func() { _ = c.Close(context.Background()) }) // long after the test
+			t.(*faketest.T).TB.Cleanup(func() { _ = c.Close(context.Background()) }) // long after the test
 		},
 		"adopted": func(t testing.TB, k *holdfasttest.Kit) {
 			l, err := k.Client.Acquire(t.Context(), "a", nil)
@@ -370,7 +371,7 @@ func TestLeft(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				texts := run(t, func(t testing.TB) { test(t, holdfasttest.New(t)) })
+				texts := faketest.Run(t, func(t testing.TB) { test(t, holdfasttest.New(t)) })
 				if len(texts) != 1 || !strings.Contains(texts[0], `the lease of "a" was `) || !strings.Contains(texts[0], "kit_test.go:") {
 					t.Errorf("%q, want that the lease of a is left, and where it was acquired", texts)
 				}
@@ -400,7 +401,7 @@ func TestWrongCalls(t *testing.T) {
 		{"holdfast: new client: invalid", func(_ testing.TB, k *holdfasttest.Kit) { k.NewClient(&holdfast.Options{TTL: 1}) }},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			texts := run(t, func(t testing.TB) { c.call(t, holdfasttest.New(t)) })
+			texts := faketest.Run(t, func(t testing.TB) { c.call(t, holdfasttest.New(t)) })
 			if len(texts) != 1 || !strings.Contains(texts[0], c.says) {
 				t.Errorf("%q, want one that says %q", texts, c.says)
 			}
@@ -426,7 +427,7 @@ func TestObserver(t *testing.T) {
 // TestNoGoroutineStays: the kit starts none, and its clients' end with the test.
 func TestNoGoroutineStays(t *testing.T) {
 	before := runtime.NumGoroutine()
-	run(t, func(t testing.TB) {
+	faketest.Run(t, func(t testing.TB) {
 		k := holdfasttest.New(t)
 		l := acquire(t, k.Client, "a", nil)
 		go func() { _ = rightWorkerOn(t, k, "a") }()

@@ -73,6 +73,7 @@ var mayImport = map[string][]string{
 	"internal/contexttest":    {},
 	"internal/drivertest":     {"driver"},
 	"internal/faultproxy":     {},
+	"internal/faketest":       {},
 	"internal/hook":           {"driver"},
 	"internal/onetimetest":    {".", "driver", "onetime"},
 	"internal/schedule":       {"driver"},

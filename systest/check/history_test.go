@@ -1,27 +1,15 @@
 package check
 
 import (
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/holdfast-locks/holdfast/internal/faketest"
 	"github.com/holdfast-locks/holdfast/systest/model/lease"
 )
-
-// A recorder is a test that is told that it failed.
-type recorder struct {
-	testing.TB
-	errors []string
-}
-
-func (r *recorder) Helper()           {}
-func (r *recorder) Error(args ...any) { r.errors = append(r.errors, fmt.Sprint(args...)) }
-func (r *recorder) Errorf(format string, args ...any) {
-	r.errors = append(r.errors, fmt.Sprintf(format, args...))
-}
 
 // granted is an acquire that was granted, at an instant in milliseconds.
 func granted(id string, at int64, token uint64) Op {
@@ -36,9 +24,9 @@ func TestHistoryThatIsLegal(t *testing.T) {
 	var h History
 	h.Note(granted("a", 1, 5))
 	h.Note(granted("b", 200, 6))
-	r := &recorder{TB: t}
-	if v := h.Check(r, lease.Model{}); !v.Legal() || v.Ops != 2 || v.Grants != 2 || len(r.errors) > 0 {
-		t.Errorf("%s, %v", v, r.errors)
+	r := faketest.New(t)
+	if v := h.Check(r, lease.Model{}); !v.Legal() || v.Ops != 2 || v.Grants != 2 || len(r.Texts()) > 0 {
+		t.Errorf("%s, %v", v, r.Texts())
 	}
 }
 
@@ -46,12 +34,12 @@ func TestHistoryThatIsIllegalIsDrawn(t *testing.T) {
 	var h History
 	h.Note(granted("a", 1, 5))
 	h.Note(granted("b", 50, 6))
-	r := &recorder{TB: t}
+	r := faketest.New(t)
 	if v := h.Check(r, lease.Model{}); v.Legal() || len(v.Illegal) != 1 {
 		t.Error(v)
 	}
-	if len(r.errors) != 1 || !strings.Contains(r.errors[0], "stuck") || !strings.Contains(r.errors[0], "token 6") {
-		t.Errorf("it says %q, want the operation that does not fit", r.errors)
+	if len(r.Texts()) != 1 || !strings.Contains(r.Texts()[0], "stuck") || !strings.Contains(r.Texts()[0], "token 6") {
+		t.Errorf("it says %q, want the operation that does not fit", r.Texts())
 	}
 	drawing, err := os.ReadFile(filepath.Join(t.ArtifactDir(), "a-b.html"))
 	if err != nil || !strings.Contains(string(drawing), "token 6") {
@@ -78,9 +66,9 @@ func TestHistoryThatIsUndecidedFails(t *testing.T) {
 }
 
 func TestHistoryOfNothingFails(t *testing.T) {
-	r := &recorder{TB: t}
-	if new(History).Check(r, lease.Model{}); len(r.errors) != 1 {
-		t.Errorf("it says %q, want that nobody was granted anything", r.errors)
+	r := faketest.New(t)
+	if new(History).Check(r, lease.Model{}); len(r.Texts()) != 1 {
+		t.Errorf("it says %q, want that nobody was granted anything", r.Texts())
 	}
 }
 
@@ -113,15 +101,15 @@ func TestWrites(t *testing.T) {
 			if _, _, faults := w.Faults(); len(faults) != c.faults {
 				t.Errorf("%q, want %d faults", faults, c.faults)
 			}
-			r := &recorder{TB: t}
-			if w.Check(r); len(r.errors) != c.faults {
-				t.Errorf("the test is told %q", r.errors)
+			r := faketest.New(t)
+			if w.Check(r); len(r.Texts()) != c.faults {
+				t.Errorf("the test is told %q", r.Texts())
 			}
 		})
 	}
-	r := &recorder{TB: t}
-	if new(Writes).Check(r); len(r.errors) != 1 {
-		t.Errorf("of nothing it is told %q", r.errors)
+	r := faketest.New(t)
+	if new(Writes).Check(r); len(r.Texts()) != 1 {
+		t.Errorf("of nothing it is told %q", r.Texts())
 	}
 }
 
