@@ -108,10 +108,12 @@ func TestDecisions(t *testing.T) {
 var (
 	codeInPages = regexp.MustCompile("`[^`\n]+`|(?m)^```go$(?s:.*?)^```$")
 	qualified   = regexp.MustCompile(`\b([a-z]+)\.([A-Z]\w*)(?:\.([A-Z]\w*))?`)
+	member      = regexp.MustCompile(`(?:^|[^.\w])(?:Client|Lease|AcquireOptions|LeadOptions|OnceOptions)\.([A-Z]\w*)`)
 )
 
 // documented are the packages whose names pages may name.
 var documented = map[string]string{
+	"goredislock": "goredislock", "observe": "observe", "otellock": "otellock", "promlock": "promlock", "stores": "stores",
 	"holdfast": ".", "driver": "driver", "enginetest": "enginetest", "fence": "fence", "holdfasttest": "holdfasttest", "httpfence": "fence/httpfence",
 	"mailbox": "driver/mailbox", "memlock": "memlock", "oncehttp": "oncehttp", "onetime": "onetime", "quorumlock": "quorumlock",
 	"rediscore": "rediscore", "redisfence": "rediscore/redisfence", "redislock": "redislock", "rules": "driver/rules",
@@ -136,6 +138,13 @@ func TestPagesNameWhatExists(t *testing.T) {
 					continue
 				}
 				if names++; !exported[m[1]][m[2]] || m[3] != "" && !members[m[3]] {
+					t.Errorf("%s: there is no %s", page, m[0])
+				}
+			}
+		}
+		for _, code := range codeInPages.FindAllString(text, -1) {
+			for _, m := range member.FindAllStringSubmatch(code, -1) {
+				if names++; !exported["holdfast"][m[1]] {
 					t.Errorf("%s: there is no %s", page, m[0])
 				}
 			}

@@ -1,7 +1,7 @@
 package codeblock
 
 import (
-	"errors"
+	"fmt"
 	"strings"
 	"testing"
 )
@@ -44,7 +44,7 @@ func TestFind(t *testing.T) {
 
 // TestCompile: what compiles, and what does not.
 func TestCompile(t *testing.T) {
-	for _, c := range []struct{ name, page, want string }{
+	cases := []struct{ name, page, want string }{
 		{"a program", "```go\npackage main\n\nimport \"fmt\"\n\nfunc main() { fmt.Println() }\n```\n", ""},
 		{"two programs", "```go\npackage main\n\nfunc main() {}\n```\n```go\npackage main\n\nfunc main() {}\n```\n", ""},
 		{"declarations", "```go\nfunc f(d time.Duration) string { return d.String() }\n```\n```go\nvar x = f(time.Second)\n```\n", ""},
@@ -54,25 +54,33 @@ func TestCompile(t *testing.T) {
 		{"what a comment declares", "```go\nsend(x)\n```\n\n<!-- go\nvar x string\nfunc send(string) {}\n-->\n", ""},
 		{"it holds for each block", "```go\nr := 1\n```\n```go\nfmt.Print(r.Header)\n```\n\n<!-- go\nvar r *http.Request\n-->\n", ""},
 		{"surroundings", "```go\n<-ctx.Done()\nfmt.Println(lease.Token())\n```\n", ""},
-		{"a wrong program", "```go\npackage main\n\nfunc main() { fmt.Println() }\n```\n", "page:4: undefined: fmt"},
-		{"an unknown name", "x\n\n```go\nclient.Lok(ctx, \"x\")\n```\n", "page:4: client.Lok undefined"},
-		{"a wrong argument", "```go\nlease, err := client.Acquire(ctx, 3, nil)\n```\n", "page:2: cannot use 3"},
-		{"an option that there is not", "```go\no := holdfast.AcquireOptions{TTl: 1}\n```\n", "page:2: unknown field TTl"},
-		{"one result too few", "```go\nlease := client.Acquire(ctx, \"x\", nil)\n```\n", "page:2: assignment mismatch"},
-		{"no code", "```go\nthis is not Go\n```\n", "page:2: expected"},
-		{"a wrong comment", "<!-- go\nx := 1\n-->\n", "page:2: expected"},
-		{"a name of another page", "```go\nvar y = z\n```\n", "page:2: undefined: z"},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			blocks, problems := Find("page", c.page)
-			problems = append(problems, Compile("../..", blocks)...)
-			got := errors.Join(problems...)
-			switch {
-			case c.want == "" && got != nil:
-				t.Error(got)
-			case c.want != "" && (got == nil || !strings.Contains(got.Error(), c.want)):
-				t.Errorf("%v, want %s", got, c.want)
-			}
-		})
+		{"a wrong program", "```go\npackage main\n\nfunc main() { fmt.Println() }\n```\n", "4: undefined: fmt"},
+		{"an unknown name", "x\n\n```go\nclient.Lok(ctx, \"x\")\n```\n", "4: client.Lok undefined"},
+		{"a wrong argument", "```go\nlease, err := client.Acquire(ctx, 3, nil)\n```\n", "2: cannot use 3"},
+		{"an option that there is not", "```go\no := holdfast.AcquireOptions{TTl: 1}\n```\n", "2: unknown field TTl"},
+		{"one result too few", "```go\nlease := client.Acquire(ctx, \"x\", nil)\n```\n", "2: assignment mismatch"},
+		{"no code", "```go\nthis is not Go\n```\n", "2: expected"},
+		{"a wrong comment", "<!-- go\nx := 1\n-->\n", "2: expected"},
+		{"a name of another page", "```go\nvar y = z\n```\n", "2: undefined: z"},
+	}
+	var blocks []Block
+	for i, c := range cases {
+		name := fmt.Sprintf("page%d", i)
+		found, problems := Find(name, c.page)
+		if len(problems) > 0 {
+			t.Errorf("%s: %v", c.name, problems)
+		}
+		blocks = append(blocks, found...)
+	}
+	got := map[string]string{}
+	for _, err := range Compile("../..", blocks) {
+		page, what, _ := strings.Cut(err.Error(), ":")
+		got[page] += what
+	}
+	for i, c := range cases {
+		all := got[fmt.Sprintf("page%d", i)]
+		if c.want == "" && all != "" || !strings.Contains(all, c.want) {
+			t.Errorf("%s: %q, want %q", c.name, all, c.want)
+		}
 	}
 }

@@ -52,6 +52,7 @@ func TestWrongCommandsAreFound(t *testing.T) {
 		{"sh", "holdfast rum deploy -- ./deploy.sh", "rum"},
 		{"sh", "sudo holdfast doctor --make-system", "unknown flag"},
 		{"sh", "for f in *; do holdfast extend 5 minutes; done", "minutes"},
+		{"sh", "flock /var/lock/x holdfast run --slot 3 x -- y", "unknown flag"},
 		{"sh", "if holdfast check deploy; then echo", "if"},
 		{"sh", `eval "$(holdfast acquire deploy --pid)"`, "--pid"},
 		{"sh", "holdfast run deploy -- sh -c 'holdfast extend'", "extend"},
@@ -60,6 +61,7 @@ func TestWrongCommandsAreFound(t *testing.T) {
 		{"console", "$ holdfast wait\n$ holdfast ls\n", "wait"},
 		{"crontab", `5 3 * * * holdfast run "report-$(date +%F)" -- ./report`, "%"},
 		{"crontab", `5 3 * * holdfast ls`, "want"},
+		{"crontab", `5 3 * * *  app  holdfast run --tll 5m x -- y`, "--tll"},
 		{"ini", "[Service]\nExecStart=/usr/bin/holdfast elect --ttl=x scheduler -- /usr/bin/true", "--ttl"},
 		{"usage", "holdfast watch [PREFIX] [--intervall D]", "--intervall"},
 		{"usage", "holdfast watsch [PREFIX]", "watsch"},
@@ -206,6 +208,9 @@ func (c *checker) call(b codeblock.Block, words []string) (problems []error) {
 	for len(words) > 0 && before.MatchString(words[0]) {
 		words = words[1:]
 	}
+	if len(words) > 2 && words[0] == "flock" && words[2] == "holdfast" {
+		words = words[2:]
+	}
 	if len(words) == 0 || filepath.Base(words[0]) != "holdfast" {
 		return nil
 	}
@@ -286,7 +291,7 @@ func (c *checker) store(b codeblock.Block, raw string) []error {
 // cronLine is when, and what.
 var cronLine = regexp.MustCompile(`^(@\w+|[-0-9*/,]+(?:\s+[-0-9A-Za-z*/,]+){4})\s+(.*)$`)
 
-// crontab reads the lines of a user's crontab.
+// crontab reads the lines of a user's crontab, or of /etc/cron.d.
 func (c *checker) crontab(b codeblock.Block) (problems []error) {
 	for line := range strings.Lines(b.Text) {
 		line = strings.TrimSpace(line)
@@ -301,6 +306,9 @@ func (c *checker) crontab(b codeblock.Block) (problems []error) {
 		command := strings.ReplaceAll(m[2], `\%`, "")
 		if strings.Contains(command, "%") {
 			problems = append(problems, fmt.Errorf(`%s: cron ends the command at a %%: write \%%: %s`, b.At(), line))
+		}
+		if user, rest, _ := strings.Cut(command, " "); strings.HasPrefix(strings.TrimSpace(rest), "holdfast ") && user != "exec" {
+			command = rest // a line of /etc/cron.d
 		}
 		problems = append(problems, c.shell(b, command)...)
 	}
