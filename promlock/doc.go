@@ -1,2 +1,58 @@
-// Package promlock counts for Prometheus what happens to locks.
+// Package promlock counts for Prometheus what happens to locks, do-once work,
+// one-time tokens, guarded resources and schedules.
+//
+// # What
+//
+// [Metrics] are an Observer and a prometheus.Collector. One counts for any number of
+// clients, services and guards. docs/metrics.md has every metric with its type, unit
+// and labels; grafana/holdfast.json is a dashboard, and alerts/holdfast.rules.yml has
+// alert rules with what to do.
+//
+// # Example
+//
+//	metrics := promlock.New(&promlock.Options{NameLabel: promlock.FoldNames})
+//	registry.MustRegister(metrics)
+//	client, err := holdfast.New(engine, &holdfast.Options{Observer: metrics.Observe})
+//
+// # Guarantees
+//
+//   - A gauge goes down whatever ends a wait or a possession: a release, a loss, a
+//     lease that was left, a panic of the work, the Close of the client.
+//   - The number of series is bounded, whatever names the locks have: the label name
+//     has [MaxNames] values at most, and nothing else has a value from outside. Without
+//     a NameLabel there is no such label.
+//   - No acquire, renewal, loss or release waits for it, not even while it is read.
+//   - The sum of a counter over all its labels is the number of events that were told.
+//
+// # What is not promised
+//
+// An Observer hears of what happens a little later, so that a gauge may be behind by
+// microseconds; and a program that dies takes with it what was not read. What one
+// process counts is what its own clients saw: who holds a lock in all of a fleet only
+// the store knows, and Client.Inspect and Client.List ask it.
+//
+// Names may say more of people than a system of metrics should know. [FoldNames] takes
+// numbers and identifiers out, and leaves words as they are: an e-mail address in a name
+// stays. A NameLabel of your own decides.
+//
+// # Clocks
+//
+// Durations are by the monotonic clock of this process. No time of the store or of
+// another host is in them.
+//
+// # Fencing
+//
+// holdfast_fence_claims_total with outcome "refused" counts the writes of stale holders
+// that a guard has kept from a resource. It needs the guard's Observer; see package
+// fence.
+//
+// # Errors
+//
+// There are none: New cannot fail. Registering two Metrics in one registry does, as
+// with any Collector: use one for all clients, or prometheus.WrapRegistererWith.
+//
+// # Testing
+//
+// Close the client first: it waits until all is told. Then
+// testutil.CollectAndCompare of the client library compares what was counted.
 package promlock

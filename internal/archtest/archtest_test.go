@@ -45,7 +45,7 @@ var mayImport = map[string][]string{
 	"redislock":               {"driver", "rediscore", "rediscore/doctor", "rediscore/member", "rediscore/redisfence"},
 	"goredislock":             {"driver", "rediscore", "rediscore/doctor", "rediscore/member", "rediscore/redisfence"},
 	"otellock":                {},
-	"promlock":                {},
+	"promlock":                {".", "observe/tally"},
 	"stores":                  {"driver", "memlock", "quorumlock", "redislock", "sqlitelock"},
 	"wire":                    {"driver"},
 	"wire/codes":              {".", "fence", "onetime", "wire"},
@@ -119,13 +119,14 @@ type room struct {
 var rooms = map[string]room{
 	"net/http": {
 		importers: []string{"fence/httpfence", "oncehttp", "wire/problem", "systest..."},
+		users:     []string{"promlock"}, // expvar, which the client library offers
 	},
 	"database/sql": {
 		importers: []string{"fence/sqlfence", "sqlitelock", "examples...", "systest..."},
 		users:     []string{"stores", "cmd/holdfast..."},
 	},
 	root: {
-		importers: []string{"fence/httpfence", "observe/tally", "oncehttp", "onetime", "wire/codes", "holdfasttest", "cmd/holdfast...", "examples...", "systest...", "internal/onetimetest"},
+		importers: []string{"fence/httpfence", "observe/tally", "oncehttp", "onetime", "promlock", "wire/codes", "holdfasttest", "cmd/holdfast...", "examples...", "systest...", "internal/onetimetest"},
 	},
 }
 

@@ -16,7 +16,7 @@ type Tally struct {
 	mu    sync.Mutex
 	waits map[driver.LeaseID]open // by Event.Key
 	holds map[driver.LeaseID]open
-	known map[Group]struct{} // of Now; one that is known stays known
+	known map[Group]struct{} // of Now: locks were wanted
 	began map[beginning]struct{}
 }
 
@@ -48,11 +48,17 @@ type beginning struct {
 // New returns a Tally that labels names by a function, such as Fold: MaxNames of
 // them at most, whatever it returns. Without a function there are no labels.
 func New(label func(name string) string) *Tally {
-	return &Tally{
+	t := &Tally{
 		names: NewNames(label),
 		waits: map[driver.LeaseID]open{}, holds: map[driver.LeaseID]open{},
 		known: map[Group]struct{}{}, began: map[beginning]struct{}{},
 	}
+	if label == nil {
+		for _, mode := range Modes() {
+			t.known[Group{Mode: mode}] = struct{}{}
+		}
+	}
+	return t
 }
 
 // Named reports whether there are labels.
@@ -87,6 +93,9 @@ func (t *Tally) Note(e observe.Event) Measurement {
 		b := beginning{counters[m.Counter].Family, m.Group}
 		if _, known := t.began[b]; !known {
 			t.began[b] = struct{}{}
+			if b.family == Locks {
+				t.known[m.Group] = struct{}{}
+			}
 			m.First = true
 		}
 	}
@@ -114,8 +123,9 @@ func (t *Tally) follow(e observe.Event, group Group) {
 	}
 }
 
-// Now returns what goes on at this moment in each Group of which something was going
-// on when Now was called, this time or before: what has ended is 0.
+// Now returns what goes on at this moment in each Group of which a lock was ever wanted:
+// what is over is 0. Without labels it returns a Group for each mode from the
+// beginning.
 func (t *Tally) Now() map[Group]Standing {
 	now := time.Now()
 	t.mu.Lock()
@@ -138,9 +148,6 @@ func (t *Tally) Now() map[Group]Standing {
 		s.Held++
 		s.LongestHold = max(s.LongestHold, now.Sub(h.since))
 		all[h.group] = s
-	}
-	for g := range all {
-		t.known[g] = struct{}{}
 	}
 	return all
 }

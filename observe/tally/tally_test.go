@@ -143,8 +143,8 @@ func teller(t *testing.T) (tell func(key driver.LeaseID, e observe.Event), now f
 	}
 	return tell, func() (s tally.Standing) {
 		got := all.Now()
-		if len(got) > 1 {
-			t.Errorf("%d groups, want one: %+v", len(got), got)
+		if len(got) != len(tally.Modes()) || got[tally.Group{Mode: driver.Shared}] != (tally.Standing{}) {
+			t.Errorf("%+v, want one group for each mode, and nothing in the others", got)
 		}
 		return got[tally.Group{}]
 	}

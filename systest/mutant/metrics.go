@@ -20,8 +20,8 @@ func metricsMutants() []Mutant {
 		{
 			Name: "gauge-vanishes", Invariant: "", File: "observe/tally/tally.go",
 			Breaks:  "A gauge is not 0 after the last wait or possession, but gone.",
-			Old:     "t.known[g] = struct{}{}",
-			New:     "_ = g",
+			Old:     "t.known[m.Group] = struct{}{}",
+			New:     "_ = t.known",
 			FoundBy: []Finder{{"observe/tally", "TestGroups"}},
 		},
 		{
