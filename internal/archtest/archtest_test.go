@@ -55,6 +55,7 @@ var mayImport = map[string][]string{
 	"systest/fencetest":       {},
 	"systest/check":           {".", "driver", "systest/model/lease"},
 	"systest/fault":           {"driver", "internal/hook"},
+	"systest/minitest":        {},
 	"systest/model/lease":     {},
 	"systest/model/quorum":    {},
 	"systest/modules":         {},
