@@ -79,6 +79,23 @@ func TestIndex(t *testing.T) {
 	}
 }
 
+// TestComparisonIsMeasured: each figure of docs/comparison.md is one of the report that
+// it names.
+func TestComparisonIsMeasured(t *testing.T) {
+	_, table, found := strings.Cut(read(t, "docs/comparison.md"), "\n## What was measured\n")
+	report, figures := read(t, "docs/bench/2026-11-22/README.md"), 0
+	for _, row := range regexp.MustCompile(`(?m)^\| [^|]+\|( [-–\d][^|]*\|.*)$`).FindAllStringSubmatch(table, -1) {
+		for _, n := range regexp.MustCompile(`\d[\d,.]*`).FindAllString(row[1], -1) {
+			if figures++; !strings.Contains(report, "| "+n+" [") {
+				t.Errorf("docs/comparison.md: %s is not in the report: %s", n, row[0])
+			}
+		}
+	}
+	if !found || figures < 70 {
+		t.Errorf("%d figures, want at least 70: is the table read?", figures)
+	}
+}
+
 // TestDecisions: docs/adr is numbered without gaps, and its index has each
 // decision with its title.
 func TestDecisions(t *testing.T) {
