@@ -43,6 +43,9 @@ func (c *leaseContext) Value(key any) any {
 // String names the context for people. What fmt would read belongs to others.
 func (c *leaseContext) String() string { return "context of the " + (*Lease)(c).String() }
 
+// GoString is String.
+func (c *leaseContext) GoString() string { return c.String() }
+
 // make returns what the context is made of. INVARIANT I3: that of a lease that is
 // over has ended already; one that was made before is ended by whoever ends the
 // lease, by endContext.

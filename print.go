@@ -4,16 +4,26 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/driver"
 )
 
-// String names the lease for people: its lock, mode and fencing token. The lease
-// ID is not for logs, because whoever knows it can release the lease.
+// What people print says what it is, and has no lease ID in it: whoever knows one can
+// release the lease. What fmt would read of a Lease or a Client belongs to other
+// goroutines, so GoString, which %#v calls, is String. TestPrintingGivesNoLeaseID prints
+// everything.
+
+// String names the lease for people: its lock, mode and fencing token.
 func (l *Lease) String() string {
 	return fmt.Sprintf("%s lease of %q, token %d", l.Mode(), l.name, l.token)
 }
 
-// GoString is String: what %#v would read belongs to other goroutines.
+// GoString is String.
 func (l *Lease) GoString() string { return l.String() }
+
+// MarshalText is String, for logs and JSON.
+func (l *Lease) MarshalText() ([]byte, error) { return []byte(l.String()), nil }
 
 // LogValue is for package log/slog; see String.
 func (l *Lease) LogValue() slog.Value {
@@ -32,6 +42,9 @@ func (ls *Leases) String() string {
 // GoString is String.
 func (ls *Leases) GoString() string { return ls.String() }
 
+// MarshalText is String, for logs and JSON.
+func (ls *Leases) MarshalText() ([]byte, error) { return []byte(ls.String()), nil }
+
 // LogValue is for package log/slog; see Lease.String.
 func (ls *Leases) LogValue() slog.Value {
 	var all []slog.Attr
@@ -46,6 +59,72 @@ func (c *Client) String() string { return "holdfast client of " + c.opts.Holder.
 
 // GoString is String.
 func (c *Client) GoString() string { return c.String() }
+
+// MarshalText is String, for logs and JSON.
+func (c *Client) MarshalText() ([]byte, error) { return []byte(c.String()), nil }
+
+// String names the run for people, by its lease.
+func (r *OnceRun) String() string { return "run under the " + r.lease.String() }
+
+// GoString is String.
+func (r *OnceRun) GoString() string { return r.String() }
+
+// MarshalText is String, for logs and JSON.
+func (r *OnceRun) MarshalText() ([]byte, error) { return []byte(r.String()), nil }
+
+// LogValue is for package log/slog; see Lease.String.
+func (r *OnceRun) LogValue() slog.Value { return r.lease.LogValue() }
+
+// String says how long the result is, and not what: it may be long, or secret.
+func (r OnceResult) String() string {
+	s := fmt.Sprintf("result of %d bytes, token %d", len(r.Value), r.Token)
+	if r.Replayed {
+		s += ", replayed"
+	}
+	return s
+}
+
+// GoString is String.
+func (r OnceResult) GoString() string { return r.String() }
+
+// LogValue is for package log/slog; see String.
+func (r OnceResult) LogValue() slog.Value {
+	return slog.GroupValue(slog.Int("bytes", len(r.Value)), slog.Uint64("token", r.Token), slog.Bool("replayed", r.Replayed))
+}
+
+// String says for people who has the lock, or that the store does not answer, and the
+// place in the queue.
+func (s WaitState) String() string {
+	text := fmt.Sprintf("%q: %s", s.Name, s.standing())
+	if s.Place > 0 {
+		text += fmt.Sprintf("; place %d of %d", s.Place, max(s.Place, s.Queue))
+	}
+	if s.Waited >= time.Millisecond {
+		text += "; waited " + driver.Span(s.Waited)
+	}
+	return text
+}
+
+// GoString is String.
+func (s WaitState) GoString() string { return s.String() }
+
+// LogValue is for package log/slog; see String.
+func (s WaitState) LogValue() slog.Value {
+	return slog.GroupValue(slog.String("name", s.Name), slog.String("state", s.standing()),
+		slog.Int("place", s.Place), slog.Int("queue", s.Queue), slog.Duration("waited", s.Waited))
+}
+
+func (s WaitState) standing() string {
+	if s.Outage != nil {
+		return "the store does not answer: " + s.Outage.Error()
+	}
+	return driver.Blocker{Holder: s.Holder, Since: s.Since, ExpiresIn: s.ExpiresIn, Released: s.Released, Foreign: s.Foreign}.Possession()
+}
+
+func (k KeepAlive) String() string { return nameOf(int(k), "on", "off") }
+
+// MarshalText is String, for logs and JSON.
+func (k KeepAlive) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
 
 // MarshalText is String, for logs and JSON.
 func (s OnceState) MarshalText() ([]byte, error) { return []byte(s.String()), nil }

@@ -2,48 +2,264 @@ package holdfast_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
 	"log/slog"
+	"os"
+	"reflect"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/memlock"
 )
 
-// Leases and clients can be printed while they are in use, and do not give the
-// lease ID away.
+// A scene is a store in which something of everything goes on, and all that a program can
+// hold of it.
+type scene struct {
+	c      *holdfast.Client
+	lease  *holdfast.Lease
+	lock   holdfast.Lock
+	waits  []holdfast.WaitState
+	things []any
+
+	mu     sync.Mutex // guards events
+	events []holdfast.Event
+}
+
+// newScene lets a lock be held, waited for, broken and refused, and work be done once.
+func newScene(t *testing.T) *scene {
+	ctx := t.Context()
+	s := &scene{}
+	deploy := holdfast.Holder{Host: "web-3", User: "deploy", PID: 812, Program: "deploy.sh"}
+	engine, opts := memlock.New(), &holdfast.Options{Holder: deploy, Observer: func(e holdfast.Event) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.events = append(s.events, e)
+	}}
+	s.c = newClient(t, engine, opts)
+	other := newClient(t, engine, opts)
+	s.lease = mustAcquire(t, s.c, "orders/42", nil)
+	all, err := s.c.TryAcquireAll(s.lease.Context(), []string{"b", "c"}, nil)
+	wantErr(t, err, nil)
+	broken := mustAcquire(t, s.c, "broken", &holdfast.AcquireOptions{Mode: holdfast.Semaphore, Limit: 5, Permits: 2})
+	time.Sleep(12 * time.Minute)
+	breaks, err := other.Break(ctx, "broken", &holdfast.BreakOptions{Author: "ada", Reason: "its node is gone"})
+	wantErr(t, err, nil)
+	wantErr(t, broken.Release(ctx), holdfast.ErrBroken)
+	_, held := other.TryAcquire(ctx, "orders/42", nil)
+
+	acquire := &holdfast.AcquireOptions{Wait: time.Minute, OnWait: func(w holdfast.WaitState) { s.waits = append(s.waits, w) }}
+	waiter := enqueue(ctx, other, "orders/42", acquire)
+	s.lock, err = other.Inspect(ctx, "orders/42")
+	wantErr(t, err, nil)
+	wantErr(t, (<-waiter).err, holdfast.ErrHeld)
+
+	run, _, err := s.c.OnceBegin(ctx, "k", nil)
+	wantErr(t, err, nil)
+	_, _, busy := other.OnceBegin(ctx, "k", nil)
+	var heldError *holdfast.HeldError
+	var progress *holdfast.InProgressError
+	var breakError *holdfast.BrokenError
+	if !errors.As(held, &heldError) || !errors.As(busy, &progress) || !errors.As(broken.Release(ctx), &breakError) {
+		t.Fatal(held, busy, breakError)
+	}
+	running, err := other.OnceStatus(ctx, "k")
+	wantErr(t, err, nil)
+	result, err := run.Complete(ctx, []byte("the secret result"))
+	wantErr(t, err, nil)
+	entry, err := other.OnceEntry(ctx, "k")
+	wantErr(t, err, nil)
+	done, err := other.OnceStatus(ctx, "k")
+	wantErr(t, err, nil)
+	synctest.Wait()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.things = []any{
+		s.c, s.lease, all, run, s.lease.Context(), all.Context(), s.lease.Holder(), s.lock, &s.lock, s.lock.Holders, s.lock.Holders[0], s.lock.Queue,
+		s.lock.Queue[0], breaks, breaks[0], *heldError, heldError, held, *progress, progress, busy, *breakError, breakError, s.waits, s.waits[0],
+		result, &result, entry, running, done, s.events, s.events[0], &s.events[0], *opts, *acquire,
+		holdfast.AdoptOptions{Token: s.lease.Token()}, holdfast.BreakOptions{}, holdfast.LeadOptions{}, holdfast.OnceOptions{},
+	}
+	return s
+}
+
+// ids returns every lease ID of the scene.
+func (s *scene) ids(t *testing.T) (all []string) {
+	for _, e := range s.events {
+		all = append(all, string(e.LeaseID))
+	}
+	all = append(all, string(s.lease.ID()), string(s.lock.Holders[0].LeaseID), string(s.lock.Queue[0].LeaseID))
+	for _, id := range all {
+		if len(id) != 32 {
+			t.Fatalf("a lease ID is %q", id)
+		}
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// written returns what a program would write of a thing, by way.
+func written(thing any) map[string]string {
+	out := map[string]string{}
+	for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q"} {
+		out[verb] = fmt.Sprintf(verb, thing)
+	}
+	out["in a struct"] = fmt.Sprintf("%+v", struct{ Thing any }{thing})
+	for way, handler := range map[string]func(*bytes.Buffer) slog.Handler{
+		"slog text": func(b *bytes.Buffer) slog.Handler { return slog.NewTextHandler(b, nil) },
+		"slog JSON": func(b *bytes.Buffer) slog.Handler { return slog.NewJSONHandler(b, nil) },
+	} {
+		var b bytes.Buffer
+		slog.New(handler(&b)).Info("it", "thing", thing, slog.Group("group", slog.Any("thing", thing)))
+		out[way] = b.String()
+	}
+	text, err := json.Marshal(thing)
+	out["JSON"] = fmt.Sprint(string(text), err)
+	return out
+}
+
+// TestPrintingGivesNoLeaseID: whoever knows a lease ID can release the lease. Whatever a
+// program logs of what it holds, no lease ID is in it, nor a result.
 func TestPrintingGivesNoLeaseID(t *testing.T) {
-	c := newClient(t, memlock.New(), nil)
-	l := mustAcquire(t, c, "a", &holdfast.AcquireOptions{TTL: 20 * time.Millisecond}) // renewed meanwhile
-	ls, err := c.TryAcquireAll(t.Context(), []string{"b", "c"}, nil)
+	synctest.Test(t, func(t *testing.T) {
+		s := newScene(t)
+		printed := map[string]bool{}
+		for _, thing := range s.things {
+			printed[reflect.Indirect(reflect.ValueOf(thing)).Type().Name()] = true
+			for way, text := range written(thing) {
+				for _, id := range s.ids(t) {
+					if strings.Contains(text, id) || strings.Contains(text, fmt.Sprintf("%x", id)) {
+						t.Errorf("%T by %s has a lease ID in it: %s", thing, way, text)
+					}
+				}
+				if way != "JSON" && way != "slog JSON" && strings.Contains(text, "secret result") {
+					t.Errorf("%T by %s has the result in it: %s", thing, way, text)
+				}
+			}
+		}
+		for name := range exportedStructs(t) {
+			if !printed[name] {
+				t.Errorf("this test does not print a holdfast.%s", name)
+			}
+		}
+	})
+}
+
+// exportedStructs returns the names of the root's structs, as reflection knows them.
+func exportedStructs(t *testing.T) map[string]bool {
+	files, err := os.ReadDir(".")
 	if err != nil {
 		t.Fatal(err)
 	}
-	var out bytes.Buffer
-	text, lines := slog.New(slog.NewTextHandler(&out, nil)), slog.New(slog.NewJSONHandler(&out, nil))
-	for start := time.Now(); time.Since(start) < 50*time.Millisecond; {
-		out.Reset()
-		fmt.Fprintf(&out, "%v %+v %#v %s %v %#v %v %+v %#v", l, l, l, l, ls, ls, c, c, c)
-		text.Info("held", "lease", l, "all", ls)
-		lines.Info("held", "lease", l, "all", ls)
-		for _, lease := range []*holdfast.Lease{l, ls.Lease("b"), ls.Lease("c")} {
-			if strings.Contains(out.String(), string(lease.ID())) {
-				t.Fatalf("the lease ID is in %s", &out)
+	elsewhere := map[string]string{"Place": "Waiting"} // the others have the same name there
+	all := map[string]bool{}
+	for _, file := range files {
+		if !strings.HasSuffix(file.Name(), ".go") || strings.HasSuffix(file.Name(), "_test.go") {
+			continue
+		}
+		tree, err := parser.ParseFile(token.NewFileSet(), file.Name(), nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ast.Inspect(tree, func(n ast.Node) bool {
+			spec, ok := n.(*ast.TypeSpec)
+			if !ok || !spec.Name.IsExported() {
+				return true
+			}
+			_, isStruct := spec.Type.(*ast.StructType)
+			if name := spec.Name.Name; isStruct || spec.Assign != 0 && isStructElsewhere[name] {
+				if other := elsewhere[name]; other != "" {
+					name = other
+				}
+				all[name] = true
+			}
+			return true
+		})
+	}
+	if len(all) < 18 {
+		t.Errorf("%d structs: are they found?", len(all))
+	}
+	return all
+}
+
+// isStructElsewhere are the root's names for structs of other packages.
+var isStructElsewhere = map[string]bool{
+	"Broken": true, "BrokenError": true, "Event": true, "Holder": true, "Holding": true, "Lock": true, "Place": true,
+}
+
+// TestPrintedWords: what is printed is for people, and the same for each way.
+func TestPrintedWords(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newScene(t)
+		const deploy = "deploy@web-3 (pid 812, deploy.sh)"
+		for _, tt := range []struct {
+			thing any
+			want  string
+		}{
+			{s.lease, fmt.Sprintf(`exclusive lease of "orders/42", token %d`, s.lease.Token())},
+			{s.c, "holdfast client of " + deploy},
+			{s.lock, fmt.Sprintf(`"orders/42": held by %s for 12m, token %d; 1 waits`, deploy, s.lease.Token())},
+			{s.lock.Holders[0], fmt.Sprintf(`held by %s for 12m, token %d`, deploy, s.lease.Token())},
+			{s.lock.Queue[0], deploy + " waits for the exclusive lock"},
+			{holdfast.Lock{Name: "free"}, `"free": held by nobody`},
+			{holdfast.Place{Mode: holdfast.Shared, Since: 12 * time.Second}, "another client has waited for the shared lock for 12s"},
+			{s.waits[0], `"orders/42": held by ` + deploy + " for 12m; place 1 of 1"},
+			{holdfast.WaitState{Name: "a", Waited: 3 * time.Second, Outage: errLink}, `"a": the store does not answer: connection reset; waited 3s`},
+			{holdfast.WaitState{Name: "a"}, `"a": held by another client`},
+			{holdfast.OnceResult{Value: []byte("x y"), Token: 7}, "result of 3 bytes, token 7"},
+			{holdfast.OnceResult{Replayed: true, Token: 7}, "result of 0 bytes, token 7, replayed"},
+			{holdfast.Broken{Token: 7, Holder: s.lease.Holder(), Author: "ada", Reason: "its node is gone", Ago: 5 * time.Minute},
+				"lease of " + deploy + ", token 7: broken by ada: its node is gone, 5m ago"},
+			{holdfast.KeepAliveOff, "off"}, {holdfast.KeepAliveOn, "on"}, {holdfast.KeepAlive(7), "unknown"},
+			{holdfast.Semaphore, "semaphore"}, {holdfast.OnceInProgress, "in progress"}, {holdfast.OnceState(-1), "unknown"},
+		} {
+			for _, got := range []string{fmt.Sprint(tt.thing), fmt.Sprintf("%+v", tt.thing)} {
+				if got != tt.want {
+					t.Errorf("%T is %q, want %q", tt.thing, got, tt.want)
+				}
 			}
 		}
+		for want, thing := range map[string]any{
+			fmt.Sprintf(`{"name":"orders/42","mode":"exclusive","token":%d}`, s.lease.Token()):                s.lease,
+			`{"name":"orders/42","mode":"exclusive"`:                                                          s.lock,
+			`{"name":"orders/42","state":"held by ` + deploy + ` for 12m","place":1,"queue":1,"waited":0}`:    s.waits[0],
+			`{"bytes":1,"token":7,"replayed":true}`:                                                           holdfast.OnceResult{Value: []byte("x"), Token: 7, Replayed: true},
+			`{"kind":"acquired","name":"orders/42","mode":"exclusive","token":` + fmt.Sprint(s.lease.Token()): s.events[0],
+		} {
+			if got := written(thing)["slog JSON"]; !strings.Contains(got, `"thing":`+want) {
+				t.Errorf("%T is logged as %s, want %s", thing, got, want)
+			}
+		}
+	})
+}
+
+// TestPrintedInUse: leases and clients can be printed while they are in use.
+func TestPrintedInUse(t *testing.T) {
+	c := newClient(t, memlock.New(), nil)
+	l := mustAcquire(t, c, "a", &holdfast.AcquireOptions{TTL: 20 * time.Millisecond}) // renewed meanwhile
+	ctx := context.WithValue(l.Context(), "key", l)                                   //nolint:staticcheck // no other package sees it
+	for start := time.Now(); time.Since(start) < 50*time.Millisecond; {
+		for _, thing := range []any{l, c, ctx} {
+			written(thing)
+		}
 	}
-	if want := fmt.Sprintf(`exclusive lease of "a", token %d`, l.Token()); !strings.HasPrefix(out.String(), want) {
-		t.Errorf("printed %s, want %s", &out, want)
-	}
+	l.Release(t.Context())
 }
 
 // What is an enumeration is a word in JSON.
 func TestEnumerationsAreWords(t *testing.T) {
-	got, err := json.Marshal([]any{holdfast.Renewed, holdfast.OutageBegan, holdfast.OnceInProgress})
-	if want := `["renewed","outage-began","in progress"]`; err != nil || string(got) != want {
+	got, err := json.Marshal([]any{holdfast.Renewed, holdfast.OutageBegan, holdfast.OnceInProgress, holdfast.Shared, holdfast.KeepAliveOff})
+	if want := `["renewed","outage-began","in progress","shared","off"]`; err != nil || string(got) != want {
 		t.Errorf("%s, %v; want %s", got, err, want)
 	}
 }

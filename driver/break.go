@@ -60,8 +60,8 @@ func (r BreakRequest) Hits(token uint64, released bool) bool {
 
 // A Broken is the record of one lease that was broken.
 type Broken struct {
-	ID      LeaseID // of the BreakRequest
-	LeaseID LeaseID // of the lease
+	ID      LeaseID `json:"-"` // of the BreakRequest
+	LeaseID LeaseID `json:"-"` // of the lease
 	Token   uint64  // of the lease
 	Permits int     // of a Semaphore; else 0
 	Holder  Holder  // whose lease it was
@@ -112,7 +112,12 @@ var ErrBroken = errors.New("broken")
 type BrokenError struct{ Author, Reason string }
 
 func (e *BrokenError) Error() string {
-	s := ErrLost.Error() + ": broken by " + e.Author
+	return ErrLost.Error() + ": " + e.told()
+}
+
+// told says who did it, and why.
+func (e *BrokenError) told() string {
+	s := "broken by " + e.Author
 	if e.Reason != "" {
 		s += ": " + e.Reason
 	}

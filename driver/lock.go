@@ -29,7 +29,7 @@ const ShownPlaces = 256
 
 // A Holding is one live lease of a Lock.
 type Holding struct {
-	LeaseID   LeaseID // empty if a client that is not holdfast holds the lock
+	LeaseID   LeaseID `json:"-"` // empty if a client that is not holdfast holds the lock
 	Token     uint64  // 0 if a client that is not holdfast holds the lock
 	Permits   int     // of a Semaphore; else 0
 	Holder    Holder
@@ -43,7 +43,7 @@ func (h Holding) Foreign() bool { return h.LeaseID == "" && !h.Released }
 
 // A Waiting is one place in the queue of a Lock.
 type Waiting struct {
-	LeaseID   LeaseID // of the lease that is asked for
+	LeaseID   LeaseID `json:"-"` // of the lease that is asked for
 	Mode      Mode
 	Permits   int // of a Semaphore; else 0
 	Holder    Holder

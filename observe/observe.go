@@ -57,7 +57,7 @@ type Event struct {
 	// Context has the values, such as the parent span, of the context of the call
 	// that the event is about; for what happens to a lease in the background, and for
 	// its loss, of the call that acquired it. It may have ended. It is never nil.
-	Context context.Context
+	Context context.Context `json:"-"`
 
 	Name    string // of the lock, the do-once key, the resource of a claim, or the collection of one-time tokens
 	Mode    driver.Mode
@@ -68,9 +68,9 @@ type Event struct {
 	// LeaseID is that of the lease, or of the latest request of an acquire, which may
 	// use several one after the other. Key is the same in all events of one acquire
 	// and of the lease that it brings, and in no other's.
-	LeaseID driver.LeaseID
-	Key     driver.LeaseID
-	Token   uint64 // fencing token; 0 if there was no grant
+	LeaseID driver.LeaseID `json:"-"`
+	Key     driver.LeaseID `json:"-"`
+	Token   uint64         // fencing token; 0 if there was no grant
 
 	// Holder is who is in the way, or was before the lock was acquired, as far as the
 	// store has said.

@@ -80,5 +80,19 @@ func formsMutants() []Mutant {
 			New:     "if false {",
 			FoundBy: []Finder{{".", "TestLossFoundAtTheEndSaysWhy"}},
 		},
+		{
+			Name: "holders-are-printed-with-their-lease-ids", Invariant: "I4", File: "driver/print.go",
+			Breaks:  "Whoever logs what Inspect says logs what can release the lease.",
+			Old:     "fmt.Sprintf(\"%s, token %d\", h.Possession(), h.Token)",
+			New:     "fmt.Sprintf(\"%s, token %d %s\", h.Possession(), h.Token, string(h.LeaseID))",
+			FoundBy: []Finder{{".", "TestPrintingGivesNoLeaseID"}},
+		},
+		{
+			Name: "events-have-their-lease-id-in-json", Invariant: "I4", File: "observe/observe.go",
+			Breaks:  "Whoever logs events as JSON logs what can release the lease.",
+			Old:     "LeaseID driver.LeaseID `json:\"-\"`",
+			New:     "LeaseID driver.LeaseID",
+			FoundBy: []Finder{{".", "TestPrintingGivesNoLeaseID"}},
+		},
 	}
 }
