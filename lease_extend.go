@@ -115,7 +115,7 @@ func (r renewal) done(sent instant, err error) (report, error) {
 	case err == nil:
 		l.term = l.term.renewed(r.extension, sent, now, l.client.leases.pace())
 	case !isLost(err):
-		l.term = l.term.failed(now, l.client.leases.pace())
+		l.term = l.term.failed(err, now, l.client.leases.pace())
 	}
 	l.mu.Unlock()
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"runtime"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -114,7 +115,11 @@ func TestKeepAliveTellsLossAtDeadline(t *testing.T) {
 				if now := time.Now(); !now.Equal(l.Deadline()) {
 					t.Errorf("told %s after the deadline", now.Sub(l.Deadline()))
 				}
-				wantErr(t, context.Cause(l.Context()), holdfast.ErrLost)
+				why := context.Cause(l.Context())
+				wantErr(t, why, holdfast.ErrLost)
+				if told := strings.HasSuffix(why.Error(), "(the last renewal: outcome is unknown: connection reset)"); told != (name == "fails") {
+					t.Errorf("the loss says: %v", why)
+				}
 				if holders(t, engine.Engine, "a") != 1 {
 					t.Error("told after the store's expiry")
 				}

@@ -1,6 +1,7 @@
 package holdfast
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/holdfast-locks/holdfast/driver"
@@ -33,6 +34,8 @@ type term struct {
 	provisional bool // handed over for the rest of its place: it does not have its whole TTL yet
 	capped      bool // the deadline is as late as maxHold allows
 	stalled     bool // a renewal was due but Progress was overdue
+
+	trouble error // why the last renewal failed; nil if it did not
 
 	longest  time.Duration // what the greatest of all requests asked the store for
 	underway int           // requests without an answer that would lengthen the lease
@@ -153,6 +156,8 @@ func (t term) cause() error {
 		return errMaxHold
 	case t.stalled:
 		return errStalled
+	case t.trouble != nil: // in words only: the loss is of no other class
+		return fmt.Errorf("%w (the last renewal: %s)", errExpired, t.trouble.Error())
 	}
 	return errExpired
 }
@@ -283,16 +288,17 @@ func (t term) renewed(x extension, sent, now instant, pace time.Duration) term {
 	if end = end.asOf(now); end.mono.After(t.deadline.mono) {
 		t.deadline = end
 	}
-	t.heard = later(t.heard, sent.mono)
+	t.heard, t.trouble = later(t.heard, sent.mono), nil
 	t.renewAt = t.nextRenewal(pace)
 	return t
 }
 
-// failed notes that a renewal failed, which is repeated soon. INVARIANT I9: a
+// failed notes why a renewal failed, which is repeated soon. INVARIANT I9: a
 // failed renewal is retried until the deadline.
-func (t term) failed(now instant, pace time.Duration) term {
+func (t term) failed(why error, now instant, pace time.Duration) term {
 	pause := min(t.presentTTL()/retryDivisor, pace)
 	t.renewAt = earlier(t.renewAt, now.mono.Add(pause))
+	t.trouble = why
 	return t
 }
 

@@ -75,7 +75,7 @@ func checkAgainstStores(t *testing.T) {
 			}
 			story = append(story, fmt.Sprint("sent ", r.sent.mono.Sub(zero.mono), ", answered ", now.mono.Sub(zero.mono), ", for ", r.ttl))
 			if rand.IntN(4) == 0 {
-				l = l.failed(now, pace) // its reply was lost
+				l = l.failed(errNoReply, now, pace) // its reply was lost
 				continue
 			}
 			l = l.renewed(r.extension, r.sent, now, pace)

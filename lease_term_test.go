@@ -1,6 +1,7 @@
 package holdfast
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -15,6 +16,9 @@ const (
 	sec  = time.Second
 	pace = hurriedPause
 )
+
+// errNoReply is why a renewal failed.
+var errNoReply = errors.New("no reply")
 
 // zero is where the times of these tests count from.
 var zero = instant{time.Now(), time.Hour}
@@ -231,16 +235,19 @@ func TestTerm(t *testing.T) {
 			func() string { t, _, _ := held(opts{MaxHold: 31 * sec}).renewing(at(31*sec - 9*ms)); return show(t) }(),
 			"until 29.698s, look at 29.698s, stored until 30s, capped"},
 		"a renewal that failed is repeated after a twentieth of the TTL": {
-			func() string { t, _, _ := held(opts{}).renewing(at(9 * sec)); return show(t.failed(at(9*sec), pace)) }(),
+			func() string {
+				t, _, _ := held(opts{}).renewing(at(9 * sec))
+				return show(t.failed(errNoReply, at(9*sec), pace))
+			}(),
 			"until 29.698s, look at 10.5s, stored until 30s"},
 		"of a long TTL a twentieth is too long to leave a failure": {
 			func() string {
 				t, _, _ := held(opts{TTL: time.Hour}).renewing(at(9 * sec))
-				return show(t.failed(at(9*sec), pace))
+				return show(t.failed(errNoReply, at(9*sec), pace))
 			}(),
 			"until 59m23.998s, look at 14s, stored until 1h0m0s"},
 		"a failure delays no renewal that is due sooner": {
-			show(held(opts{}).failed(at(4*sec), pace)),
+			show(held(opts{}).failed(errNoReply, at(4*sec), pace)),
 			"until 29.698s, look at 5s, stored until 30s"},
 		"time to look": {
 			show(held(opts{}).hurried(at(sec).mono)),
