@@ -11,11 +11,13 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/testsvc"
 )
 
+// TestConformance runs the suite with a pool of one connection: nothing waits for a
+// second while it has the first.
 func TestConformance(t *testing.T) {
 	t.Parallel()
 	server := testsvc.Redis(t)
 	enginetest.Run(t, harness(func() redis.UniversalClient {
-		return redis.NewClient(&redis.Options{Addr: server.Addr})
+		return redis.NewClient(&redis.Options{Addr: server.Addr, PoolSize: 1})
 	}, server))
 }
 

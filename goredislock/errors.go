@@ -30,6 +30,8 @@ func clientError(err error) error {
 		return errors.New("the server says nothing where it should")
 	case errors.Is(err, errNil):
 		return fmt.Errorf("%w: cannot connect: %w", driver.ErrUnavailable, err)
+	case errors.Is(err, errNoConnection): // not certain: a hook of the client may have given up by itself
+		return err
 	case errors.As(err, &reply):
 		return rediscore.ReplyError(reply.Error())
 	case errors.Is(err, redis.ErrClosed):

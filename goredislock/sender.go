@@ -2,6 +2,7 @@ package goredislock
 
 import (
 	"context"
+	"errors"
 
 	"github.com/redis/go-redis/v9"
 
@@ -90,7 +91,12 @@ func (s sender) send(ctx context.Context, r redis.Cmder, at int, keys []string) 
 		r.SetFirstKeyPos(int8(at))
 	}
 	r.SetStepCount(1) // else a cluster is asked what it knows of the command
-	err := s.on.Process(ctx, r)
+	patient, done := patience(ctx)
+	defer done()
+	err := s.on.Process(patient, r)
+	if errors.Is(err, context.Canceled) && context.Cause(patient) == errNoConnection {
+		err = errNoConnection
+	}
 	if err != nil && s.failed != nil && isSilence(err) {
 		s.failed()
 	}

@@ -46,7 +46,7 @@ func (s *subscription) begin(ctx context.Context, channels []string) error {
 		return clientError(err)
 	}
 	go s.listen()
-	go s.watch()
+	go s.watch(pingEvery)
 	for range channels {
 		select {
 		case <-s.agreed:
@@ -79,8 +79,8 @@ func (s *subscription) listen() {
 }
 
 // watch ends with the subscription, and ends it when the server is silent.
-func (s *subscription) watch() {
-	every := time.NewTicker(pingEvery)
+func (s *subscription) watch(pause time.Duration) {
+	every := time.NewTicker(pause)
 	defer every.Stop()
 	s.spoke.Store(true) // it has agreed
 	for {

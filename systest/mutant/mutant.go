@@ -65,6 +65,7 @@ func All() []Mutant {
 		unheardMutants(),
 		featureMutants(),
 		movingMutants(),
+		goRedisMutants(),
 		sqliteMutants(),
 		sqliteQueueMutants(),
 		sqliteRuleMutants(),

@@ -1,0 +1,72 @@
+package goredislock
+
+import (
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/internal/drivertest"
+	"github.com/holdfast-locks/holdfast/internal/testsvc"
+)
+
+// afterwards fails the test unless a name is granted with a greater token soon after
+// its master is gone, to the same engine.
+func afterwards(t *testing.T, e *Engine, name string, token uint64, replaced func() bool) {
+	t.Helper()
+	drivertest.Eventually(t, "a replica has taken over", replaced)
+	began := time.Now()
+	var next driver.AcquireReply
+	drivertest.Eventually(t, "the new master grants", func() bool {
+		var err error
+		next, err = e.Acquire(t.Context(), drivertest.Request(name, time.Minute))
+		return err == nil && next.Outcome == driver.Granted
+	})
+	if next.Token <= token {
+		t.Errorf("token %d after %d", next.Token, token)
+	}
+	t.Logf("granted %s after a replica took over", time.Since(began).Round(time.Millisecond))
+}
+
+// TestSentinelFailover: the engine finds the new master.
+func TestSentinelFailover(t *testing.T) {
+	t.Parallel()
+	g := testsvc.Sentinel(t)
+	c := redis.NewFailoverClient(&redis.FailoverOptions{MasterName: testsvc.MasterName, SentinelAddrs: addrs(g.Sentinels)})
+	t.Cleanup(func() { _ = c.Close() })
+	e := engine(t, c, nil)
+	req := drivertest.Request("a", time.Minute)
+	token := drivertest.Granted(t, e, req)
+	drivertest.Release(t, e, req)
+	g.Servers[0].Kill()
+	afterwards(t, e, "a", token, func() bool { m := g.Master(); return m != nil && m != g.Servers[0] })
+}
+
+// TestClusterFailover: the engine finds the new owner of the slot, at once and not
+// when the client next looks at the cluster by itself.
+func TestClusterFailover(t *testing.T) {
+	t.Parallel()
+	g := testsvc.RedisCluster(t)
+	c := redis.NewClusterClient(&redis.ClusterOptions{Addrs: addrs(g.Masters), ClusterStateReloadInterval: time.Hour})
+	t.Cleanup(func() { _ = c.Close() })
+	e := engine(t, c, nil)
+	req := drivertest.Request("a", time.Minute)
+	token := drivertest.Granted(t, e, req)
+	drivertest.Release(t, e, req)
+	i := g.Owner("a")
+	g.Masters[i].Kill()
+	afterwards(t, e, "a", token, g.Replicas[i].IsMaster)
+}
+
+// TestUnknownMaster: sentinels that know no master of this name say nil, which is
+// not the answer of a script.
+func TestUnknownMaster(t *testing.T) {
+	t.Parallel()
+	g := testsvc.Sentinel(t)
+	c := redis.NewFailoverClient(&redis.FailoverOptions{MasterName: "another", SentinelAddrs: addrs(g.Sentinels), DialerRetries: 1})
+	t.Cleanup(func() { _ = c.Close() })
+	for what, call := range calls(t.Context(), engine(t, c, nil), "a") {
+		drivertest.WantIs(t, what, call(), driver.ErrUnavailable)
+	}
+}
