@@ -4,6 +4,7 @@ go 1.26.0
 
 require (
 	github.com/holdfast-locks/holdfast v0.1.0
+	github.com/holdfast-locks/holdfast/goredislock v0.1.0
 	github.com/holdfast-locks/holdfast/redislock v0.1.0
 	github.com/holdfast-locks/holdfast/sqlitelock v0.1.0
 	github.com/redis/rueidis v1.0.79
