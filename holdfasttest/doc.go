@@ -1,6 +1,10 @@
-// Package holdfasttest is for tests of programs that use holdfast: a store in memory
-// that loses a lease, breaks, slows down, or has somebody else hold a lock when the
-// test says so, and that fails the test if a lease is left.
+// Package holdfasttest is for tests of programs that use holdfast.
+//
+// # What
+//
+// New gives a store in memory, with a client, that loses a lease, breaks, slows down,
+// loses answers, or has somebody else hold a lock when the test says so, and that fails
+// the test if a lease is left. Redis starts a real server.
 //
 // # Example
 //

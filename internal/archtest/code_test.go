@@ -61,7 +61,8 @@ func TestPagesCompile(t *testing.T) {
 	if len(all) < 100 {
 		t.Errorf("%d blocks, want at least 100: are the pages read?", len(all))
 	}
-	for _, err := range codeblock.Compile(tree, all) {
+	own := func(b codeblock.Block) bool { return b.CheckedBy != "" }
+	for _, err := range codeblock.Compile(tree, slices.DeleteFunc(slices.Clone(all), own)) {
 		t.Error(err)
 	}
 	for _, b := range all {

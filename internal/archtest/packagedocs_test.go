@@ -16,6 +16,7 @@ var withDocs = map[string][]string{
 	"fence":           {"Fencing"},
 	"fence/httpfence": {"Fencing"},
 	"fence/sqlfence":  {"Fencing"},
+	"holdfasttest":    {"Fencing", "Testing"},
 	"memlock":         nil,
 	"oncehttp":        nil,
 	"onetime":         {"Fencing"},
