@@ -48,18 +48,11 @@ func (k *Kit) await(d time.Duration, ok func() bool) bool {
 // is held elsewhere does not count.
 func (k *Kit) Held(name string) bool {
 	k.t.Helper()
-	return k.holder(name, func(*lease) bool { return true })
-}
-
-// holder reports whether the kit knows a live lease of a name that is wanted.
-func (k *Kit) holder(name string, wanted func(*lease) bool) bool {
-	k.t.Helper()
 	for _, h := range k.inspect(name).Holders {
 		k.mu.Lock()
-		l := k.leases[h.LeaseID]
-		known := l != nil && wanted(l)
+		ours := k.leases[h.LeaseID] != nil
 		k.mu.Unlock()
-		if known && !h.Released {
+		if ours {
 			return true
 		}
 	}

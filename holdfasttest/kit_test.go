@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/holdfasttest"
 	"github.com/holdfast-locks/holdfast/internal/faketest"
 )
@@ -50,13 +51,17 @@ func TestLose(t *testing.T) {
 			next <- l
 		}()
 		k.AwaitWaiters("a", 1)
+		lost := time.Now()
 		k.Lose("a")
 		if l.Valid() {
 			t.Error("the lease is valid after Lose")
 		}
 		wantErr(t, context.Cause(l.Context()), holdfast.ErrLost)
+		after := <-next // although the one who lost it has not released it yet
+		if took := time.Since(lost); took > 5*time.Second {
+			t.Errorf("the next had it after %s", took)
+		}
 		wantErr(t, l.Release(t.Context()), holdfast.ErrLost)
-		after := <-next
 		if after.Token() <= l.Token() {
 			t.Errorf("token %d after %d", after.Token(), l.Token())
 		}
@@ -192,6 +197,10 @@ func TestSlowStore(t *testing.T) {
 		if took := time.Since(began); took != 5*time.Second {
 			t.Errorf("TryAcquire took %s, want the request timeout", took)
 		}
+		k.SlowStore(0)
+		if lock, err := k.Client.Inspect(t.Context(), "b"); err != nil || len(lock.Holders) > 0 {
+			t.Errorf("a request that was given up has reached the store: %+v, %v", lock, err)
+		}
 	})
 }
 
@@ -224,6 +233,28 @@ func TestDropReplies(t *testing.T) {
 		k.DropReplies(5)
 		k.DropReplies(0)
 		acquire(t, k.Client, "b", nil)
+	})
+}
+
+// TestDroppedIsCarriedOut: exactly so many, and not before the store has broken.
+func TestDroppedIsCarriedOut(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		k := holdfasttest.New(t)
+		engine, down := k.Engine(), errors.New("down")
+		req := driver.AcquireRequest{Name: "a", LeaseID: driver.NewLeaseID(), TTL: time.Minute}
+		k.DropReplies(1)
+		k.BreakStore(down)
+		_, err := engine.Acquire(t.Context(), req)
+		wantErr(t, err, down)
+		k.BreakStore(nil)
+		if _, err := engine.Acquire(t.Context(), req); err == nil || driver.Definite(err) {
+			t.Errorf("error %v, want one that leaves it open what was done", err)
+		}
+		lock, err := engine.Inspect(t.Context(), "a")
+		if err != nil || len(lock.Holders) != 1 {
+			t.Errorf("%+v, %v: the request was not carried out, or one answer too many is lost", lock, err)
+		}
+		wantErr(t, engine.Release(t.Context(), driver.ReleaseRequest{Name: "a", LeaseID: req.LeaseID}), nil)
 	})
 }
 

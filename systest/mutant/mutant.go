@@ -94,6 +94,7 @@ func All() []Mutant {
 		groupMutants(),
 		costMutants(),
 		sinceMutants(),
+		kitMutants(),
 	)
 }
 
