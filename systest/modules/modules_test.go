@@ -35,6 +35,7 @@ var consumers = []consumer{
 	{"`holdfast`", ours, []string{ours}},
 	{"`holdfast`, `memlock`, `quorumlock`, `rediscore`", ours, []string{ours, ours + "/memlock", ours + "/quorumlock", ours + "/rediscore/..."}},
 	{"`holdfast`, `fence`, `httpfence`, `sqlfence`, `observe`, `oncehttp`, `onetime`, `wire`", ours, []string{ours, ours + "/fence/...", ours + "/observe/...", ours + "/oncehttp", ours + "/onetime", ours + "/wire/..."}},
+	{"`holdfast`, and `holdfasttest` in its tests", ours, []string{ours, ours + "/holdfasttest"}},
 	{"`holdfast`, `redislock`", ours + "/redislock", []string{ours, ours + "/redislock"}},
 	{"`holdfast`, `goredislock`", ours + "/goredislock", []string{ours, ours + "/goredislock"}},
 	{"`holdfast`, `sqlitelock`", ours + "/sqlitelock", []string{ours, ours + "/sqlitelock"}},
