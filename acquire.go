@@ -85,7 +85,7 @@ func (c *Client) prepare(ctx context.Context, a *acquisition, name string, opts 
 
 // fill checks the arguments, and makes an acquisition of them.
 func (c *Client) fill(ctx context.Context, a *acquisition, name string, opts *AcquireOptions) error {
-	if err := driver.CheckName(name); err != nil {
+	if err := c.checkName(name); err != nil {
 		return err
 	}
 	o, err := opts.resolve(&c.opts)

@@ -24,7 +24,7 @@ import (
 // Without all the locks it returns an error like those of Acquire, about the
 // lock that could not be had, or ErrLost about one that it had, as soon as that
 // is known. It gives the others back before it returns, or in the background if
-// the store does not answer. No name, more than driver.MaxBatch, and a name
+// the store does not answer. No name, more than MaxNames, and a name
 // twice are ErrInvalid.
 func (c *Client) AcquireAll(ctx context.Context, names []string, opts *AcquireOptions) (*Leases, error) {
 	return c.acquireAll(ctx, names, opts, true)
@@ -37,12 +37,12 @@ func (c *Client) TryAcquireAll(ctx context.Context, names []string, opts *Acquir
 }
 
 func (c *Client) acquireAll(ctx context.Context, names []string, opts *AcquireOptions, wait bool) (*Leases, error) {
-	c.started() // as in run
-	defer c.finished()
 	g, err := c.newAllAcquisition(ctx, names, opts, wait)
 	if err != nil {
 		return nil, err
 	}
+	c.started() // as in run
+	defer c.finished()
 	done, err := g.atOnce(ctx, wait)
 	if !done {
 		err = g.oneByOne(ctx, wait)
@@ -70,8 +70,8 @@ type allAcquisition struct {
 
 // newAllAcquisition checks the arguments. It sends nothing.
 func (c *Client) newAllAcquisition(ctx context.Context, names []string, opts *AcquireOptions, wait bool) (*allAcquisition, error) {
-	if len(names) == 0 || len(names) > driver.MaxBatch {
-		return nil, fmt.Errorf("holdfast: acquire all: %w names: %d of them, want 1 to %d", ErrInvalid, len(names), driver.MaxBatch)
+	if len(names) == 0 || len(names) > MaxNames {
+		return nil, fmt.Errorf("holdfast: acquire all: %w names: %d of them, want 1 to %d", ErrInvalid, len(names), MaxNames)
 	}
 	g := &allAcquisition{client: c}
 	for i, name := range slices.Sorted(slices.Values(names)) {

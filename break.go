@@ -27,15 +27,22 @@ type BreakOptions struct {
 	Closed bool
 
 	// Reason tells the holder, and whoever looks, why: UTF-8 without control
-	// characters, driver.MaxReason bytes at most.
+	// characters, MaxReason bytes at most.
 	Reason string
 
-	// Author tells them who: driver.MaxAuthor bytes at most. Default: the
+	// Author tells them who: MaxAuthor bytes at most. Default: the
 	// client's Options.Holder.
 	Author string
 }
 
-// A Broken is what the store remembers of one lease that was broken.
+// The greatest lengths of what a break is given, in bytes.
+const (
+	MaxAuthor = driver.MaxAuthor
+	MaxReason = driver.MaxReason
+)
+
+// A Broken is what the store remembers of one lease that was broken: its LeaseID, Token,
+// Permits and Holder, and the break: its ID, Author, Reason, and how long Ago it was.
 type Broken = driver.Broken
 
 // Break takes a lock away, for people who know that its holder is dead or
@@ -64,7 +71,7 @@ func (c *Client) Break(ctx context.Context, name string, opts *BreakOptions) ([]
 }
 
 func (c *Client) breakLock(ctx context.Context, name string, o BreakOptions) ([]Broken, error) {
-	if err := driver.CheckName(name); err != nil {
+	if err := c.checkName(name); err != nil {
 		return nil, err
 	}
 	req := driver.BreakRequest{
@@ -120,7 +127,7 @@ func (c *Client) latestToken(ctx context.Context, name string, closed bool) (uin
 // broken, the latest last: for 24 hours. It wraps ErrUnsupported if the engine
 // cannot break locks.
 func (c *Client) Breaks(ctx context.Context, name string) ([]Broken, error) {
-	if err := driver.CheckName(name); err != nil {
+	if err := c.checkName(name); err != nil {
 		return nil, opError("breaks of", name, err)
 	}
 	if c.features.Breaker == nil {

@@ -1,6 +1,7 @@
 package holdfast
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -41,8 +42,8 @@ type Client struct {
 }
 
 // New returns a client of the store that engine is open on. It sends nothing.
-// It returns an error that wraps ErrInvalid if an option is out of range, or if
-// the engine lacks methods that its capabilities promise, as a wrapper does that
+// It returns an error that wraps ErrInvalid if an option is out of range, if the
+// engine is nil, or if it lacks methods that its capabilities promise, as a wrapper does that
 // embeds only driver.Engine: it should embed driver.Forward. The caller must
 // Close the client, and the engine after it.
 func New(engine driver.Engine, opts *Options) (*Client, error) {
@@ -77,9 +78,28 @@ func (c *Client) requestContext(ctx context.Context) (context.Context, context.C
 	return ask.Limit(ctx, c.opts.RequestTimeout)
 }
 
+// errNoClient is for a client that New has not made.
+var errNoClient = fmt.Errorf("%w client: it is nil, or New has not made it", ErrInvalid)
+
+// check returns an error unless New has made the client.
+func (c *Client) check() error {
+	if c == nil || c.engine == nil {
+		return errNoClient
+	}
+	return nil
+}
+
+// checkName returns an error unless there is a client, and name can be that of a lock.
+func (c *Client) checkName(name string) error { return cmp.Or(c.check(), driver.CheckName(name)) }
+
 // Features returns what the engine that New was given can do, for packages that
 // use more of it than locks. What they do with it, the client does not see.
-func (c *Client) Features() driver.Features { return c.features }
+func (c *Client) Features() driver.Features {
+	if c.check() != nil {
+		return driver.Features{}
+	}
+	return c.features
+}
 
 // Close releases every lease that is still held and waits until all releases
 // and the clean-ups of abandoned requests are done, or until ctx's deadline. It
@@ -89,6 +109,9 @@ func (c *Client) Features() driver.Features { return c.features }
 // not keep it from tidying up. Acquiring fails with ErrClosed from now on. Close
 // does not close the engine. It may be called again, and then waits again.
 func (c *Client) Close(ctx context.Context) error {
+	if err := c.check(); err != nil {
+		return fmt.Errorf("holdfast: close: %w", err)
+	}
 	c.deafen()
 	for _, l := range c.shut() {
 		c.spawn(func(background context.Context) {

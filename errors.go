@@ -82,8 +82,8 @@ var (
 	ErrStalled = errors.New("no progress was reported")
 )
 
-// A BrokenError says who took a lock away, and why. It is ErrLost and
-// ErrBroken.
+// A BrokenError says who took a lock away, and why: its Author and Reason. It is ErrLost
+// and ErrBroken.
 type BrokenError = driver.BrokenError
 
 // A HeldError says who has the lock. It is ErrHeld.

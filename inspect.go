@@ -9,13 +9,20 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/ask"
 )
 
-// A Lock is what a store knows of one name: see Client.Inspect and Client.List.
+// A Lock is what a store knows of one name: its Name, Mode and Limit, its Holders, each a
+// Holding, its Queue, each a Place, of which the first 256 are described at least, the
+// QueueLength, and the LastToken that was granted. Live returns the holders that have not
+// released it.
 type Lock = driver.Lock
 
-// A Holding is one live lease of a Lock.
+// A Holding is one live lease of a Lock, or what MinHold keeps closed after one
+// (Released): its LeaseID, Token and Permits, its Holder, Since when it is held, and when
+// it ends (ExpiresIn). Foreign reports whether it is that of a client that is not holdfast.
 type Holding = driver.Holding
 
-// A Place is one waiter's in the queue of a Lock.
+// A Place is one waiter's in the queue of a Lock: the LeaseID, Mode and Permits that it
+// waits for, its Holder, Since when it waits, and when the place is given up unless it is
+// refreshed (ExpiresIn).
 type Place = driver.Waiting
 
 // Never is the ExpiresIn of a Holding, or of a HeldError, that has no end.
@@ -27,7 +34,7 @@ const Never = driver.Never
 // ErrUnavailable says that the store did not answer within
 // Options.RequestTimeout.
 func (c *Client) Inspect(ctx context.Context, name string) (Lock, error) {
-	if err := driver.CheckName(name); err != nil {
+	if err := c.checkName(name); err != nil {
 		return Lock{}, opError("inspect", name, err)
 	}
 	lock, err := c.inspect(ctx, name)
@@ -48,13 +55,12 @@ func (c *Client) inspect(ctx context.Context, name string) (Lock, error) {
 // sequence; it wraps ErrUnsupported if the engine cannot list. Nothing but ctx
 // bounds how long it takes.
 func (c *Client) List(ctx context.Context, prefix string) iter.Seq2[Lock, error] {
-	lister := c.features.Lister
 	return func(yield func(Lock, error) bool) {
-		if lister == nil {
-			yield(Lock{}, opError("list", prefix, fmt.Errorf("listing is %w", ErrUnsupported)))
+		if err := c.checkList(); err != nil {
+			yield(Lock{}, opError("list", prefix, err))
 			return
 		}
-		for lock, err := range lister.List(ctx, prefix) {
+		for lock, err := range c.features.Lister.List(ctx, prefix) {
 			if err != nil {
 				yield(Lock{}, opError("list", prefix, err))
 				return
@@ -64,4 +70,14 @@ func (c *Client) List(ctx context.Context, prefix string) iter.Seq2[Lock, error]
 			}
 		}
 	}
+}
+
+func (c *Client) checkList() error {
+	if err := c.check(); err != nil {
+		return err
+	}
+	if c.features.Lister == nil {
+		return fmt.Errorf("listing is %w", ErrUnsupported)
+	}
+	return nil
 }

@@ -57,7 +57,10 @@ const (
 // does not answer is asked again.
 func Lead(ctx context.Context, c *Client, name string, opts *LeadOptions, fn func(ctx context.Context, l *Lease) error) error {
 	o, err := opts.resolve()
-	if err != nil {
+	if err == nil && fn == nil {
+		err = errNoWork
+	}
+	if err = cmp.Or(c.check(), err); err != nil {
 		return opError("lead", name, err)
 	}
 	again := ask.Backoff{First: o.Pause}

@@ -60,12 +60,12 @@ func (o *AdoptOptions) acquireOptions() *AcquireOptions {
 // and on any other error, the lease is left as it was, but for its expiry: after
 // ErrOutcomeUnknown it may have been extended. Adopt may be called again.
 func (c *Client) Adopt(ctx context.Context, name string, leaseID LeaseID, opts *AdoptOptions) (*Lease, error) {
-	c.started() // as in run
-	defer c.finished()
 	var a acquisition
 	if err := c.prepareAdoption(ctx, &a, name, leaseID, opts); err != nil {
 		return nil, opError("adopt", name, err)
 	}
+	c.started() // as in run
+	defer c.finished()
 	l, err := a.adopt(ctx, opts.Token)
 	if err != nil {
 		a.tellRefused(err)

@@ -94,6 +94,9 @@ type OnceResult struct {
 // ErrOutcomeUnknown says that fn has succeeded, but the store did not answer
 // when the result was to be stored: it may be kept or not.
 func (c *Client) Once(ctx context.Context, key string, opts *OnceOptions, fn func(ctx context.Context, l *Lease) ([]byte, error)) (OnceResult, error) {
+	if fn == nil {
+		return OnceResult{}, opError("once", key, errNoWork)
+	}
 	run, result, err := c.OnceBegin(ctx, key, opts)
 	if run == nil {
 		return result, err

@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 	"time"
-
-	"github.com/holdfast-locks/holdfast/driver"
 )
 
 // OnceEvery is Once for one run of a schedule: however many replicas call it
@@ -16,7 +14,7 @@ import (
 // whole seconds, and not the present time: see ScheduledTime. Retention must be longer
 // than a replica may be late; a replica that comes later works again.
 func (c *Client) OnceEvery(ctx context.Context, key string, scheduled time.Time, opts *OnceOptions, fn func(ctx context.Context, l *Lease) ([]byte, error)) (OnceResult, error) {
-	if err := driver.CheckName(key); err != nil { // the time would make it a name
+	if err := c.checkName(key); err != nil { // the time would make it a name
 		return OnceResult{}, opError("once", key, err)
 	}
 	if scheduled.Nanosecond() != 0 || scheduled.IsZero() {

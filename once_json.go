@@ -8,6 +8,9 @@ import (
 
 // OnceJSON is Once for work whose result can be written as JSON.
 func OnceJSON[T any](ctx context.Context, c *Client, key string, opts *OnceOptions, fn func(ctx context.Context, l *Lease) (T, error)) (v T, r OnceResult, err error) {
+	if fn == nil {
+		return v, r, opError("once", key, errNoWork)
+	}
 	r, err = c.Once(ctx, key, opts, func(ctx context.Context, l *Lease) ([]byte, error) {
 		v, err := fn(ctx, l)
 		if err != nil {

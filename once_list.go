@@ -76,6 +76,9 @@ func (c *Client) OnceList(ctx context.Context, prefix string) iter.Seq2[OnceEntr
 // onceList looks for work in progress first: so work that is completed meanwhile is
 // seen as done, if not before.
 func (c *Client) onceList(ctx context.Context, prefix string, yield func(OnceEntry) bool) error {
+	if err := c.check(); err != nil {
+		return err
+	}
 	lister, records := c.features.Lister, c.features.RecordLister
 	if lister == nil || records == nil || c.features.Recorder == nil {
 		return fmt.Errorf("listing do-once work is %w", ErrUnsupported)

@@ -76,7 +76,7 @@ func (c *Client) OnceForget(ctx context.Context, key string) (bool, error) {
 
 // recorder returns the engine if it can keep records.
 func (c *Client) recorder(key string) (driver.Recorder, error) {
-	if err := driver.CheckName(key); err != nil {
+	if err := c.checkName(key); err != nil {
 		return nil, err
 	}
 	if c.features.Recorder == nil {

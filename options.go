@@ -14,6 +14,10 @@ const (
 	MinTTL = 10 * time.Millisecond
 	MaxTTL = 30 * 24 * time.Hour // also of LockDelay, MinHold, MaxHold, Progress
 
+	MaxNameLen = driver.MaxNameLen // bytes of the name of a lock
+	MaxNames   = driver.MaxBatch   // of one AcquireAll
+	MaxLimit   = driver.MaxLimit   // permits of a Semaphore
+
 	maxHolderText = 4096 // bytes of Reason, Label and Labels together
 	maxReplicas   = 100
 )
@@ -50,7 +54,7 @@ type Options struct {
 type AcquireOptions struct {
 	// Mode is Exclusive by default. Other modes are ErrUnsupported unless the
 	// engine has them. Limit is the number of permits of a Semaphore, up to
-	// driver.MaxLimit: all who use it at a time must say the same. Permits is
+	// MaxLimit: all who use it at a time must say the same. Permits is
 	// how many of them this acquisition takes; zero is 1.
 	Mode    Mode
 	Limit   int
@@ -139,15 +143,17 @@ const (
 type Mode = driver.Mode
 
 const (
-	Exclusive = driver.Exclusive
-	Shared    = driver.Shared
-	Semaphore = driver.Semaphore
+	Exclusive = driver.Exclusive // one lease
+	Shared    = driver.Shared    // any number of shared leases, or one exclusive
+	Semaphore = driver.Semaphore // leases with at most Limit permits together
 )
 
-// A Holder tells people who holds a lock.
+// A Holder tells people who holds a lock: its Host, PID, User, Program and Label, the
+// Reason and Labels of the acquisition, whether it is a Person, and whether it does
+// do-once work (Once, with its Fingerprint).
 type Holder = driver.Holder
 
-// A LeaseID names one acquisition.
+// A LeaseID names one acquisition. Whoever knows it can release the lease.
 type LeaseID = driver.LeaseID
 
 // withDefaults returns a copy with the defaults filled in.
@@ -198,6 +204,9 @@ func (o *AcquireOptions) resolve(client *Options) (AcquireOptions, error) {
 // as an acquire would: for programs that read options long before they use
 // them.
 func (o *AcquireOptions) Check() error {
+	if o == nil {
+		return nil
+	}
 	return cmp.Or(o.check(), checkHolder(Holder{Reason: o.Reason, Labels: o.Labels}))
 }
 

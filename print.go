@@ -55,7 +55,12 @@ func (ls *Leases) LogValue() slog.Value {
 }
 
 // String says who the client is: what Options.Holder says.
-func (c *Client) String() string { return "holdfast client of " + c.opts.Holder.String() }
+func (c *Client) String() string {
+	if c.check() != nil {
+		return "no holdfast client"
+	}
+	return "holdfast client of " + c.opts.Holder.String()
+}
 
 // GoString is String.
 func (c *Client) GoString() string { return c.String() }

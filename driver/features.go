@@ -3,6 +3,7 @@ package driver
 import (
 	"cmp"
 	"fmt"
+	"reflect"
 )
 
 // Features are what one engine can do: its capabilities, and for each flag that is
@@ -28,10 +29,14 @@ type Features struct {
 type Capable interface{ Capabilities() Capabilities }
 
 // FeaturesOf resolves what engine can do. It returns an error that wraps
-// ErrInvalid if a flag is set and the engine lacks the methods that carry it.
+// ErrInvalid if the engine is nil, or if a flag is set and it lacks the methods that
+// carry it.
 // A wrapper that embeds only Engine fails like that: it passes the flags on and
 // loses the methods. It should embed Forward.
 func FeaturesOf(engine Capable) (Features, error) {
+	if v := reflect.ValueOf(engine); !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {
+		return Features{}, fmt.Errorf("%w engine: it is nil: did opening it fail?", ErrInvalid)
+	}
 	if w, ok := engine.(interface{ wrapped() Engine }); ok {
 		// A Forward has all methods, so what is behind it is asked as well.
 		if _, err := FeaturesOf(w.wrapped()); err != nil {

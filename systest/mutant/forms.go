@@ -94,5 +94,26 @@ func formsMutants() []Mutant {
 			New:     "LeaseID driver.LeaseID",
 			FoundBy: []Finder{{".", "TestPrintingGivesNoLeaseID"}},
 		},
+		{
+			Name: "no-client-panics", Invariant: "", File: "client.go",
+			Breaks:  "Whoever has no client, because New has failed and nobody looked, gets a panic and no error.",
+			Old:     "if c == nil || c.engine == nil {",
+			New:     "if false {",
+			FoundBy: []Finder{{".", "TestNothingIsNoPanic"}, {".", "TestWrongUses"}},
+		},
+		{
+			Name: "no-engine-panics", Invariant: "", File: "driver/features.go",
+			Breaks:  "Whoever has no engine, because opening it has failed and nobody looked, gets a panic and no error.",
+			Old:     "!v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil()",
+			New:     "false && v.IsValid()",
+			FoundBy: []Finder{{".", "TestNothingIsNoPanic"}},
+		},
+		{
+			Name: "leader-without-work", Invariant: "", File: "lead.go",
+			Breaks:  "A leader whose work is nil finds out when it leads.",
+			Old:     "if err == nil && fn == nil {",
+			New:     "if false {",
+			FoundBy: []Finder{{".", "TestWrongUses"}},
+		},
 	}
 }
