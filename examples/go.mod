@@ -5,7 +5,7 @@ go 1.26.0
 require (
 	github.com/holdfast-locks/holdfast v0.1.0
 	github.com/holdfast-locks/holdfast/redislock v0.1.0
-	github.com/holdfast-locks/holdfast/sqlitelock v0.1.0
+	github.com/holdfast-locks/holdfast/stores v0.1.0
 	github.com/jackc/pgx/v5 v5.12.0
 	modernc.org/sqlite v1.61.1
 )
@@ -13,6 +13,7 @@ require (
 require (
 	github.com/fxamacker/cbor/v2 v2.9.1 // indirect
 	github.com/go-logr/logr v1.4.3 // indirect
+	github.com/holdfast-locks/holdfast/sqlitelock v0.1.0 // indirect
 	github.com/json-iterator/go v1.1.12 // indirect
 	github.com/modern-go/concurrent v0.0.0-20180306012644-bacd9c7ef1dd // indirect
 	github.com/modern-go/reflect2 v1.0.3-0.20250322232337-35a7c28c31ee // indirect

@@ -68,7 +68,7 @@ func TestBreakIsHeard(t *testing.T) {
 		t.Run(what, func(t *testing.T) {
 			const limit = 100 * time.Millisecond
 			store := url(t)
-			engine, err := traffic.Open(t.Context(), store)
+			engine, err := traffic.Open(t.Context(), traffic.Redislock, store)
 			if err != nil {
 				t.Fatal(err)
 			}

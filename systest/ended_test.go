@@ -39,7 +39,7 @@ func workUntilSignal(ctx context.Context, j traffic.Job) (any, error) {
 }
 
 func workUnderLock(ctx context.Context, j traffic.Job, said *farewell) (err error) {
-	engine, err := traffic.Open(ctx, j.Store)
+	engine, err := traffic.Open(ctx, traffic.Redislock, j.Store)
 	if err != nil {
 		return err
 	}

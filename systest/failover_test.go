@@ -16,6 +16,7 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/testsvc"
 	"github.com/holdfast-locks/holdfast/systest/report"
 	"github.com/holdfast-locks/holdfast/systest/soak"
+	"github.com/holdfast-locks/holdfast/systest/traffic"
 )
 
 const (
@@ -161,9 +162,13 @@ func (s *shift) report(fault string) {
 // as the resource sees them, and work goes on soon.
 func TestSentinelFailover(t *testing.T) {
 	t.Parallel()
+	onEachEngine(t, sentinelFailover)
+}
+
+func sentinelFailover(t *testing.T, by traffic.Kind) {
+	t.Parallel()
 	g := testsvc.Sentinel(t)
-	engine := openEngine(t, g.URL)
-	s := newShift(t, engine)
+	s := newShift(t, openBy(t, by, g.URL))
 	for i := range soak.Count(3, 20) {
 		eventually(t, "everybody works", func() bool { return s.acquired.Load() > failoverWorkers })
 		old := g.Master()
@@ -185,7 +190,7 @@ func TestSentinelFailover(t *testing.T) {
 	}
 	s.end()
 	s.check()
-	s.report("failover of the master that sentinels watch, by KILL and STOP")
+	s.report(of(by) + "failover of the master that sentinels watch, by KILL and STOP")
 }
 
 func how(kill bool) string {
@@ -216,8 +221,13 @@ func (s *shift) check() {
 
 func TestClusterFailover(t *testing.T) {
 	t.Parallel()
+	onEachEngine(t, clusterFailover)
+}
+
+func clusterFailover(t *testing.T, by traffic.Kind) {
+	t.Parallel()
 	c := testsvc.RedisCluster(t)
-	s := newShift(t, openEngine(t, c.URL))
+	s := newShift(t, openBy(t, by, c.URL))
 	for i := range 2 {
 		eventually(t, "everybody works", func() bool { return s.acquired.Load() > failoverWorkers })
 		began := time.Now()
@@ -231,16 +241,21 @@ func TestClusterFailover(t *testing.T) {
 	}
 	s.end()
 	s.check()
-	s.report("failover of a node of a cluster, by KILL and STOP")
+	s.report(of(by) + "failover of a node of a cluster, by KILL and STOP")
 	c.Masters[1].Cont()
 }
 
 // INVARIANT I9: a node that hangs costs the leases of the others nothing.
 func TestHungNodeDelaysNoOther(t *testing.T) {
 	t.Parallel()
+	onEachEngine(t, hungNodeDelaysNoOther)
+}
+
+func hungNodeDelaysNoOther(t *testing.T, by traffic.Kind) {
+	t.Parallel()
 	const each = 20
 	c := testsvc.RedisCluster(t, "--cluster-require-full-coverage", "no")
-	client := newClient(t, openEngine(t, c.URL), &holdfast.Options{TTL: failoverTTL, RequestTimeout: 10 * time.Second})
+	client := newClient(t, openBy(t, by, c.URL), &holdfast.Options{TTL: failoverTTL, RequestTimeout: 10 * time.Second})
 	var others []*holdfast.Lease
 	hung := 0
 	fresh := namesElsewhere(c)
@@ -278,7 +293,7 @@ func TestHungNodeDelaysNoOther(t *testing.T) {
 		cancel()
 		time.Sleep(50 * time.Millisecond) // the hang under test goes on
 	}
-	report.Row(t, "SIGSTOP of a node of a cluster", "leases on the other nodes lose nothing",
+	report.Row(t, of(by)+"SIGSTOP of a node of a cluster", "leases on the other nodes lose nothing",
 		"a node with %d leases hung for %s: %d of %d leases of the others live, %d times others were acquired", hung, hungFor, len(others), len(others), cycles)
 	c.Masters[0].Cont()
 }

@@ -16,11 +16,13 @@ import (
 
 // INVARIANT I2, INVARIANT I8: the store's clock steps to and fro under the same
 // traffic.
-func TestHistoryFencedClockSteps(t *testing.T) {
+func TestHistoryFencedClockSteps(t *testing.T) { onEachEngine(t, historyFencedClockSteps) }
+
+func historyFencedClockSteps(t *testing.T, by traffic.Kind) {
 	clocks := fault.NewClocks(t)
 	wrong := []time.Duration{0, 5 * time.Second, -5 * time.Second, time.Hour, -time.Hour}
 	steps := 0
-	r := runHistory(t, soak.For(1500*time.Millisecond, time.Minute), func(s *store, h *historyRun) {
+	r := runHistory(t, by, soak.For(1500*time.Millisecond, time.Minute), func(s *store, h *historyRun) {
 		h.loseReplies(10)
 		h.every(100*time.Millisecond, func(int) {
 			steps++
@@ -31,7 +33,7 @@ func TestHistoryFencedClockSteps(t *testing.T) {
 	v := r.history.Check(t, lease.Model{Mode: lease.Fenced, Linger: traffic.LocksLinger})
 	accepted, refused := r.resource.Log.Check(t)
 	_, stuck := r.closings(t) // until the end of a lease that a step back made longer
-	report.Row(t, "the store's clock steps by ±5 s and ±1 h, and 10 % of replies lost, 32 clients, 8 names",
+	report.Row(t, of(by)+"the store's clock steps by ±5 s and ±1 h, and 10 % of replies lost, 32 clients, 8 names",
 		"0 illegal histories: tokens strict, stale extends and releases refused",
 		"%d steps in %s: %s; %s; resource: %d writes, %d stale ones refused; %s", steps, r.took, v, r.lost, accepted, refused, stuck)
 }

@@ -9,7 +9,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/internal/faultproxy"
+	"github.com/holdfast-locks/holdfast/internal/testsvc"
 	"github.com/holdfast-locks/holdfast/systest/check"
 	"github.com/holdfast-locks/holdfast/systest/model/lease"
 	"github.com/holdfast-locks/holdfast/systest/report"
@@ -31,34 +33,40 @@ const (
 // The clocks and the data are left alone, the network is not.
 //
 // INVARIANT I1: nobody is displaced before its deadline.
-func TestHistoryTimed(t *testing.T) {
-	r := runHistory(t, soak.For(1500*time.Millisecond, time.Minute), func(s *store, h *historyRun) {
+func TestHistoryTimed(t *testing.T) { onEachEngine(t, historyTimed) }
+
+func historyTimed(t *testing.T, by traffic.Kind) {
+	r := runHistory(t, by, soak.For(1500*time.Millisecond, time.Minute), func(s *store, h *historyRun) {
 		h.loseReplies(5)
 		h.shake()
 	})
 	v := r.history.Check(t, lease.Model{Mode: lease.Timed, Linger: traffic.LocksLinger})
 	accepted, refused := r.resource.Log.Check(t)
 	stuck := r.checkStuck(t)
-	report.Row(t, "5 % of replies lost, jitter, slices, reordered connections, 32 clients, 8 names",
+	report.Row(t, of(by)+"5 % of replies lost, jitter, slices, reordered connections, 32 clients, 8 names",
 		"0 leases displaced before their deadline, 0 names stuck more than 100 ms after their last holder",
 		"%s; %s; resource: %d writes, %d stale ones refused; %s", v, r.lost, accepted, refused, stuck)
 }
 
 // INVARIANT I2, I5, I6: whatever replies are lost.
-func TestHistoryFenced(t *testing.T) {
-	r := runHistory(t, soak.For(1500*time.Millisecond, time.Minute), func(s *store, h *historyRun) { h.loseReplies(10) })
+func TestHistoryFenced(t *testing.T) { onEachEngine(t, historyFenced) }
+
+func historyFenced(t *testing.T, by traffic.Kind) {
+	r := runHistory(t, by, soak.For(1500*time.Millisecond, time.Minute), func(s *store, h *historyRun) { h.loseReplies(10) })
 	v := r.history.Check(t, lease.Model{Mode: lease.Fenced, Linger: traffic.LocksLinger})
 	accepted, refused := r.resource.Log.Check(t)
 	stuck := r.checkStuck(t)
-	report.Row(t, "10 % of replies lost (dropped, reset, black-holed), 32 clients, 8 names, 60 s",
+	report.Row(t, of(by)+"10 % of replies lost (dropped, reset, black-holed), 32 clients, 8 names, 60 s",
 		"0 illegal histories, 0 names stuck more than 100 ms after their last holder",
 		"%s: %s; %s; resource: %d writes, %d stale ones refused; %s", r.took, v, r.lost, accepted, refused, stuck)
 }
 
 // The same, and the data goes away again and again.
-func TestHistoryFencedDataFaults(t *testing.T) {
+func TestHistoryFencedDataFaults(t *testing.T) { onEachEngine(t, historyFencedDataFaults) }
+
+func historyFencedDataFaults(t *testing.T, by traffic.Kind) {
 	faults := 0
-	r := runHistory(t, soak.For(1500*time.Millisecond, time.Minute), func(s *store, h *historyRun) {
+	r := runHistory(t, by, soak.For(1500*time.Millisecond, time.Minute), func(s *store, h *historyRun) {
 		h.loseReplies(10)
 		h.every(250*time.Millisecond, func(n int) {
 			faults++
@@ -80,9 +88,24 @@ func TestHistoryFencedDataFaults(t *testing.T) {
 	v := r.history.Check(t, lease.Model{Mode: lease.Fenced, Linger: traffic.LocksLinger})
 	accepted, refused := r.resource.Log.Check(t)
 	_, stuck := r.closings(t) // a flush forgets what was cancelled, so that a late request may be granted
-	report.Row(t, "flush, DEL of the lock's key, restart empty, eviction, and 10 % of replies lost, 32 clients, 8 names",
+	report.Row(t, of(by)+"flush, DEL of the lock's key, restart empty, eviction, and 10 % of replies lost, 32 clients, 8 names",
 		"0 illegal histories: tokens strict, stale extends and releases refused",
 		"%d faults in %s: %s; %s; resource: %d writes, %d stale ones refused; %s", faults, r.took, v, r.lost, accepted, refused, stuck)
+}
+
+// onEachEngine runs a test on each engine for Redis.
+func onEachEngine(t *testing.T, test func(*testing.T, traffic.Kind)) {
+	for _, by := range traffic.Kinds {
+		t.Run(string(by), func(t *testing.T) { test(t, by) })
+	}
+}
+
+// of says in a report which engine it is, if that is not the usual one.
+func of(by traffic.Kind) string {
+	if by == traffic.Redislock {
+		return ""
+	}
+	return string(by) + ": "
 }
 
 // tell is do on a connection of its own, for a server that was restarted. It
@@ -103,29 +126,45 @@ type historyRun struct {
 	lost     *losses
 	took     time.Duration
 
-	links []*faultproxy.Proxy // one for each crew
+	links []*faultproxy.Proxy // one for each crew and master
 	stop  chan struct{}       // closed when the crews are done
 	all   sync.WaitGroup      // what ends with stop
 	sight []check.Sight       // valid when all is over
+	lines []check.Line        // the queues; valid when all is over
 	pause time.Duration       // the longest between two looks; valid when all is over
 }
 
 // runHistory lets crews take locks for this long, in a network and on a store
 // that harm makes bad, and collects what they saw.
-func runHistory(t *testing.T, length time.Duration, harm func(*store, *historyRun)) *historyRun {
+func runHistory(t *testing.T, by traffic.Kind, length time.Duration, harm func(*store, *historyRun)) *historyRun {
 	t.Helper()
 	s := newStore(t)
+	job := traffic.Job{Store: s.server.URL, By: by}
+	return runHistoryOn(t, s.engine, job, []*testsvc.Server{s.server}, length, func(r *historyRun) { harm(s, r) })
+}
+
+// runHistoryOn is runHistory on any servers: the crews do the job, on the network
+// in front of the masters, and looks see what the store has. If the job says no
+// engine, every second crew has the other one.
+func runHistoryOn(t *testing.T, looks driver.Engine, job traffic.Job, masters []*testsvc.Server, length time.Duration, harm func(*historyRun)) *historyRun {
+	t.Helper()
 	r := &historyRun{resource: traffic.NewResource(t), lost: &losses{}, stop: make(chan struct{}), took: length}
-	seed := rand.Uint64()
-	t.Logf("seed %d, for %s", seed, length)
+	job.Job, job.Seed, job.Workers, job.Names, job.For = "locks", rand.Uint64(), historyWorkers, historyNames, length
+	job.TTL, job.Hold, job.Resource = historyTTL, historyHold, r.resource.URL
+	t.Logf("seed %d, for %s", job.Seed, length)
 	crews := make([]*traffic.Crew, historyCrews)
 	for i := range crews {
-		p := faultproxy.New(t, s.server.Addr)
-		r.links = append(r.links, p)
-		crews[i] = traffic.Start(t, traffic.Job{
-			Job: "locks", Store: "redis://" + p.Addr(), Workers: historyWorkers, First: i * historyWorkers, Seed: seed,
-			For: length, TTL: historyTTL, Hold: historyHold, Names: historyNames, Resource: r.resource.URL,
-		})
+		own := job
+		own.First, own.Via = i*historyWorkers, map[string]string{}
+		for _, m := range masters {
+			p := faultproxy.New(t, m.Addr)
+			r.links = append(r.links, p)
+			own.Via[m.Addr] = p.Addr()
+		}
+		if own.By == "" {
+			own.By = kindOf(own.First)
+		}
+		crews[i] = traffic.Start(t, own)
 	}
 	var following sync.WaitGroup // one goroutine per crew, which reads its reports
 	for _, c := range crews {
@@ -136,8 +175,8 @@ func runHistory(t *testing.T, length time.Duration, harm func(*store, *historyRu
 			}
 		})
 	}
-	r.all.Go(func() { r.watch(t, s) })
-	harm(s, r)
+	r.all.Go(func() { r.watch(t, looks) })
+	harm(r)
 	following.Wait()
 	close(r.stop)
 	r.all.Wait()
@@ -174,20 +213,23 @@ func (r *historyRun) every(pause time.Duration, do func(n int)) {
 	}
 }
 
-// watch looks who holds each name, until the crews are done and all leases are
-// over.
-func (r *historyRun) watch(t *testing.T, s *store) {
+// watch looks who holds each name, and who is queued, until the crews are done and
+// all leases are over.
+func (r *historyRun) watch(t *testing.T, looks driver.Engine) {
 	for last := time.Now(); ; {
 		r.pause, last = max(r.pause, time.Since(last)), time.Now()
 		for n := range historyNames {
 			name := fmt.Sprintf("lock-%d", n)
 			at := check.Now()
-			lock, err := s.engine.Inspect(t.Context(), name)
+			lock, err := looks.Inspect(t.Context(), name)
 			if err != nil {
 				continue // the store is being restarted
 			}
 			for _, h := range lock.Holders {
 				r.sight = append(r.sight, check.Sight{Name: name, LeaseID: string(h.LeaseID), At: at})
+			}
+			if len(lock.Queue) > 1 {
+				r.lines = append(r.lines, check.LineOf(lock))
 			}
 		}
 		select {

@@ -34,7 +34,7 @@ func TestGreatestTokens(t *testing.T) {
 		},
 		"sqlite://" + file: func(name string, token uint64) { setLastToken(t, file, name, token) },
 	} {
-		engine, err := traffic.Open(t.Context(), url)
+		engine, err := traffic.Open(t.Context(), traffic.Redislock, url)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -87,7 +87,7 @@ func openFor(t *testing.T, url string) driver.Engine {
 	case "sqlite:":
 		url = "sqlite://" + t.TempDir() + "/locks.db"
 	}
-	engine, err := traffic.Open(t.Context(), url)
+	engine, err := traffic.Open(t.Context(), traffic.Redislock, url)
 	if err != nil {
 		t.Fatal(err)
 	}

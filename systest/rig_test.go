@@ -15,6 +15,7 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/faultproxy"
 	"github.com/holdfast-locks/holdfast/internal/testsvc"
 	"github.com/holdfast-locks/holdfast/redislock"
+	"github.com/holdfast-locks/holdfast/systest/traffic"
 )
 
 // patience bounds what a test waits for on a loaded machine.
@@ -216,6 +217,12 @@ func closeClient(t testing.TB, client *holdfast.Client) {
 func openEngine(t *testing.T, url string) *redislock.Engine {
 	t.Helper()
 	return drivertest.Open(t, redislock.Open, url)
+}
+
+// openBy opens an engine of one of the kinds.
+func openBy(t *testing.T, by traffic.Kind, url string) driver.Engine {
+	t.Helper()
+	return drivertest.Open(t, func(ctx context.Context, url string) (driver.Engine, error) { return traffic.Open(ctx, by, url) }, url)
 }
 
 // request returns an acquire request of a fresh lease ID.

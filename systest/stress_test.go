@@ -42,7 +42,7 @@ func TestStress(t *testing.T) {
 			case "sqlite":
 				url := "sqlite://" + t.TempDir() + "/locks.db"
 				stressProcesses(t, url, seed)
-				e, err := traffic.Open(t.Context(), url)
+				e, err := traffic.Open(t.Context(), traffic.Redislock, url)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -92,7 +92,7 @@ func stressProcesses(t *testing.T, url string, seed uint64) {
 // off from its store.
 func stressInMemory(t *testing.T, seed uint64) {
 	var h check.Spans
-	engine, err := traffic.Open(t.Context(), "memory:")
+	engine, err := traffic.Open(t.Context(), traffic.Redislock, "memory:")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -66,7 +66,7 @@ var mayImport = map[string][]string{
 	"systest/sim":             {".", "driver", "fence", "redislock"},
 	"systest/report":          {},
 	"systest/soak":            {},
-	"systest/traffic":         {".", "driver", "fence", "fence/httpfence", "internal/testsvc", "memlock", "redislock", "sqlitelock", "systest/check", "systest/fault", "systest/model/lease"},
+	"systest/traffic":         {".", "driver", "fence", "fence/httpfence", "goredislock", "internal/testsvc", "redislock", "stores", "systest/check", "systest/fault", "systest/model/lease"},
 	"internal/archtest":       {},
 	"scripts/english":         {},
 	"internal/ask":            {"driver"},

@@ -41,7 +41,7 @@ type tenure struct {
 func openStore(ctx context.Context, url string) (driver.Engine, error) {
 	hosts, ok := strings.CutPrefix(url, "quorum+redis://")
 	if !ok {
-		return traffic.Open(ctx, url)
+		return traffic.Open(ctx, traffic.Redislock, url)
 	}
 	var members []driver.Member
 	for host := range strings.SplitSeq(hosts, ",") {

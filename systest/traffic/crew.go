@@ -11,7 +11,6 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -19,9 +18,6 @@ import (
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/internal/testsvc"
-	"github.com/holdfast-locks/holdfast/memlock"
-	"github.com/holdfast-locks/holdfast/redislock"
-	"github.com/holdfast-locks/holdfast/sqlitelock"
 )
 
 // command makes a test binary a crew: a process that does one job, as its
@@ -47,10 +43,14 @@ type Job struct {
 	Hold    time.Duration
 	Seed    uint64
 
+	By  Kind              // the engine for Redis; Redislock if it is empty
+	Via map[string]string // of Locks: where a server is reached that is not reached by its own address
+
 	Names    int           // of Locks: how many
 	TTL      time.Duration // of Locks
 	Resource string        // of Locks: URL of a Resource
 	First    int           // of Locks: number of the first worker
+	Waits    bool          // of Locks: on odd names every worker works with the library, and waits
 
 	// Out reports a value meanwhile. It may be called by many goroutines. It is
 	// nil where the job is made, and given to it by the crew.
@@ -120,21 +120,9 @@ func (jobs Jobs) do(j Job, in *bufio.Reader) (any, error) {
 	return do(ctx, j)
 }
 
-// Open opens the engine of a URL; "memory:" is for this process alone.
-func Open(ctx context.Context, url string) (driver.Engine, error) {
-	switch scheme, _, _ := strings.Cut(url, ":"); scheme {
-	case "memory":
-		return memlock.New(), nil
-	case "sqlite":
-		return sqlitelock.OpenURL(ctx, url)
-	default:
-		return redislock.Open(ctx, url)
-	}
-}
-
 // Client opens the job's store, and a client on it. The caller closes both.
 func (j Job) Client(ctx context.Context, opts *holdfast.Options) (*holdfast.Client, driver.Engine, error) {
-	engine, err := Open(ctx, j.Store)
+	engine, err := Open(ctx, j.By, j.Store)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -5,17 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"net"
 	"net/http"
-	"strings"
 	"sync"
 	"time"
 
-	"github.com/redis/rueidis"
-
 	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/fence"
-	"github.com/holdfast-locks/holdfast/redislock"
 	"github.com/holdfast-locks/holdfast/systest/check"
 	"github.com/holdfast-locks/holdfast/systest/model/lease"
 )
@@ -23,9 +18,6 @@ import (
 const (
 	// answerWithin is how long Locks waits for an answer.
 	answerWithin = 150 * time.Millisecond
-	// silentFor is how long a connection of Locks may owe an answer before it is
-	// made anew.
-	silentFor = 100 * time.Millisecond
 	// insist is how often a request without an answer is repeated.
 	insist = 5
 )
@@ -37,9 +29,9 @@ const LocksLinger = time.Second
 // Locks is a job: workers take locks, write to the resource that they protect,
 // and report each request and what they were told as a check.Op. Each worker
 // has an engine of its own; on odd names every fourth works with the library, and the
-// others with the engine as it is.
+// others with the engine as it is. With Job.Waits every one does.
 func Locks(ctx context.Context, j Job) (any, error) {
-	return check.Op{}, LocksOn(ctx, func() (driver.Engine, func(), error) { return openImpatient(ctx, j.Store) }, j)
+	return check.Op{}, LocksOn(ctx, func() (driver.Engine, func(), error) { return j.openImpatient(ctx) }, j)
 }
 
 // LocksOn is Locks on the engines that open returns, and closes.
@@ -73,31 +65,6 @@ func LocksOn(ctx context.Context, open func() (e driver.Engine, closed func(), e
 	return failed
 }
 
-// openImpatient opens the engine of a URL. One of Redis notices soon that a
-// connection is silent.
-func openImpatient(ctx context.Context, url string) (driver.Engine, func(), error) {
-	addr, ok := strings.CutPrefix(url, "redis://")
-	if !ok {
-		e, err := Open(ctx, url)
-		return e, func() { _ = e.Close() }, err
-	}
-	opts := rueidis.ClientOption{
-		InitAddress: []string{addr}, ForceSingleClient: true, DisableRetry: true, DisableCache: true,
-		AlwaysPipelining: true, PipelineMultiplex: -1, ClientSetInfo: rueidis.DisableClientSetInfo,
-		ConnWriteTimeout: silentFor, Dialer: net.Dialer{Timeout: time.Second, KeepAlive: silentFor / 2},
-	}
-	client, err := rueidis.NewClient(opts)
-	for end := time.Now().Add(patience); err != nil && time.Now().Before(end); {
-		time.Sleep(silentFor)
-		client, err = rueidis.NewClient(opts)
-	}
-	if err != nil {
-		return nil, nil, err
-	}
-	// To close it takes a second if a connection is silent. It ends with the crew.
-	return redislock.New(client, nil), func() {}, nil
-}
-
 // A locker is one worker. Only its goroutine uses it.
 type locker struct {
 	job    Job
@@ -116,7 +83,7 @@ func (l *locker) run(ctx context.Context, end time.Time) error {
 	for time.Now().Before(end) && ctx.Err() == nil {
 		n := l.rand.IntN(l.job.Names)
 		name := fmt.Sprintf("lock-%d", n)
-		if n%2 == 1 && l.number%4 == 0 {
+		if n%2 == 1 && (l.job.Waits || l.number%4 == 0) {
 			err = library.turn(ctx, name)
 		} else {
 			err = l.turn(ctx, name)

@@ -20,7 +20,7 @@ const StressTTL = time.Second
 // Stress is a job: workers do whatever one can do with locks. The crew reports
 // each span twice, when it begins and when it is over.
 func Stress(ctx context.Context, j Job) (any, error) {
-	engine, err := Open(ctx, j.Store)
+	engine, err := Open(ctx, j.By, j.Store)
 	if err != nil {
 		return nil, err
 	}

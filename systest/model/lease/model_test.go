@@ -116,7 +116,16 @@ func TestHistories(t *testing.T) {
 		"a fault that was noted": {true, true, []Op{
 			got("a", 0, 1, 5), flushed(2, 3), got("b", 4, 5, 6), noExtend("a", 6, 7),
 		}},
-		"a repeat after a fault is new":      {true, true, []Op{got("a", 0, 1, 5), flushed(2, 3), got("a", 4, 5, 6)}},
+		"a repeat after a fault is new": {true, true, []Op{got("a", 0, 1, 5), flushed(2, 3), got("a", 4, 5, 6)}},
+		"an acquire that was sent before a fault and after it": {true, true, []Op{
+			got("a", 0, 1, 5), released("a", 2, 3), held("b", 6, 7), flushed(8, 9), held("x", 4, 20), got("c", 10, 11, 6),
+		}},
+		"the same without a fault in between": {false, false, []Op{
+			got("a", 0, 1, 5), released("a", 2, 3), held("b", 6, 7), flushed(22, 23), held("x", 4, 20), got("c", 24, 25, 6),
+		}},
+		"refused by what a fault has not hidden": {false, false, []Op{
+			got("a", 0, 1, 5), released("a", 2, 3), held("b", 6, 7), flushed(12, 13), held("x", 10, 20), got("c", 24, 25, 6),
+		}},
 		"a fault forgets what was cancelled": {true, true, []Op{cancelled("a", 0, 1), flushed(2, 3), got("a", 4, 5, 6)}},
 		"many unknowns": {true, true, func() (ops []Op) {
 			for i := range int64(200) {

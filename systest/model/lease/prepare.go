@@ -41,7 +41,7 @@ func (m Model) prepare(ops []Op) []step {
 	var windows []window
 	for _, own := range ids {
 		slices.SortStableFunc(own, func(a, b Op) int { return cmp.Compare(a.Call, b.Call) })
-		s, w := m.prepareLease(own, len(faults) > 0)
+		s, w := m.prepareLease(own, faults)
 		steps, windows = append(steps, s...), append(windows, w...)
 	}
 	for _, o := range inspects {
@@ -68,18 +68,21 @@ func (s step) excused(windows []window) bool {
 
 // prepareLease prepares what was asked for one lease ID, by one client, in this
 // order.
-func (m Model) prepareLease(ops []Op, faulty bool) (steps []step, windows []window) {
+func (m Model) prepareLease(ops, faults []Op) (steps []step, windows []window) {
 	var first *Op    // of a chain of acquires without an answer
 	tainted := false // one of them may still take effect
 	cancelled := int64(math.MaxInt64)
 	for i, o := range ops {
 		s := step{Op: o}
+		if o.Kind == Acquire && slices.ContainsFunc(faults, o.overlaps) {
+			windows = append(windows, window{o.Call, o.Return}) // of a first request whose answer was lost
+		}
 		switch {
 		case o.Kind == Acquire && o.Outcome == Unknown:
 			if first == nil {
 				first = &ops[i]
 			}
-			windows = append(windows, window{o.Call, m.hiddenUntil(o, ops[i+1:], faulty)})
+			windows = append(windows, window{o.Call, m.hiddenUntil(o, ops[i+1:], len(faults) > 0)})
 			continue
 		case o.Kind == Acquire && o.Outcome == Done:
 			if first != nil {
@@ -112,6 +115,9 @@ func (m Model) prepareLease(ops []Op, faulty bool) (steps []step, windows []wind
 	}
 	return steps, windows
 }
+
+// overlaps reports whether two operations may have been carried out in any order.
+func (o Op) overlaps(other Op) bool { return o.Call <= other.Return && other.Call <= o.Return }
 
 // hiddenUntil returns until when a lease of an acquire without an answer may be
 // held. later is what the client asked for the same lease ID after it.

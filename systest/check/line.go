@@ -1,0 +1,63 @@
+package check
+
+import (
+	"fmt"
+
+	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/systest/model/lease"
+)
+
+// A Line is the queue of a name at an instant: the lease IDs that are asked for, in
+// the order in which the store has them.
+type Line struct {
+	Name     string
+	LeaseIDs []string
+}
+
+// LineOf returns the queue of a lock.
+func LineOf(l driver.Lock) Line {
+	line := Line{Name: l.Name}
+	for _, w := range l.Queue {
+		line.LeaseIDs = append(line.LeaseIDs, string(w.LeaseID))
+	}
+	return line
+}
+
+// A Turn is two who were queued one behind the other and were granted the lock
+// both.
+type Turn struct{ First, Second Op }
+
+func (t Turn) String() string {
+	return fmt.Sprintf("%s: %.6s of client %d has token %d, and was queued before %.6s of client %d, which has %d",
+		t.First.Name, t.First.LeaseID, t.First.Client, t.First.Token, t.Second.LeaseID, t.Second.Client, t.Second.Token)
+}
+
+// InTurn reports whether they were served in the order in which they were queued.
+func (t Turn) InTurn() bool { return t.First.Token < t.Second.Token }
+
+// Turns returns, of all who were seen in line, each two neighbours who were granted
+// the lock, once. Those between them, if there were any, went away.
+func (h *History) Turns(lines []Line) (turns []Turn) {
+	granted := map[string]Op{}
+	for _, o := range h.Ops() {
+		if o.Kind == lease.Acquire && o.Outcome == lease.Done {
+			granted[o.LeaseID] = o
+		}
+	}
+	known := map[[2]string]bool{}
+	for _, line := range lines {
+		var before Op
+		for _, id := range line.LeaseIDs {
+			o, ok := granted[id]
+			if !ok {
+				continue
+			}
+			if two := [2]string{before.LeaseID, id}; before.LeaseID != "" && !known[two] {
+				known[two] = true
+				turns = append(turns, Turn{before, o})
+			}
+			before = o
+		}
+	}
+	return turns
+}

@@ -1,0 +1,88 @@
+package systest
+
+import (
+	"testing"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/internal/testsvc"
+	"github.com/holdfast-locks/holdfast/systest/model/lease"
+	"github.com/holdfast-locks/holdfast/systest/report"
+	"github.com/holdfast-locks/holdfast/systest/soak"
+	"github.com/holdfast-locks/holdfast/systest/traffic"
+)
+
+// kindOf returns the engine of a worker of a mixed run: two crews have the one, and
+// two the other.
+func kindOf(worker int) traffic.Kind {
+	return traffic.Kinds[worker/historyWorkers%len(traffic.Kinds)]
+}
+
+// Replies of a master that sentinels name, and of the nodes of a cluster, are lost.
+//
+// INVARIANT I2, I5, I6: on every engine.
+func TestHistoryOnSentinel(t *testing.T) {
+	g := testsvc.Sentinel(t)
+	historyOnServers(t, "the master that sentinels name", g.URL, g.Servers[:1])
+}
+
+func TestHistoryOnCluster(t *testing.T) {
+	c := testsvc.RedisCluster(t)
+	historyOnServers(t, "the nodes of a cluster", c.URL, c.Masters)
+}
+
+func historyOnServers(t *testing.T, what, url string, masters []*testsvc.Server) {
+	looks := openEngine(t, url)
+	onEachEngine(t, func(t *testing.T, by traffic.Kind) {
+		length := soak.For(time.Second, time.Minute)
+		r := runHistoryOn(t, looks, traffic.Job{Store: url, By: by}, masters, length, func(h *historyRun) { h.loseReplies(10) })
+		v := r.history.Check(t, lease.Model{Mode: lease.Fenced, Linger: traffic.LocksLinger})
+		accepted, refused := r.resource.Log.Check(t)
+		stuck := r.checkStuck(t)
+		report.Row(t, of(by)+"10 % of the replies of "+what+" lost (dropped, reset, black-holed), 32 clients, 8 names",
+			"0 illegal histories, 0 names stuck more than 100 ms after their last holder",
+			"%s: %s; %s; resource: %d writes, %d stale ones refused; %s", r.took, v, r.lost, accepted, refused, stuck)
+		for _, m := range masters { // the names are the same, and so are the lease IDs of nobody
+			if _, err := m.Do("FLUSHALL"); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+}
+
+// Processes with the one engine and with the other want the same names, and replies
+// are lost. On every second name all of them wait.
+//
+// INVARIANT I1, I2, I7: they share locks, tokens and places.
+func TestHistoryOfBothEngines(t *testing.T) {
+	s := newStore(t)
+	job := traffic.Job{Store: s.server.URL, Waits: true}
+	r := runHistoryOn(t, s.engine, job, []*testsvc.Server{s.server}, soak.For(8*time.Second, time.Minute), func(h *historyRun) { h.loseReplies(10) })
+	v := r.history.Check(t, lease.Model{Mode: lease.Fenced, Linger: traffic.LocksLinger})
+	accepted, refused := r.resource.Log.Check(t)
+	stuck := r.checkStuck(t)
+	turns, mixed, wrong := r.checkTurns(t)
+	report.Row(t, "redislock and goredislock, two processes each, on the same names; 10 % of replies lost (dropped, reset, black-holed), 32 clients, 8 names",
+		"0 illegal histories, 0 waiters served before one that was queued earlier, 0 names stuck more than 100 ms after their last holder",
+		"%s: %s; of %d neighbours in a queue %d out of turn, %d of them of different engines; %s; resource: %d writes, %d stale ones refused; %s",
+		r.took, v, turns, wrong, mixed, r.lost, accepted, refused, stuck)
+}
+
+// checkTurns fails t if somebody was served out of turn, or if nobody was seen to
+// wait behind one of the other engine.
+func (r *historyRun) checkTurns(t *testing.T) (all, mixed, wrong int) {
+	t.Helper()
+	turns := r.history.Turns(r.lines)
+	for _, turn := range turns {
+		if kindOf(turn.First.Client) != kindOf(turn.Second.Client) {
+			mixed++
+		}
+		if !turn.InTurn() {
+			wrong++
+			t.Error(turn)
+		}
+	}
+	if mixed == 0 || mixed == len(turns) {
+		t.Errorf("%d of %d neighbours are of different engines, want some of them", mixed, len(turns))
+	}
+	return len(turns), mixed, wrong
+}
