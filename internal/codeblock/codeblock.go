@@ -42,7 +42,7 @@ var Checks = map[string]string{
 	"json":    "TestPagesCompile",
 	"bash":    "TestCommandsInPages",
 	"sh":      "TestCommandsInPages", // all of shell, and the arguments of holdfast
-	"console": "TestCommandsInPages", // the lines that begin with "$ "
+	"console": "TestSessionsInPages", // what is typed, and what it prints
 	"crontab": "TestCommandsInPages",
 	"conf":    "TestCommandsInPages", // a holdfast.conf
 	"ini":     "TestCommandsInPages", // the commands of a unit of systemd
