@@ -1,0 +1,47 @@
+package quorumlock_test
+
+import (
+	"context"
+	"fmt"
+	"log"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/memlock"
+	"github.com/holdfast-locks/holdfast/quorumlock"
+)
+
+// Three stores that know nothing of each other, one of which is down.
+func Example() {
+	ctx := context.Background()
+	var members []driver.Member
+	for range 3 {
+		members = append(members, memlock.NewMember()) // outside of tests: redislock.OpenMember(url)
+	}
+	engine, err := quorumlock.New(members, nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer engine.Close()
+	// Once, by whoever has set up the stores: they are new, and have forgotten nothing.
+	if err := engine.Admit(ctx); err != nil {
+		log.Fatal(err)
+	}
+	client, err := holdfast.New(engine, nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer client.Close(ctx)
+
+	if err := members[2].Close(); err != nil { // it is down
+		log.Fatal(err)
+	}
+	err = client.Do(ctx, "payout", nil, func(_ context.Context, l *holdfast.Lease) error {
+		fmt.Println("the others have agreed on", l.Name())
+		return nil
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	// Output: the others have agreed on payout
+}
