@@ -1,6 +1,7 @@
 package main
 
 import (
+	"os"
 	"os/exec"
 	"testing"
 )
@@ -16,5 +17,34 @@ func TestFlockAgrees(t *testing.T) {
 			t.Parallel()
 			flockCase(t, "flock", c.script, c.want)
 		})
+	}
+}
+
+// TestFlockIsAnotherRegime: flock and holdfast do not exclude each other under one name,
+// and flock around holdfast excludes those who take either, as docs/coming-from.md has it.
+func TestFlockIsAnotherRegime(t *testing.T) {
+	t.Parallel()
+	dir, env := t.TempDir(), append(os.Environ(), "HOLDFAST_STORE="+sqlite(t))
+	sh := func(script string) string {
+		cmd := exec.Command("sh", "-c", script)
+		cmd.Dir, cmd.Env = dir, env
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			t.Errorf("%s: %v\n%s", script, err, out)
+		}
+		return string(out)
+	}
+	for _, c := range []struct{ holder, wants, status string }{
+		{"flock job", "holdfast run -n job", "0"},              // before the change beside after it: both get it
+		{"flock job", "flock -n job holdfast run -n job", "1"}, // in the first roll-out, flock refuses
+		{"flock job holdfast run job", "flock -n job", "1"},
+		{"flock job holdfast run job", "holdfast run -n job", "75"}, // in the second, holdfast refuses
+		{"holdfast run job", "flock -n job holdfast run -n job", "75"},
+	} {
+		got := sh(`mkfifo go; ` + c.holder + ` sh -c 'touch has; read x <go' & until test -e has; do sleep 0.02; done
+			` + c.wants + ` true 2>/dev/null; echo $?; echo >go; wait; rm has go`)
+		if got != c.status+"\n" {
+			t.Errorf("%s, while %s has it: status %s, want %s", c.wants, c.holder, got, c.status)
+		}
 	}
 }

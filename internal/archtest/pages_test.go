@@ -79,6 +79,35 @@ func TestIndex(t *testing.T) {
 	}
 }
 
+// TestRunbookQuotes: what docs/operations.md says that holdfast says is in the code.
+func TestRunbookQuotes(t *testing.T) {
+	var code strings.Builder
+	walk(t, ".", func(name string) {
+		if path.Ext(name) == ".go" && !strings.HasSuffix(name, "_test.go") {
+			code.WriteString(read(t, name))
+		}
+	})
+	quotes := 0
+	for _, table := range strings.Split(read(t, "docs/operations.md"), "\n| it says | ")[1:] {
+		table, _, _ = strings.Cut(table, "\n\n")
+		for row := range strings.Lines(table) {
+			cell, _, _ := strings.Cut(strings.TrimPrefix(row, "| "), " | ")
+			for _, m := range regexp.MustCompile("`([^`]+)`").FindAllStringSubmatch(cell, -1) {
+				said := m[1]
+				if strings.HasPrefix(said, "held by ada") || said == "run" {
+					continue // an example
+				}
+				if quotes++; !strings.Contains(code.String(), said) {
+					t.Errorf("docs/operations.md: nothing says %q", said)
+				}
+			}
+		}
+	}
+	if quotes < 12 {
+		t.Errorf("%d quotes, want at least 12: are the tables read?", quotes)
+	}
+}
+
 // TestComparisonIsMeasured: each figure of docs/comparison.md is one of the report that
 // it names.
 func TestComparisonIsMeasured(t *testing.T) {
