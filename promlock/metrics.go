@@ -128,20 +128,13 @@ func (m *Metrics) counter(c tally.Counter, g tally.Group, value string) promethe
 // begin makes every counter of a family 0 for a group, because Prometheus does not see
 // the first step of a counter that begins with 1.
 func (m *Metrics) begin(family tally.Family, g tally.Group) {
-	for c, info := range m.infos {
-		if info.Family != family {
-			continue
-		}
-		for _, value := range info.Values {
-			m.counter(tally.Counter(c), g, value)
-		}
-	}
+	family.Each(func(c tally.Counter, value string) { m.counter(c, g, value) })
 }
 
 // beginAll makes all there can be 0, where names are not told apart.
 func (m *Metrics) beginAll() {
 	for _, mode := range tally.Modes() {
-		for family := tally.Locks; family <= tally.Schedules; family++ {
+		for _, family := range tally.Families() {
 			m.begin(family, tally.Group{Mode: mode})
 		}
 	}

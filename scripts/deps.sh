@@ -2,7 +2,8 @@
 # deps.sh finds what the tests need beside Go, or installs it: redis-server,
 # PostgreSQL and MariaDB, which the tests start for themselves, groff, ps, flock of
 # util-linux, which holdfast run is compared with, vi, which it runs, systemd-analyze,
-# which reads the units of docs/recipes.md, and a C compiler for the race detector.
+# which reads the units of docs/recipes.md, promtool of Prometheus, which checks the
+# alert rules of promlock, and a C compiler for the race detector.
 set -eu
 
 # have looks on the PATH and where Debian and Homebrew keep the programs of
@@ -25,6 +26,7 @@ need() { # need PROGRAM DEBIAN-PACKAGES HOMEBREW-PACKAGE
 need redis-server redis-server redis
 need postgres postgresql postgresql@17
 need mariadbd mariadb-server mariadb
+need promtool prometheus prometheus
 need groff groff-base groff
 [ "$(uname)" != Linux ] || need ps procps procps
 [ "$(uname)" != Linux ] || need flock util-linux util-linux

@@ -17,6 +17,21 @@ const (
 	Schedules
 )
 
+// Families returns all families.
+func Families() []Family { return []Family{Locks, Once, Tokens, Fences, Requests, Schedules} }
+
+// Each calls visit for each counter of the family, and each value of its label.
+func (f Family) Each(visit func(c Counter, value string)) {
+	for c, info := range counters {
+		if info.Family != f {
+			continue
+		}
+		for _, value := range info.Values {
+			visit(Counter(c), value)
+		}
+	}
+}
+
 // A Counter is one thing that is counted. It is an index of Counters.
 type Counter int
 
@@ -44,7 +59,7 @@ const (
 type CounterInfo struct {
 	Name   string // words with underscores between, such as cleanup_failures
 	Help   string // one sentence without its full stop
-	Unit   string // what is counted, in the plural, without underscores
+	Unit   string // what is counted, in the singular
 	Family Family
 	Mode   bool     // it is told apart by the mode of the lock
 	Label  string   // by what else it is told apart; empty if by nothing
@@ -57,27 +72,27 @@ var plain = []string{""}
 // Counters has what each Counter is, in their order.
 func Counters() []CounterInfo {
 	return []CounterInfo{
-		{"acquires", "Acquires that have ended, with a lease or without, by result", "acquires", Locks, true, "result",
+		{"acquires", "Acquires that have ended, with a lease or without, by result", "acquire", Locks, true, "result",
 			[]string{"acquired", "held", "in-progress", "ended", "unavailable", "failed"}},
-		{"waits", "Acquires that began to wait because another holder was in the way, or the store did not answer", "waits", Locks, false, "", plain},
-		{"handovers", "Leases that the holder before handed over to a waiter", "leases", Locks, false, "", plain},
-		{"renewals", "Requests to renew a lease, by outcome", "requests", Locks, false, "outcome", []string{"renewed", "failed"}},
-		{"releases", "Leases that their holders gave back or left, by outcome; unconfirmed if the store has not answered", "leases", Locks, false, "outcome",
+		{"waits", "Acquires that began to wait because another holder was in the way, or the store did not answer", "wait", Locks, false, "", plain},
+		{"handovers", "Leases that the holder before handed over to a waiter", "lease", Locks, false, "", plain},
+		{"renewals", "Requests to renew a lease, by outcome", "request", Locks, false, "outcome", []string{"renewed", "failed"}},
+		{"releases", "Leases that their holders gave back or left, by outcome; unconfirmed if the store has not answered", "lease", Locks, false, "outcome",
 			[]string{"released", "unconfirmed", "left"}},
-		{"losses", "Leases that were over before they were released, by cause", "leases", Locks, false, "cause",
+		{"losses", "Leases that were over before they were released, by cause", "lease", Locks, false, "cause",
 			[]string{"deadline", "max-hold", "stalled", "broken", "overtaken", "taken"}},
-		{"breaks", "Leases that somebody took away from their holders", "leases", Locks, false, "", plain},
-		{"cleanup_failures", "Abandoned requests that could not be cancelled and leases that could not be released: they end with their TTL", "requests", Locks, false, "", plain},
-		{"outages", "Outages of the store, each counted by every acquire that waited during it", "outages", Locks, false, "", plain},
-		{"once", "Do-once work, by outcome", "calls", Once, false, "outcome", []string{"completed", "replayed", "failed"}},
-		{"onetime_tokens", "One-time tokens, by what happened to them", "tokens", Tokens, false, "outcome",
+		{"breaks", "Leases that somebody took away from their holders", "lease", Locks, false, "", plain},
+		{"cleanup_failures", "Abandoned requests that could not be cancelled and leases that could not be released: they end with their TTL", "request", Locks, false, "", plain},
+		{"outages", "Outages of the store, each counted by every acquire that waited during it", "outage", Locks, false, "", plain},
+		{"once", "Do-once work, by outcome", "call", Once, false, "outcome", []string{"completed", "replayed", "failed"}},
+		{"onetime_tokens", "One-time tokens, by what happened to them", "token", Tokens, false, "outcome",
 			[]string{"issued", "redeemed", "refused", "revoked", "pruned"}},
-		{"prune_failures", "Rounds of pruning of one-time tokens that ended early", "rounds", Tokens, false, "", plain},
-		{"fence_claims", "Claims shown to guarded resources, by outcome; a refusal kept a stale holder from writing", "claims", Fences, false, "outcome",
+		{"prune_failures", "Rounds of pruning of one-time tokens that ended early", "round", Tokens, false, "", plain},
+		{"fence_claims", "Claims shown to guarded resources, by outcome; a refusal kept a stale holder from writing", "claim", Fences, false, "outcome",
 			[]string{"accepted", "refused"}},
-		{"idempotent_requests", "HTTP requests with an idempotency key, by outcome", "requests", Requests, false, "outcome",
+		{"idempotent_requests", "HTTP requests with an idempotency key, by outcome", "request", Requests, false, "outcome",
 			[]string{"ran", "replayed", "refused"}},
-		{"scheduled_runs", "Runs of schedules, by outcome; missed if a run was due and did not take place", "runs", Schedules, false, "outcome",
+		{"scheduled_runs", "Runs of schedules, by outcome; missed if a run was due and did not take place", "run", Schedules, false, "outcome",
 			[]string{"done", "failed", "missed"}},
 	}
 }
@@ -121,10 +136,10 @@ type GaugeInfo struct {
 // Gauges has all gauges.
 func Gauges() []GaugeInfo {
 	return []GaugeInfo{
-		{"waiting", "Acquires that wait at this moment", "acquires", func(s Standing) float64 { return float64(s.Waiting) }},
-		{"waiting_in_outage", "Acquires that wait at this moment for a store that does not answer", "acquires", func(s Standing) float64 { return float64(s.InOutage) }},
+		{"waiting", "Acquires that wait at this moment", "acquire", func(s Standing) float64 { return float64(s.Waiting) }},
+		{"waiting_in_outage", "Acquires that wait at this moment for a store that does not answer", "acquire", func(s Standing) float64 { return float64(s.InOutage) }},
 		{"oldest_wait", "For how long the acquire has gone on that has waited for longest; 0 if none waits", "seconds", func(s Standing) float64 { return s.OldestWait.Seconds() }},
-		{"held", "Leases that are held at this moment", "leases", func(s Standing) float64 { return float64(s.Held) }},
+		{"held", "Leases that are held at this moment", "lease", func(s Standing) float64 { return float64(s.Held) }},
 		{"longest_hold", "For how long the lease has been held that has been held for longest; 0 if none is", "seconds", func(s Standing) float64 { return s.LongestHold.Seconds() }},
 	}
 }

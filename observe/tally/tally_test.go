@@ -218,6 +218,20 @@ func TestTables(t *testing.T) {
 			t.Errorf("%s has the label %q with %q", c.Name, c.Label, c.Values)
 		}
 	}
+	each := 0
+	for _, f := range tally.Families() {
+		f.Each(func(c tally.Counter, value string) {
+			if each++; tally.Counters()[c].Family != f || !slices.Contains(tally.Counters()[c].Values, value) {
+				t.Errorf("%s %q is not of family %d", tally.Counters()[c].Name, value, f)
+			}
+		})
+	}
+	for _, c := range tally.Counters() {
+		each -= len(c.Values)
+	}
+	if each != 0 {
+		t.Errorf("the families have %d more series than the counters", each)
+	}
 	for _, h := range tally.Histograms() {
 		check(h.Name, h.Help)
 		if !slices.IsSorted(h.Buckets) || len(h.Buckets) < 10 {
