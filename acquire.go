@@ -71,7 +71,16 @@ type acquisition struct {
 	failures     int       // requests without a useful answer since the last useful one
 	failingSince time.Time // when the first of them was sent
 	failure      error     // why the last of them failed, if that is known
-	outage       bool      // the Observer knows that the store does not answer
+	outage       bool      // that is so long ago that OnWait knows
+
+	// What the Observer knows; see observe.go.
+	key       LeaseID // of all that is told of the acquire, and of its lease
+	sent      int     // requests
+	handed    bool    // the lock was handed over to it, as far as we know
+	waited    bool    // it has begun to wait, which the Observer may have missed
+	waiting   bool    // it waits, and the Observer knows
+	place     int     // the Observer knows
+	suffering bool    // the Observer knows that the store does not answer
 }
 
 // prepare begins an acquisition: it checks the arguments, and whether an acquire that
@@ -101,6 +110,7 @@ func (c *Client) fill(ctx context.Context, a *acquisition, name string, opts *Ac
 		Name: name, LeaseID: driver.NewLeaseID(), Mode: o.Mode, Limit: o.Limit, Permits: o.Permits,
 		TTL: o.TTL + o.LockDelay, Holder: holder, MinToken: o.MinToken, Replicas: o.Replicas,
 	}
+	a.key = a.req.LeaseID
 	capable := c.features.Capabilities
 	err = driver.CheckTTL(capable, "MinHold", o.MinHold)
 	if err == nil && o.LockDelay > 0 {
@@ -124,6 +134,7 @@ func (w *waiter) run(ctx context.Context, wait bool) (*Lease, error) {
 	defer func() {
 		if !returned { // OnWait has panicked, or ended the goroutine
 			w.abandon()
+			w.tellRefused(errAbandoned)
 		}
 	}()
 	lease, err := w.attempts(asked, ctx)
@@ -134,22 +145,17 @@ func (w *waiter) run(ctx context.Context, wait bool) (*Lease, error) {
 	}
 	if err != nil {
 		w.abandon()
-		w.tellRefused(err)
+		if err != errRecorded { // of which the caller makes more
+			w.tellRefused(err)
+		}
 		return nil, err
 	}
 	w.tellAcquired(lease)
 	return lease, nil
 }
 
-func (a *acquisition) tellRefused(err error) {
-	a.client.opts.Observer(Event{Kind: Refused, Name: a.req.Name, LeaseID: a.req.LeaseID, Took: time.Since(a.began), Err: err})
-}
-
-func (a *acquisition) tellAcquired(l *Lease) {
-	if a.client.observed {
-		a.client.opts.Observer(Event{Kind: Acquired, Name: l.name, LeaseID: l.id, Token: l.token, Took: time.Since(a.began)})
-	}
-}
+// errAbandoned is why an acquire has no lease that has not come to its end.
+var errAbandoned = errors.New("OnWait has panicked, or ended the goroutine")
 
 // final reports whether another attempt would end in the same way: because the
 // store says so, or by our own verdict on what it has answered.
@@ -180,7 +186,7 @@ func (w *waiter) attempts(asked, ctx context.Context) (*Lease, error) {
 		lease, err := w.attempt(asked)
 		asked = ctx
 		if w.waits && errors.Is(err, ErrHeld) {
-			w.tellWaiting()
+			w.tellWaiting(err)
 			w.tellState()
 		}
 		switch {

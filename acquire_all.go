@@ -100,7 +100,7 @@ func (g *allAcquisition) atOnce(ctx context.Context, wait bool) (done bool, err 
 		return false, nil
 	}
 	if g.client.isClosed() {
-		return true, opError("acquire", g.all[0].req.Name, ErrClosed)
+		return true, g.refused(0, ErrClosed)
 	}
 	reqs := make([]driver.AcquireRequest, len(g.all))
 	for i, a := range g.all {
@@ -119,7 +119,10 @@ func (g *allAcquisition) atOnce(ctx context.Context, wait bool) (done bool, err 
 		for _, a := range g.all {
 			a.uncertain, a.tried = a.uncertain || !driver.Definite(err), sent.mono
 		}
-		return !wait || driver.Permanent(err) || g.all[0].waitOver(), opError("acquire", reqs[0].Name, ask.Harmless(ctx, err))
+		if !wait || driver.Permanent(err) || g.all[0].waitOver() {
+			return true, g.refused(0, ask.Harmless(ctx, err))
+		}
+		return false, nil
 	case reply.Outcome == driver.Granted:
 		return g.granted(sent, reply.Tokens), nil
 	}
@@ -128,8 +131,13 @@ func (g *allAcquisition) atOnce(ctx context.Context, wait bool) (done bool, err 
 	}
 	a := g.all[reply.Refused]
 	a.blocked(reply.Blocker)
-	a.tellRefused(a.heldError(0))
-	return true, opError("acquire", a.req.Name, a.heldError(0))
+	return true, g.refused(reply.Refused, a.heldError(0))
+}
+
+// refused returns why the lock could not be had that comes as number i.
+func (g *allAcquisition) refused(i int, err error) error {
+	g.all[i].tellRefused(err)
+	return opError("acquire", g.all[i].req.Name, err)
 }
 
 // granted makes the leases, unless the answer came too late to be of use, or
@@ -143,6 +151,7 @@ func (g *allAcquisition) granted(sent instant, tokens []uint64) bool {
 			l, ahead := g.client.newLease(&a.acquisition, tokens[i], 0, t)
 			if ahead == nil {
 				g.add(l)
+				a.tellAcquired(l)
 				continue
 			}
 		}
@@ -150,9 +159,6 @@ func (g *allAcquisition) granted(sent instant, tokens []uint64) bool {
 			a.uncertain = true
 		}
 		return false
-	}
-	for i, a := range g.all {
-		a.tellAcquired(g.leases[i])
 	}
 	return true
 }

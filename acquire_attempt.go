@@ -61,6 +61,7 @@ func (w *waiter) attempt(ctx context.Context) (*Lease, error) {
 // first byte is written.
 func (w *waiter) send(ctx context.Context, sent instant) (driver.AcquireReply, error) {
 	w.tried = sent.mono
+	w.sent++
 	return w.client.engine.Acquire(ctx, w.req)
 }
 
@@ -94,6 +95,7 @@ func (w *waiter) granted(sent instant, reply driver.AcquireReply) (*Lease, error
 //
 // The lease ends with the place; the keep-alive soon asks for the whole TTL.
 func (w *waiter) handedOver(token uint64) *Lease {
+	w.handed = true
 	t, ok := w.newTerm().handedOver(w.queued, w.client.now(), w.req.WaiterTTL, w.client.leases.pace())
 	switch {
 	case w.opts.WholeTTL || w.opts.LockDelay > 0 || w.req.Replicas > 0:
@@ -141,7 +143,7 @@ func (w *waiter) overtaken(ahead *Lease) error {
 // cancelling the old one does not undo the new one.
 func (w *waiter) startOver() {
 	w.cancelRequest()
-	w.req.LeaseID, w.uncertain, w.queued = driver.NewLeaseID(), false, instant{}
+	w.req.LeaseID, w.uncertain, w.queued, w.handed = driver.NewLeaseID(), false, instant{}, false
 	if w.watch != nil {
 		w.ask()
 	}

@@ -13,27 +13,26 @@ import (
 // that is still under way meets a tombstone. INVARIANT I5.
 func (a *acquisition) cancelRequest() {
 	req := driver.ReleaseRequest{Name: a.req.Name, LeaseID: a.req.LeaseID, Cancel: true}
-	a.client.releaseInBackground(func() driver.ReleaseRequest { return req }, a.newTerm().repeatUntil(time.Now(), true))
+	failed := a.event(CleanupFailed, nil)
+	a.client.releaseInBackground(func() driver.ReleaseRequest { return req }, a.newTerm().repeatUntil(time.Now(), true), failed)
 }
 
 // releaseInBackground is repeatRelease on a goroutine of its own, which must not
 // use the caller's context: usually we are here because that context has
 // ended.
-func (c *Client) releaseInBackground(request func() driver.ReleaseRequest, until time.Time) {
-	c.spawn(func(background context.Context) { c.repeatRelease(background, request, until) })
+func (c *Client) releaseInBackground(request func() driver.ReleaseRequest, until time.Time, failed Event) {
+	c.spawn(func(background context.Context) { c.repeatRelease(background, request, until, failed) })
 }
 
 // repeatRelease sends a release until the store has answered. It gives up at
-// until, when the lease has ended by itself, or when Close does.
-func (c *Client) repeatRelease(background context.Context, request func() driver.ReleaseRequest, until time.Time) {
+// until, when the lease has ended by itself, or when Close does; then it tells failed.
+func (c *Client) repeatRelease(background context.Context, request func() driver.ReleaseRequest, until time.Time, failed Event) {
 	ctx, cancel := ask.LimitUntil(background, until)
 	defer cancel()
-	var req driver.ReleaseRequest
 	f := ask.UntilEnd(ctx, c.opts.RequestTimeout, func(ctx context.Context) error {
-		req = request()
-		return c.engine.Release(ctx, req)
+		return c.engine.Release(ctx, request())
 	})
 	if f != nil && !f.Lost() {
-		c.opts.Observer(Event{Kind: CleanupFailed, Name: req.Name, LeaseID: req.LeaseID, Err: f.Effective()})
+		c.tellCleanupFailed(failed, f.Effective())
 	}
 }

@@ -33,22 +33,22 @@ func (w *waiter) suffer(err error) {
 	w.failure = err
 	if w.waits && !w.outage && time.Since(w.failingSince) >= outageShortest {
 		w.outage = true
-		w.client.opts.Observer(Event{Kind: OutageBegan, Name: w.req.Name, LeaseID: w.req.LeaseID, Err: err})
+		w.tellOutage(err)
 		w.tellState()
 	}
 }
 
 // answered notes that the store is there.
 func (w *waiter) answered() {
-	if w.outage {
-		w.outage = false
-		w.client.opts.Observer(Event{Kind: OutageEnded, Name: w.req.Name, LeaseID: w.req.LeaseID, Took: time.Since(w.failingSince)})
-	}
+	w.outage = false
+	w.tellOutageEnded(nil)
 	w.failures, w.failure = 0, nil
 }
 
 // blocked notes what the store says is in the way.
-func (a *acquisition) blocked(by driver.Blocker) { a.blocker, a.blockedAt = &by, time.Now() }
+func (a *acquisition) blocked(by driver.Blocker) {
+	a.blocker, a.blockedAt, a.handed = &by, time.Now(), false
+}
 
 // mayRetry decides whether a failed request is repeated. A caller who waits
 // rides out an outage of the store, whether it began before the wait or later;

@@ -33,6 +33,7 @@ func (o *outages) observe(e holdfast.Event) {
 }
 
 func (o *outages) all() []string {
+	synctest.Wait() // until it was told
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return slices.Clone(o.heard)
@@ -71,8 +72,8 @@ func TestWaitEndsInOutage(t *testing.T) {
 						if took := result.at.Sub(o.start); took != wait {
 							t.Errorf("it took %s", took)
 						}
-						if wait >= 15*time.Second && len(o.all()) != 1 {
-							t.Errorf("the Observer heard %v, want the beginning of one outage", o.all())
+						if wait >= 15*time.Second && len(o.all()) != 2 {
+							t.Errorf("the Observer heard %v, want one outage, which ends with the wait", o.all())
 						}
 						engine.heal()
 						release()
@@ -159,8 +160,8 @@ func TestWaitForStore(t *testing.T) {
 					t.Fatal(err)
 				}
 				l.Release(t.Context())
-				if heard := o.all(); len(heard) != 4 {
-					t.Errorf("the Observer heard %v, want that three outages began and the last ended", heard)
+				if heard := o.all(); len(heard) != 6 {
+					t.Errorf("the Observer heard %v, want that three outages began and ended, two of them with the wait", heard)
 				}
 				// Without a bound it would be for ever.
 				engine.set(dead("acquire"), nil)
@@ -217,6 +218,7 @@ func TestShortWaitHasOneAttempt(t *testing.T) {
 		}
 		_, err = c.Acquire(t.Context(), "free", opts)
 		wantErr(t, err, holdfast.ErrHeld)
+		synctest.Wait()
 		if waited.Load() != 1 {
 			t.Errorf("the Observer was told %d times that somebody waits", waited.Load())
 		}

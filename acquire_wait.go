@@ -31,7 +31,6 @@ type waiter struct {
 	polling ask.Backoff  // without a queue
 	failing ask.Backoff  // while the store does not answer
 	tried   time.Time    // when the last attempt was sent
-	told    bool         // the Observer knows that we wait
 	waits   bool         // and do not only try
 	shown   *WaitState   // what OnWait knows; nil if nothing
 }
@@ -56,15 +55,6 @@ func (w *waiter) stop() {
 		w.watch.Stop()
 		w.watch = nil
 		w.client.places.waiters.Add(-1)
-	}
-}
-
-// tellWaiting tells, once, that somebody is in the way, even if the wait is over
-// already.
-func (w *waiter) tellWaiting() {
-	if !w.told {
-		w.told = true
-		w.client.opts.Observer(Event{Kind: Waiting, Name: w.req.Name, LeaseID: w.req.LeaseID, Err: w.heldError(0)})
 	}
 }
 
@@ -167,6 +157,7 @@ func (w *waiter) await(ctx context.Context) (*Lease, error) {
 				w.queued = r.sent
 				w.answered()
 				w.blocked(r.reply.Blocker)
+				w.tellPlace()
 				w.tellState()
 			case driver.Permanent(r.reply.Err):
 				w.startOver() // the next attempt asks for another place, or says why not

@@ -11,6 +11,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/internal/ask"
+	"github.com/holdfast-locks/holdfast/internal/tell"
 )
 
 // A Client takes locks from one store. Make one with New and share it: all
@@ -19,8 +20,9 @@ type Client struct {
 	engine    driver.Engine
 	features  driver.Features // of the engine
 	opts      Options
-	holderErr error // what is wrong with opts.Holder, which is told by each acquire
-	observed  bool  // there is an Observer
+	holderErr error      // what is wrong with opts.Holder, which is told by each acquire
+	events    tell.Queue // for the Observer
+	logs      tell.Queue // for the log
 	boot      bootReader
 	leases    leaseKeeper
 	places    placeKeeper
@@ -59,10 +61,12 @@ func New(engine driver.Engine, opts *Options) (*Client, error) {
 	o.Holder.Once = false
 	background, abandon := context.WithCancel(context.Background())
 	c := &Client{
-		engine: engine, features: features, opts: o, holderErr: checkHolder(o.Holder), observed: opts != nil && opts.Observer != nil,
+		engine: engine, features: features, opts: o, holderErr: checkHolder(o.Holder),
 		background: background, abandon: abandon,
 		closing: make(chan struct{}), idle: make(chan struct{}),
 	}
+	c.events.Init(o.Observer, o.Logger)
+	c.logs.Init(tell.NewLogger(o.Logger), o.Logger)
 	c.boot.init(systemBootClock(), bootFresh)
 	c.leases.init(c)
 	c.places.init(c)
@@ -115,12 +119,14 @@ func (c *Client) Close(ctx context.Context) error {
 	c.deafen()
 	for _, l := range c.shut() {
 		c.spawn(func(background context.Context) {
-			_ = l.Release(background) // reported by Observer; the lease ends with its TTL
+			_ = l.Release(background) // told to the Observer; the lease ends with its TTL
 		})
 	}
 	c.finished() // closes idle if nothing is pending
 	defer c.abandon()
-	if err := c.awaitIdle(ctx); err != nil {
+	err := c.awaitIdle(ctx)
+	c.awaitTold(ctx)
+	if err != nil {
 		return fmt.Errorf("holdfast: close: clean-ups are still running: %w", err)
 	}
 	return nil

@@ -147,6 +147,7 @@ func TestLossFoundAtTheEndSaysWhy(t *testing.T) {
 						if err != nil && (strings.Contains(err.Error(), "\n") || strings.Count(err.Error(), lost.says) != 1) {
 							t.Errorf("%q, want one line that says once: %s", err, lost.says)
 						}
+						synctest.Wait()
 						if len(told) != 1 || !strings.Contains(told[0].Error(), lost.says) {
 							t.Errorf("the Observer heard %v, want: %s", told, lost.says)
 						}

@@ -3,6 +3,7 @@ package holdfast_test
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -242,7 +243,14 @@ func delay(d time.Duration) func(context.Context, string) error {
 // newClient returns a client that is closed at the end of the test.
 func newClient(t testing.TB, engine driver.Engine, opts *holdfast.Options) *holdfast.Client {
 	t.Helper()
-	c, err := holdfast.New(engine, opts)
+	var o holdfast.Options
+	if opts != nil {
+		o = *opts
+	}
+	if o.Logger == nil { // tests lose many leases
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	c, err := holdfast.New(engine, &o)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -41,6 +41,7 @@ type Lease struct {
 	landed   chan struct{} // closed when no renewal is under way after Release has begun; nil if nobody waits for it
 	released chan struct{} // closed when Release is done; nil if nobody waits for it
 	result   error         // of Release; valid in stateReleased
+	told     *told         // nil if the Observer knows nothing of the lease
 }
 
 // A state is a stage in the life of a lease. It only grows.

@@ -89,6 +89,9 @@ func (c *Client) prepareAdoption(ctx context.Context, a *acquisition, name strin
 	// An acquire request of this ID may still be under way, for all that we know:
 	// the release rules out that it is granted. INVARIANT I5.
 	a.req.LeaseID, a.uncertain = leaseID, true
+	if a.key = leaseID; c.events.On() {
+		a.key = driver.NewLeaseID() // the lease may have been told of, and left, by this client
+	}
 	for _, l := range c.leases.named(name) {
 		if l.id == leaseID {
 			return fmt.Errorf("%w lease ID: this client has the lease already", ErrInvalid)

@@ -79,12 +79,12 @@ func (r renewal) request() driver.ExtendRequest {
 func (r renewal) name() string { return r.lease.name }
 
 // sendRenewals sends one batch and returns what done says of each.
-func (c *Client) sendRenewals(ctx context.Context, sent instant, batch []renewal) ([]error, []report) {
+func (c *Client) sendRenewals(ctx context.Context, sent instant, batch []renewal) []error {
 	reqs := make([]driver.ExtendRequest, len(batch))
 	for i, r := range batch {
 		reqs[i] = r.request()
 	}
-	errs, reports := c.engine.Extend(ctx, reqs), make([]report, len(batch))
+	errs := c.engine.Extend(ctx, reqs)
 	var lost []int
 	for i, err := range errs {
 		err = ask.Effective(ctx, err)
@@ -92,19 +92,18 @@ func (c *Client) sendRenewals(ctx context.Context, sent instant, batch []renewal
 			lost = append(lost, i)
 			continue
 		}
-		reports[i], errs[i] = batch[i].done(sent, err)
+		errs[i] = batch[i].done(sent, err)
 	}
 	q := inquiry{client: c} // it takes its time, for which the others do not wait
 	for _, i := range lost {
-		reports[i], errs[i] = batch[i].done(sent, q.cause(ctx, batch[i].lease))
+		errs[i] = batch[i].done(sent, q.cause(ctx, batch[i].lease))
 	}
-	return errs, reports
+	return errs
 }
 
 // done notes the answer to a renewal that was sent no earlier than at sent.
-// It returns what is to be told of it, and nil if the lease lasts, or why it
-// does not.
-func (r renewal) done(sent instant, err error) (report, error) {
+// It returns nil if the lease lasts, or why it does not.
+func (r renewal) done(sent instant, err error) error {
 	l, now := r.lease, r.lease.client.now()
 	l.mu.Lock()
 	l.term = l.term.landed(r.extension, driver.Definite(err), now)
@@ -117,18 +116,17 @@ func (r renewal) done(sent instant, err error) (report, error) {
 	case !isLost(err):
 		l.term = l.term.failed(err, now, l.client.leases.pace())
 	}
+	if !isLost(err) {
+		l.tellRenewalLocked(now.mono.Sub(sent.mono), err)
+	}
 	l.mu.Unlock()
 
 	if isLost(err) {
-		told := l.drop(err) // nothing if the lease has ended already
-		return told, l.lostError()
+		l.lose(err) // nothing if the lease has ended already
+		return l.lostError()
 	}
 	l.client.leases.update(l)
-	event := Event{Kind: Renewed, Name: l.name, LeaseID: l.id, Token: l.token, Took: now.mono.Sub(sent.mono), Err: err}
-	if err != nil {
-		event.Kind = RenewFailed
-	}
-	return report{l, event}, err
+	return err
 }
 
 // extendAll extends leases of one client, and returns why the first that was
@@ -149,8 +147,7 @@ func extendAll(ctx context.Context, leases []*Lease, ttl time.Duration) error {
 	var wg sync.WaitGroup // one goroutine per batch
 	for _, batch := range batches.All() {
 		wg.Go(func() {
-			errs, reports := client.sendRenewals(ctx, now, batch)
-			client.tell(reports)
+			errs := client.sendRenewals(ctx, now, batch)
 			mu.Lock()
 			defer mu.Unlock()
 			for i, r := range batch {

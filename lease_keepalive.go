@@ -97,11 +97,9 @@ func (k *leaseKeeper) named(name string) (leases []*Lease) {
 // tick runs on the timer's goroutine when the first lease needs attention.
 func (k *leaseKeeper) tick() {
 	expired, renewals := k.due(k.client.now())
-	var reports []report // for later: no Observer holds up a loss
 	for _, l := range expired {
-		reports = append(reports, l.drop(l.present().cause()))
+		l.lose(l.present().cause())
 	}
-	k.client.tell(reports)
 	for _, batch := range renewals {
 		k.client.spawn(func(ctx context.Context) { k.renew(ctx, batch) })
 	}
@@ -150,8 +148,7 @@ func (k *leaseKeeper) renew(ctx context.Context, batch []renewal) {
 	ctx, cancel := ask.LimitUntil(ctx, last)
 	defer cancel()
 	// INVARIANT I3: the clock starts before the first byte is written.
-	_, reports := k.client.sendRenewals(ctx, k.client.now(), batch) // the leases' contexts tell of errors
-	k.client.report(reports)
+	k.client.sendRenewals(ctx, k.client.now(), batch) // the leases' contexts tell of errors
 }
 
 // step decides what l needs now: nothing more because it is over, or a renewal to

@@ -3,7 +3,6 @@ package holdfast
 import (
 	"errors"
 	"fmt"
-	"time"
 )
 
 // ErrLeft is the cause, together with ErrLost, of the end of the context of a lease
@@ -30,6 +29,7 @@ func (l *Lease) Leave() error {
 	if was == stateHeld {
 		// INVARIANT I9: no renewal begins in this state, as after Release.
 		l.state, l.lost = stateReleased, errLeft
+		l.tellLeftLocked()
 	}
 	l.mu.Unlock()
 	if was != stateHeld {
@@ -40,8 +40,5 @@ func (l *Lease) Leave() error {
 	}
 	l.client.leases.remove(l)
 	l.endContext()
-	if l.client.observed {
-		l.client.opts.Observer(Event{Kind: Left, Name: l.name, LeaseID: l.id, Token: l.token, Took: time.Since(l.present().began.mono)})
-	}
 	return nil
 }

@@ -47,32 +47,16 @@ var lossCauses = [...]struct {
 // lose ends the lease without a release. Loss is final: a renewal that is
 // answered later changes nothing. It does nothing if the lease has ended.
 func (l *Lease) lose(cause error) {
-	if r := l.drop(cause); r.lease != nil {
-		l.client.tell([]report{r})
-	}
-}
-
-// drop is lose for callers that tell the Observer later. If the lease has
-// ended already there is nothing to tell.
-func (l *Lease) drop(cause error) report {
 	l.mu.Lock()
 	if l.state != stateHeld {
 		l.mu.Unlock()
-		return report{}
+		return
 	}
 	l.state, l.lost = stateLost, cause
-	held := time.Since(l.term.began.mono)
+	l.tellLostLocked(l.background(), cause)
 	l.mu.Unlock()
 	l.client.leases.remove(l)
 	l.endContext()
-	return report{l, Event{Kind: Lost, Name: l.name, LeaseID: l.id, Token: l.token, Took: held, Err: cause}}
-}
-
-// isOver reports whether the lease was lost or released.
-func (l *Lease) isOver() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.state != stateHeld
 }
 
 // lostError returns why the lease is over.

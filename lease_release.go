@@ -32,12 +32,11 @@ func (l *Lease) Release(ctx context.Context) error {
 	if ctx.Err() != nil || l.isAround(ctx) {
 		ctx = context.WithoutCancel(ctx)
 	}
-	err := opError("release", l.name, l.release(ctx, now.mono))
+	err := l.release(ctx, now.mono)
 	if err == nil {
 		l.client.turns.released(l)
 	}
-	l.endRelease(err)
-	return err
+	return l.endRelease(ctx, err)
 }
 
 // beginRelease ends the lease for its holder. It reports whether this is the
@@ -56,14 +55,16 @@ func (l *Lease) beginRelease(now instant) bool {
 	return true
 }
 
-// endRelease tells the result to those who have called Release again.
-func (l *Lease) endRelease(err error) {
+// endRelease tells the result to those who have called Release again, and returns it.
+func (l *Lease) endRelease(ctx context.Context, err error) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.state, l.result = stateReleased, err
+	l.state, l.result = stateReleased, opError("release", l.name, err)
 	if l.released != nil {
 		close(l.released)
 	}
+	l.tellReleasedLocked(ctx, err)
+	return l.result
 }
 
 // awaitRelease waits for the result of the first call, or until ctx ends.
@@ -97,7 +98,7 @@ func (l *Lease) release(ctx context.Context, now time.Time) error {
 			ctx, cancel := l.client.requestContext(background)
 			l.awaitRenewals(ctx)
 			cancel()
-			l.client.repeatRelease(background, l.releaseRequest, l.repeatUntil())
+			l.client.repeatRelease(background, l.releaseRequest, l.repeatUntil(), l.cleanupOf())
 		})
 		return lost
 	}
@@ -109,9 +110,8 @@ func (l *Lease) release(ctx context.Context, now time.Time) error {
 		err = l.whyGone(ctx)
 	}
 	if err != nil && !driver.Permanent(err) {
-		l.client.releaseInBackground(l.releaseRequest, l.repeatUntil())
+		l.client.releaseInBackground(l.releaseRequest, l.repeatUntil(), l.cleanupOf())
 	}
-	l.observeRelease(err)
 	return err
 }
 
@@ -152,19 +152,3 @@ func (l *Lease) releaseRequest() driver.ReleaseRequest {
 
 // repeatUntil returns until when the background repeats the release, as of now.
 func (l *Lease) repeatUntil() time.Time { return l.present().repeatUntil(time.Now(), l.cancel) }
-
-func (l *Lease) observeRelease(err error) {
-	if !l.client.observed {
-		return
-	}
-	e := Event{Kind: Released, Name: l.name, LeaseID: l.id, Token: l.token, Took: time.Since(l.present().began.mono), Err: err}
-	switch {
-	case isLost(err):
-		e.Kind = Lost
-	case driver.Permanent(err):
-		e.Kind = CleanupFailed
-	case err != nil:
-		return // the background goes on
-	}
-	l.client.opts.Observer(e)
-}

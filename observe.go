@@ -1,20 +1,23 @@
 package holdfast
 
 import (
+	"cmp"
 	"context"
+	"errors"
+	"time"
 
+	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/observe"
 )
 
-// An Observer is told what happens to leases, for metrics, traces and logs.
-// It is called from several goroutines at once, but with the events of one lease in
-// their order. It must not call methods of the Client.
+// An Observer is told what happens to locks, for metrics, traces and logs: soon, and in
+// the order in which it happens, on a goroutine of its own. Whatever it does, no
+// acquire, renewal, loss or release waits for it, so that an Event has the Time when
+// it happened. Close waits until all is told.
 //
-// Acquired, Waiting, Refused, Released, Left and outages are told by the call that they are
-// about, before it returns: a slow Observer makes that call slow. Everything
-// else is told in the background, after it has taken effect: no Observer
-// holds up a renewal, or the end of a lost lease's context. Close waits until
-// all is told.
+// If it blocks for so long that too many events are waiting, some are dropped; that, and
+// a panic, are logged, and the package observe says what is promised none the less. It
+// may call methods of the Client, except Close.
 type Observer = observe.Observer
 
 // An Event is one thing that happened; see package observe.
@@ -52,27 +55,274 @@ const (
 // Observers returns an Observer that tells each of all, in their order.
 func Observers(all ...Observer) Observer { return observe.Observers(all...) }
 
-// A report is an event of a lease that the Observer has to be told of. The zero
-// report is none.
-type report struct {
-	lease *Lease
-	event Event
+// awaitTold waits until all is told and logged, but not for ever for an Observer that
+// blocks, which is logged.
+func (c *Client) awaitTold(ctx context.Context) {
+	patience := c.opts.RequestTimeout
+	switch {
+	case errors.Is(ctx.Err(), context.DeadlineExceeded):
+		patience = toldAtLeast
+		fallthrough
+	case ctx.Err() != nil: // as awaitIdle
+		ctx = context.WithoutCancel(ctx)
+	}
+	c.events.Wait(ctx, patience)
+	c.logs.Wait(ctx, patience)
 }
 
-// tell reports in the background.
-func (c *Client) tell(reports []report) {
-	if c.observed && len(reports) > 0 {
-		c.spawn(func(context.Context) { c.report(reports) })
+// toldAtLeast is how long an Observer has for what is told last, even if there is no
+// time left.
+const toldAtLeast = 10 * time.Millisecond
+
+// event returns an event of an acquire, as of now.
+func (a *acquisition) event(kind EventKind, err error) Event {
+	now := time.Now()
+	e := Event{
+		Kind: kind, Time: now, Context: a.values, Name: a.req.Name, Mode: a.req.Mode, Permits: a.req.Permits, Limit: a.req.Limit,
+		Once: a.req.Once, LeaseID: a.req.LeaseID, Key: a.key, Attempt: a.sent, Waited: now.Sub(a.began), Err: err,
+	}
+	if by := a.blocker; by != nil {
+		e.Holder, e.Place, e.Queue = by.Holder, by.Place, by.Queue
+	}
+	return e
+}
+
+// tellWaiting tells that the acquire waits, and why, or of another place that it has.
+func (a *acquisition) tellWaiting(err error) {
+	switch {
+	case a.waited:
+		a.tellPlace()
+	case a.client.events.On():
+		e := a.event(Waiting, err)
+		a.waited, a.place = true, e.Place
+		a.waiting = a.client.events.Tell(&e, false)
 	}
 }
 
-// report tells the Observer, which may take its time. Meanwhile a lease may have
-// ended, and its end been told: then what was before is not told any more.
-func (c *Client) report(reports []report) {
-	for _, r := range reports {
-		if r.lease == nil || r.event.Kind != Lost && r.lease.isOver() {
-			continue
+// tellPlace tells of another place in the queue.
+func (a *acquisition) tellPlace() {
+	if by := a.blocker; a.waiting && by.Place != a.place && by.Place > 0 {
+		e := a.event(PlaceChanged, nil)
+		a.place = e.Place
+		a.client.events.Tell(&e, false)
+	}
+}
+
+// tellOutage tells that the store does not answer, for which the acquire waits as well.
+func (a *acquisition) tellOutage(err error) {
+	if !a.client.events.On() {
+		return
+	}
+	if !a.waited {
+		a.tellWaiting(err)
+	}
+	e := a.event(OutageBegan, err)
+	a.suffering = a.client.events.Tell(&e, false)
+}
+
+// tellOutageEnded tells that the store answers, or why the acquire has ended without that.
+func (a *acquisition) tellOutageEnded(err error) {
+	if a.suffering {
+		a.suffering = false
+		e := a.event(OutageEnded, err)
+		e.Took = e.Time.Sub(a.failingSince)
+		a.client.events.Tell(&e, true)
+	}
+}
+
+// tellEnd tells how the acquire has ended, and reports whether the Observer will hear of
+// it: if it has heard that the acquire waits it will.
+func (a *acquisition) tellEnd(e *Event) bool {
+	a.tellOutageEnded(e.Err)
+	e.AfterWait, a.waiting = a.waiting, false
+	return a.client.events.Tell(e, e.AfterWait)
+}
+
+func (a *acquisition) tellRefused(err error) {
+	if !a.client.events.On() {
+		return
+	}
+	if held := (*HeldError)(nil); a.req.Once && errors.As(err, &held) {
+		err = (*InProgressError)(held)
+	}
+	e := a.event(Refused, err)
+	a.tellEnd(&e)
+}
+
+// tellReplayed tells that do-once work was done before, by the run with this token.
+func (a *acquisition) tellReplayed(token uint64) {
+	if a.client.events.On() {
+		e := a.event(OnceReplayed, nil)
+		e.Token = token
+		a.tellEnd(&e)
+	}
+}
+
+// tellAcquired tells that the caller has the lease. It may be over already.
+func (a *acquisition) tellAcquired(l *Lease) {
+	if !a.client.events.On() {
+		return
+	}
+	e := a.event(Acquired, nil)
+	e.Token = l.token
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	e.Remaining = l.term.remaining(a.client.now())
+	if a.handed {
+		handed := e
+		handed.Kind = HandedOver
+		a.client.events.Tell(&handed, false)
+	}
+	if !a.tellEnd(&e) {
+		return
+	}
+	l.told = &told{key: a.key, once: a.req.Once, open: a.req.Once}
+	switch {
+	case l.lost != nil: // which is logged
+		e := l.lossLocked(l.background(), l.lost)
+		l.tellOverLocked(&e)
+	case l.state == stateReleased: // by Close
+		l.tellReleasedLocked(l.background(), errors.Unwrap(l.result))
+	}
+}
+
+// A told is what the Observer knows of a lease. Lease.mu guards it.
+type told struct {
+	key       LeaseID
+	over      bool  // that it is held no more
+	once      bool  // that it is for a run of do-once work
+	open      bool  // nothing of the end of that run
+	completed bool  // the result of the run is stored
+	failure   error // why the run has none; nil if it was not said
+}
+
+// background returns the context of what happens to the lease without a call.
+func (l *Lease) background() context.Context { return context.WithoutCancel(l.values) }
+
+// eventLocked returns an event of a lease, as of now.
+func (l *Lease) eventLocked(ctx context.Context, kind EventKind, err error) Event {
+	now := l.client.now()
+	e := Event{
+		Kind: kind, Time: now.mono, Context: ctx, Name: l.name, Mode: l.asked, Permits: l.permit, Limit: l.limit, LeaseID: l.id, Token: l.token,
+		Held: now.mono.Sub(l.term.began.mono), Remaining: l.term.remaining(now), Err: err,
+	}
+	if l.told != nil {
+		e.Key, e.Once = l.told.key, l.told.once
+	}
+	return e
+}
+
+// tellRenewalLocked tells of a renewal, which has taken this time.
+func (l *Lease) tellRenewalLocked(took time.Duration, err error) {
+	if l.told == nil {
+		return
+	}
+	e := l.eventLocked(l.background(), Renewed, err)
+	if e.Took = took; err != nil {
+		e.Kind = RenewFailed
+	}
+	l.client.events.Tell(&e, false)
+}
+
+// tellLostLocked tells and logs that the lease is lost.
+func (l *Lease) tellLostLocked(ctx context.Context, err error) {
+	e := l.lossLocked(ctx, err)
+	l.client.logs.Tell(&e, false)
+	l.tellOverLocked(&e)
+}
+
+// lossLocked returns the event of a loss.
+func (l *Lease) lossLocked(ctx context.Context, err error) Event {
+	e := l.eventLocked(ctx, Lost, err)
+	if broken := (*BrokenError)(nil); errors.As(err, &broken) {
+		e.Author, e.Reason = broken.Author, broken.Reason
+	}
+	return e
+}
+
+// tellReleasedLocked tells how the release has ended, and with it the run if the lease
+// is that of do-once work.
+func (l *Lease) tellReleasedLocked(ctx context.Context, err error) {
+	if l.told == nil && err == nil {
+		return
+	}
+	l.tellRunLocked(ctx, err)
+	switch {
+	case l.lost != nil: // which is told
+	case isLost(err):
+		l.tellLostLocked(ctx, err)
+	default:
+		e := l.eventLocked(ctx, Released, err)
+		l.tellOverLocked(&e)
+		if err != nil && driver.Permanent(err) { // so that nobody repeats it
+			l.client.tellCleanupFailed(l.eventLocked(ctx, CleanupFailed, nil), err)
 		}
-		c.opts.Observer(r.event)
 	}
+}
+
+// tellOverLocked tells, once, that the lease is held no more.
+func (l *Lease) tellOverLocked(e *Event) {
+	if l.told == nil || l.told.over {
+		return
+	}
+	if l.told.over = true; e.Author != "" {
+		broken := *e
+		broken.Kind = LeaseBroken
+		l.client.events.Tell(&broken, false)
+	}
+	l.client.events.Tell(e, true)
+}
+
+// tellRunLocked tells, once, how do-once work has ended.
+func (l *Lease) tellRunLocked(ctx context.Context, err error) {
+	t := l.told
+	if t == nil || !t.open {
+		return
+	}
+	e := l.eventLocked(ctx, OnceFailed, cmp.Or(t.failure, err, errNoResult))
+	if t.open = false; t.completed {
+		e.Kind, e.Err = OnceCompleted, nil
+	}
+	l.client.events.Tell(&e, true)
+}
+
+// errNoResult is why a run has no result of which nobody has said more.
+var errNoResult = errors.New("the run has ended without a result")
+
+// tellLeftLocked tells that the lease was left, and its run with it.
+func (l *Lease) tellLeftLocked() {
+	if l.told != nil {
+		e := l.eventLocked(l.background(), Left, nil)
+		l.told.open = false
+		l.tellOverLocked(&e)
+	}
+}
+
+// noteCompleted notes that the result of the run is stored, and noteFailure why there is
+// none, for when its end is told.
+func (l *Lease) noteCompleted() { l.note(true, nil) }
+
+func (l *Lease) noteFailure(err error) { l.note(false, err) }
+
+func (l *Lease) note(completed bool, failure error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.told != nil {
+		l.told.completed, l.told.failure = completed, failure
+	}
+}
+
+// cleanupOf returns what is to be told if the release of the lease fails in the
+// background.
+func (l *Lease) cleanupOf() Event {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.eventLocked(l.background(), CleanupFailed, nil)
+}
+
+// tellCleanupFailed tells and logs that something is left in the store.
+func (c *Client) tellCleanupFailed(e Event, err error) {
+	e.Time, e.Err = time.Now(), err
+	c.logs.Tell(&e, false)
+	c.events.Tell(&e, false)
 }

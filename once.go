@@ -131,6 +131,7 @@ func (r *OnceRun) do(ctx context.Context, fn func(context.Context, *Lease) ([]by
 	workCtx, stop := r.lease.attach(ctx)
 	defer func() {
 		stop()
+		r.lease.noteFailure(err)
 		err = r.lease.orLost("once", r.lease.Release(ctx), err) // after Complete, this releases nothing
 	}()
 	value, err := fn(workCtx, r.lease)

@@ -41,6 +41,11 @@ func (c *Client) begin(ctx context.Context, key string, opts *OnceOptions) (*Onc
 	switch {
 	case errors.Is(err, errRecorded):
 		result, err := replay(a.record, r.opts.Fingerprint)
+		if err != nil {
+			a.tellRefused(err)
+		} else {
+			a.tellReplayed(result.Token)
+		}
 		return nil, result, err
 	case errors.As(err, &held):
 		err = (*InProgressError)(held)
@@ -75,16 +80,27 @@ func (c *Client) OnceAdopt(ctx context.Context, key string, leaseID LeaseID, tok
 		return nil, OnceResult{}, opError("once", key, err)
 	}
 	o := r.opts
-	r.lease, err = c.Adopt(ctx, key, leaseID, &AdoptOptions{Token: token, TTL: o.TTL, MaxHold: o.MaxHold, Progress: o.Progress})
+	c.started() // as in Adopt
+	defer c.finished()
+	var a acquisition
+	err = c.prepareAdoption(ctx, &a, key, leaseID, &AdoptOptions{Token: token, TTL: o.TTL, MaxHold: o.MaxHold, Progress: o.Progress})
+	if err != nil {
+		return nil, OnceResult{}, opError("adopt", key, err)
+	}
+	a.req.Once = true // for the Observer
+	r.lease, err = a.adopt(ctx, token)
 	switch {
 	case err == nil:
+		a.tellAcquired(r.lease)
 		return r, OnceResult{}, nil
 	case isLost(err):
 		if status, e := c.status(ctx, key); e == nil && status.State == OnceDone && status.Result.Token == token {
+			a.tellReplayed(token)
 			return nil, status.Result, nil
 		}
 	}
-	return nil, OnceResult{}, err
+	a.tellRefused(err)
+	return nil, OnceResult{}, opError("adopt", key, err)
 }
 
 // Lease returns the lease under which the work is done. Its Context ends when the run

@@ -31,13 +31,13 @@ func (l *Lease) complete(ctx context.Context, recorder driver.Recorder, req driv
 	switch {
 	case err != nil && !isLost(err):
 		// If the record was not stored, nobody should have to wait for the TTL.
-		l.client.releaseInBackground(l.releaseRequest, l.repeatUntil())
-	case lost == nil:
-		l.observeRelease(err)
+		l.client.releaseInBackground(l.releaseRequest, l.repeatUntil(), l.cleanupOf())
+	case err == nil:
+		l.noteCompleted()
 	}
 	if err != nil && lost != nil && driver.Definite(err) {
 		err = lost // the record is not stored, and this is why
 	}
-	l.endRelease(opError("release", l.name, err))
+	_ = l.endRelease(ctx, err)
 	return err
 }

@@ -287,15 +287,15 @@ func TestCompleteWaitsForRenewals(t *testing.T) {
 	})
 }
 
-// What an observer hears: the lease of a run ends as a released one does, and
-// is lost once.
+// What an observer hears: how the run ends; and its lease ends as a released one does,
+// and is lost once.
 func TestOnceIsObserved(t *testing.T) {
 	for want, work := range map[string]func(*faulty, context.Context, *holdfast.Lease){
-		"[acquired released]": func(*faulty, context.Context, *holdfast.Lease) {},
-		"[acquired lost]": func(engine *faulty, ctx context.Context, l *holdfast.Lease) {
+		"[acquired once-completed released]": func(*faulty, context.Context, *holdfast.Lease) {},
+		"[acquired once-failed lost]": func(engine *faulty, ctx context.Context, l *holdfast.Lease) {
 			engine.Engine.Release(ctx, driver.ReleaseRequest{Name: "k", LeaseID: l.ID()})
 		},
-		"[acquired renew-failed lost]": func(engine *faulty, ctx context.Context, l *holdfast.Lease) {
+		"[acquired renew-failed lost once-failed]": func(engine *faulty, ctx context.Context, l *holdfast.Lease) {
 			engine.set(fail(errLink, "extend"), nil)
 			<-ctx.Done()
 			time.Sleep(time.Second) // past the expiry

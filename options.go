@@ -3,6 +3,7 @@ package holdfast
 import (
 	"cmp"
 	"fmt"
+	"log/slog"
 	"time"
 
 	"github.com/holdfast-locks/holdfast/driver"
@@ -45,8 +46,14 @@ type Options struct {
 	// Person it is Host and User. Reason and Labels are set for each acquisition.
 	Holder Holder
 
-	// Observer is told what happens to leases. Default: none.
+	// Observer is told what happens to locks. Default: none.
 	Observer Observer
+
+	// Logger is where the client logs what somebody should know even if nobody has
+	// asked: a lease that is lost, a lock that it could not give back, and an Observer
+	// that panics or misses events; all are warnings. It is not waited for. For silence
+	// use slog.New(slog.DiscardHandler). Default: slog.Default at the time.
+	Logger *slog.Logger
 }
 
 // AcquireOptions are the options of one acquisition. Nil is default; a zero
@@ -163,9 +170,6 @@ func (o *Options) withDefaults() Options {
 		c = *o
 	}
 	c.TTL, c.RequestTimeout = cmp.Or(c.TTL, defaultTTL), cmp.Or(c.RequestTimeout, defaultRequestTimeout)
-	if c.Observer == nil {
-		c.Observer = func(Event) {}
-	}
 	if h := c.Holder; h.Host == "" && h.PID == 0 && h.Label == "" && h.User == "" {
 		c.Holder = localHolder(h)
 	}

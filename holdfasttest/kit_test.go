@@ -449,6 +449,7 @@ func TestObserver(t *testing.T) {
 		if err := acquire(t, k.NewClient(opts), "a", nil).Release(t.Context()); err != nil {
 			t.Error(err)
 		}
+		synctest.Wait() // until it was told
 		if len(kinds) != 2 || kinds[0] != holdfast.Acquired || kinds[1] != holdfast.Released {
 			t.Errorf("events %v", kinds)
 		}

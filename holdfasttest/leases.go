@@ -11,14 +11,21 @@ import (
 	"github.com/holdfast-locks/holdfast/driver"
 )
 
-// A lease is what the kit knows of one that a client has asked for. It is forgotten
-// when its holder gives it back.
+// A lease is what the kit knows of one that a client has asked for. What the library
+// tells comes a little later than what the store sees.
 type lease struct {
 	name  string
 	asked string // where in the program, as "file.go:31"; empty if nobody knows
 	had   bool   // it was handed to the program
 	lost  bool   // by Lose
+	over  bool   // its holder has begun to give it back, or its client to cancel it
+	left  bool   // for whoever adopts it
+
+	holder driver.LeaseID // the Key of its latest holder, as events have it
 }
+
+// hearing is how long the kit may take to hear what the library tells.
+const hearing = 10 * time.Millisecond
 
 // settle is how long what a test has started may take to give its leases back when
 // the test is over.
@@ -40,7 +47,10 @@ func (k *Kit) asked(reqs ...driver.AcquireRequest) {
 // what it did not get.
 func (k *Kit) gaveBack(id driver.LeaseID) {
 	k.mu.Lock()
-	delete(k.leases, id)
+	if k.leases[id] == nil {
+		k.leases[id] = &lease{}
+	}
+	k.leases[id].over = true
 	k.mu.Unlock()
 	k.change()
 }
@@ -95,16 +105,16 @@ func (k *Kit) observed(opts *holdfast.Options) *holdfast.Options {
 func (k *Kit) hear(e holdfast.Event) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	switch e.Kind {
-	case holdfast.Acquired:
-		l := k.leases[e.LeaseID]
+	l := k.leases[e.LeaseID]
+	switch {
+	case e.Kind == holdfast.Acquired:
 		if l == nil { // adopted
-			l = &lease{name: e.Name, asked: caller()}
+			l = &lease{name: e.Name}
 			k.leases[e.LeaseID] = l
 		}
-		l.had = true
-	case holdfast.Left: // to whoever adopts it
-		delete(k.leases, e.LeaseID)
+		l.had, l.left, l.holder = true, false, e.Key
+	case e.Kind == holdfast.Left && l.holder == e.Key: // else it was adopted, by another client
+		l.left = true
 	}
 }
 
@@ -128,19 +138,29 @@ func (k *Kit) end() {
 // left returns what there is to say of each lease that was not given back.
 func (k *Kit) left() (texts []string) {
 	k.t.Helper()
+	if len(k.open()) > 0 {
+		time.Sleep(hearing)
+	}
 	k.await(settle, func() bool { texts = k.notGivenBack(); return len(texts) == 0 })
 	return texts
 }
 
+// open returns the leases that were neither given back nor left.
+func (k *Kit) open() map[driver.LeaseID]lease {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	leases := map[driver.LeaseID]lease{}
+	for id, l := range k.leases {
+		if !l.over && !l.left {
+			leases[id] = *l
+		}
+	}
+	return leases
+}
+
 func (k *Kit) notGivenBack() (texts []string) {
 	k.t.Helper()
-	k.mu.Lock()
-	leases := make(map[driver.LeaseID]lease, len(k.leases))
-	for id, l := range k.leases {
-		leases[id] = *l
-	}
-	k.mu.Unlock()
-	for id, l := range leases {
+	for id, l := range k.open() {
 		switch {
 		case k.live(l.name, id):
 			texts = append(texts, fmt.Sprintf("holdfasttest: the lease of %q was not released%s", l.name, l.from()))

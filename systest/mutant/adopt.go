@@ -35,7 +35,7 @@ func adoptMutants() []Mutant {
 		{
 			Name: "left-lease-is-renewed", Invariant: "I9", File: "lease_leave.go",
 			Breaks:  "The keep-alive goes on with a lease that was left.",
-			Old:     "l.state, l.lost = stateReleased, errLeft\n\t}\n\tl.mu.Unlock()\n\tif was != stateHeld {",
+			Old:     "l.state, l.lost = stateReleased, errLeft\n\t\tl.tellLeftLocked()\n\t}\n\tl.mu.Unlock()\n\tif was != stateHeld {",
 			New:     "l.lost = errLeft\n\t\tl.term.keepAlive = true\n\t}\n\tl.mu.Unlock()\n\tif was == stateHeld {\n\t\treturn nil\n\t}\n\tif was != stateHeld {",
 			FoundBy: []Finder{{".", "TestLeaveDuringRenewal"}},
 		},

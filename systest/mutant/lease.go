@@ -35,8 +35,8 @@ func leaseMutants() []Mutant {
 		{
 			Name: "context-outlives-deadline", Invariant: "I3", File: "lease_keepalive.go",
 			Breaks:  "Nobody ends the lease's context when its deadline comes.",
-			Old:     "reports = append(reports, l.drop(l.present().cause()))",
-			New:     "_ = l",
+			Old:     "l.lose(l.present().cause())\n\t}\n\tfor _, batch",
+			New:     "_ = l\n\t}\n\tfor _, batch",
 			FoundBy: []Finder{{".", "TestKeepAliveTellsLossAtDeadline"}},
 			Hang:    true,
 		},
@@ -50,8 +50,8 @@ func leaseMutants() []Mutant {
 		{
 			Name: "keep-alive-gives-up", Invariant: "I9", File: "lease_extend.go",
 			Breaks:  "The keep-alive takes the first renewal that fails for the loss of the lease.",
-			Old:     "if isLost(err) {\n\t\ttold",
-			New:     "if err != nil {\n\t\ttold",
+			Old:     "if isLost(err) {\n\t\tl.lose(err)",
+			New:     "if err != nil {\n\t\tl.lose(err)",
 			FoundBy: []Finder{{".", "TestKeepAliveSurvivesBlips"}},
 		},
 		{

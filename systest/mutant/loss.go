@@ -61,10 +61,10 @@ func lossMutants() []Mutant {
 			FoundBy: []Finder{{".", "TestSuspensionDuringRequest"}},
 		},
 		{
-			Name: "observer-delays-losses", Invariant: "I3", File: "lease_keepalive.go",
+			Name: "observer-delays-losses", Invariant: "I3", File: "lease_loss.go",
 			Breaks:  "The Observer is told of one loss before the next lease ends.",
-			Old:     "reports = append(reports, l.drop(l.present().cause()))",
-			New:     "k.client.report([]report{l.drop(l.present().cause())})",
+			Old:     "l.tellLostLocked(l.background(), cause)\n\tl.mu.Unlock()",
+			New:     "l.tellLostLocked(l.background(), cause)\n\tl.mu.Unlock()\n\tl.client.events.Wait(context.Background(), time.Minute)",
 			FoundBy: []Finder{{".", "TestSlowObserverDelaysNoLoss"}},
 		},
 		{
@@ -133,8 +133,8 @@ func lossMutants() []Mutant {
 		{
 			Name: "late-release-keeps-longer", Invariant: "", File: "acquire_cancel.go",
 			Breaks:  "A release that is repeated keeps the name closed for what was left of MinHold when it was sent first.",
-			Old:     "var req driver.ReleaseRequest\n\tf := ask.UntilEnd(ctx, c.opts.RequestTimeout, func(ctx context.Context) error {\n\t\treq = request()\n",
-			New:     "req := request()\n\tf := ask.UntilEnd(ctx, c.opts.RequestTimeout, func(ctx context.Context) error {\n",
+			Old:     "f := ask.UntilEnd(ctx, c.opts.RequestTimeout, func(ctx context.Context) error {\n\t\treturn c.engine.Release(ctx, request())\n",
+			New:     "req := request()\n\tf := ask.UntilEnd(ctx, c.opts.RequestTimeout, func(ctx context.Context) error {\n\t\treturn c.engine.Release(ctx, req)\n",
 			FoundBy: []Finder{{".", "TestLateReleaseKeepsNoLonger"}},
 		},
 		{

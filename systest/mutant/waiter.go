@@ -64,8 +64,8 @@ func waiterMutants() []Mutant {
 		{
 			Name: "lost-place-keeps-its-id", Invariant: "I5", File: "acquire_attempt.go",
 			Breaks:  "A waiter that lost its place asks for another under the same lease ID.",
-			Old:     "w.req.LeaseID, w.uncertain, w.queued = driver.NewLeaseID(), false, instant{}",
-			New:     "w.uncertain, w.queued = false, instant{}",
+			Old:     "w.req.LeaseID, w.uncertain, w.queued, w.handed = driver.NewLeaseID(), false, instant{}, false",
+			New:     "w.uncertain, w.queued, w.handed = false, instant{}, false",
 			FoundBy: []Finder{{".", "TestLateGrantIsCancelled"}},
 		},
 		{

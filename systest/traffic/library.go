@@ -15,17 +15,17 @@ import (
 type librarian struct {
 	*locker
 	client  *holdfast.Client
-	refused holdfast.LeaseID // of the last acquire without a lease
+	refused chan holdfast.LeaseID // of the last acquire without a lease
 }
 
 // library returns the locker as a librarian.
 func (l *locker) library() (b *librarian, closed func(), err error) {
-	b = &librarian{locker: l}
+	b = &librarian{locker: l, refused: make(chan holdfast.LeaseID, 1)}
 	b.client, err = holdfast.New(&noting{driver.Forward{Engine: l.engine}, l}, &holdfast.Options{
 		TTL: l.job.TTL, RequestTimeout: answerWithin,
 		Observer: func(e holdfast.Event) {
-			if e.Kind == holdfast.Refused { // in the goroutine of the call
-				b.refused = e.LeaseID
+			if e.Kind == holdfast.Refused {
+				b.refused <- e.LeaseID
 			}
 		},
 	})
@@ -63,7 +63,7 @@ func (b *librarian) turn(ctx context.Context, name string) error {
 	o.Return = check.Now()
 	if err != nil {
 		// It may be held until it is cancelled, in the background.
-		o.LeaseID, o.Outcome = string(b.refused), lease.Unknown
+		o.LeaseID, o.Outcome = string(<-b.refused), lease.Unknown
 		b.job.Out(o)
 		return unexpected(err)
 	}

@@ -12,6 +12,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"sync"
 	"time"
 
@@ -95,11 +96,11 @@ func Run(ctx context.Context, engine, second driver.Engine, whole time.Duration)
 }
 
 func (b *bench) run(ctx context.Context, second driver.Engine) (err error) {
-	if b.client, err = holdfast.New(b.engine, nil); err != nil {
+	if b.client, err = newClient(b.engine, nil); err != nil {
 		return err
 	}
 	defer tidy(ctx, b.client)
-	waiter, err := holdfast.New(second, nil)
+	waiter, err := newClient(second, nil)
 	if err != nil {
 		return err
 	}
@@ -115,6 +116,12 @@ func (b *bench) run(ctx context.Context, second driver.Engine) (err error) {
 		}
 	}
 	return nil
+}
+
+// newClient returns a client that logs nothing: what goes wrong is counted, or ends the
+// measurement.
+func newClient(engine driver.Engine, observer holdfast.Observer) (*holdfast.Client, error) {
+	return holdfast.New(engine, &holdfast.Options{Logger: slog.New(slog.DiscardHandler), Observer: observer})
 }
 
 // tidy gives back what a client holds, and waits until it is done, even if ctx has
@@ -286,7 +293,7 @@ func (b *bench) measureKeeping(ctx context.Context) error {
 	var renewals samples
 	held := keeping * b.unit
 	b.KeptAlive = KeptAlive{Leases: most, TTLMS: max(held/3, holdfast.MinTTL).Milliseconds(), HeldMS: held.Milliseconds()}
-	client, err := holdfast.New(b.engine, &holdfast.Options{Observer: func(e holdfast.Event) {
+	client, err := newClient(b.engine, func(e holdfast.Event) {
 		mu.Lock()
 		defer mu.Unlock()
 		switch e.Kind {
@@ -297,7 +304,7 @@ func (b *bench) measureKeeping(ctx context.Context) error {
 		case holdfast.Lost:
 			b.KeptAlive.Lost++
 		}
-	}})
+	})
 	if err != nil {
 		return err
 	}

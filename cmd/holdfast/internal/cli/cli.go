@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -234,7 +235,8 @@ func (a *app) withClient(ctx context.Context, observer holdfast.Observer, f func
 	if a.wrap != nil {
 		engine = a.wrap(engine)
 	}
-	client, err := holdfast.New(engine, &holdfast.Options{Observer: observer, Holder: a.holder})
+	quiet := slog.New(slog.DiscardHandler) // what the user is to know the command says itself
+	client, err := holdfast.New(engine, &holdfast.Options{Observer: observer, Logger: quiet, Holder: a.holder})
 	if err != nil {
 		engine.Close()
 		return exit.FromStore(err)

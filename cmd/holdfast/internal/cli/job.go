@@ -135,18 +135,19 @@ func (f *jobFlags) reportFlagErrors(cmd *cobra.Command) {
 	})
 }
 
-// observer tells the user of an outage and, if verbose, everything that happens to
-// the lock.
+// observer tells the user of an outage and, if verbose, of what happens to the lock, but
+// for what the waiting line and the error of the command say.
 func (a *app) observer(verbose bool) holdfast.Observer {
 	return func(e holdfast.Event) {
 		switch e.Kind {
 		case holdfast.OutageBegan:
 			a.storeIsAway(e.Err)
 		case holdfast.OutageEnded:
-			a.storeIsBack(e.Took)
-		case holdfast.Renewed, holdfast.Refused, holdfast.Waiting: // too many; told by the error; told by the line
-		default:
-			if verbose {
+			if e.Err == nil { // else it is the wait that has ended
+				a.storeIsBack(e.Took)
+			}
+		case holdfast.Acquired, holdfast.Released, holdfast.RenewFailed, holdfast.Lost, holdfast.CleanupFailed, holdfast.Left:
+			if verbose && (e.Kind != holdfast.Released || e.Err == nil) {
 				a.sayEvent(e)
 			}
 		}
@@ -171,9 +172,9 @@ func (a *app) control(f *jobFlags, job *runner.Job) (*control.Server, error) {
 func (a *app) sayEvent(e holdfast.Event) {
 	switch e.Kind {
 	case holdfast.Acquired:
-		a.say("acquired %q with fencing token %d after %s", e.Name, e.Token, e.Took.Round(time.Millisecond))
+		a.say("acquired %q with fencing token %d after %s", e.Name, e.Token, e.Waited.Round(time.Millisecond))
 	case holdfast.Released:
-		a.say("released %q after %s", e.Name, e.Took.Round(time.Millisecond))
+		a.say("released %q after %s", e.Name, e.Held.Round(time.Millisecond))
 	default:
 		a.say("%s %q: %v", e.Kind, e.Name, e.Err)
 	}

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"os/signal"
 	"strconv"
@@ -115,7 +116,8 @@ func (k *keeper) begin() (err error) {
 		return err
 	}
 	k.engine = engine
-	if k.client, err = holdfast.New(engine, nil); err != nil {
+	quiet := slog.New(slog.DiscardHandler) // a keeper says what happens itself
+	if k.client, err = holdfast.New(engine, &holdfast.Options{Logger: quiet}); err != nil {
 		return err
 	}
 	if err := k.adopt(ctx); err != nil {

@@ -1,0 +1,4 @@
+package tell
+
+// Most is for tests.
+const Most = most

@@ -1,0 +1,64 @@
+package tell
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/observe"
+)
+
+// panics counts those of an Observer that were not logged yet: one that panics each
+// time would fill the log.
+type panics struct {
+	count  int
+	warned time.Time
+}
+
+// warnPanic logs a panic, or counts it if there was one just before.
+func (q *Queue) warnPanic(e *observe.Event, p any) {
+	q.panics.count++
+	if now := time.Now(); q.panics.warned.IsZero() || now.Sub(q.panics.warned) >= warnAgain {
+		q.warn("holdfast: the Observer panicked: that costs it this event, and nothing else",
+			slog.String("event", e.Kind.String()), slog.String("name", e.Name), slog.String("panic", fmt.Sprint(p)),
+			slog.Int("panics", q.panics.count), slog.String("stack", string(debug.Stack())))
+		q.panics = panics{warned: now}
+	}
+}
+
+// warnDropped logs how many events were dropped.
+func (q *Queue) warnDropped(n int) {
+	if n > 0 {
+		q.warn("holdfast: the Observer is too slow, or blocks: events were dropped", slog.Int("dropped", n))
+	}
+}
+
+// warn logs one line. A handler that panics is not worth more than an Observer.
+func (q *Queue) warn(text string, attrs ...slog.Attr) {
+	defer func() { _ = recover() }()
+	cmp.Or(q.logger, slog.Default()).LogAttrs(context.Background(), slog.LevelWarn, text, attrs...)
+}
+
+// NewLogger returns an Observer that logs what somebody should know of who has asked
+// for nothing: that a lease is lost, and that a clean-up has failed. A nil logger is
+// slog.Default at the time. Lease IDs are not logged, because whoever knows one can
+// release the lease.
+func NewLogger(logger *slog.Logger) observe.Observer {
+	return func(e observe.Event) {
+		var text string
+		attrs := []slog.Attr{slog.String("name", e.Name)}
+		switch e.Kind {
+		case observe.Lost:
+			text = "holdfast: a lease is lost: stop what it protects, because somebody else may have the lock"
+			attrs = append(attrs, slog.String("mode", e.Mode.String()), slog.Uint64("token", e.Token), slog.Duration("held", e.Held))
+		case observe.CleanupFailed:
+			text = "holdfast: a lock could not be given back: it stays closed until its lease has expired, or break it"
+		default:
+			return
+		}
+		cmp.Or(logger, slog.Default()).LogAttrs(e.Context, slog.LevelWarn, text, append(attrs, slog.Any("error", e.Err))...)
+	}
+}

@@ -1,0 +1,277 @@
+package tell_test
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/internal/tell"
+	"github.com/holdfast-locks/holdfast/observe"
+)
+
+// A log is what a Queue has logged.
+type log struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (l *log) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+// take returns what was logged since the last take.
+func (l *log) take() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	defer l.text.Reset()
+	return l.text.String()
+}
+
+func newQueue(o observe.Observer) (*tell.Queue, *log) {
+	q, l := &tell.Queue{}, &log{}
+	q.Init(o, slog.New(slog.NewTextHandler(l, nil)))
+	return q, l
+}
+
+// want takes what was logged: each text once, and no other line.
+func (l *log) want(t *testing.T, texts ...string) {
+	t.Helper()
+	logged := l.take()
+	for _, text := range texts {
+		if strings.Count(logged, text) != 1 {
+			t.Errorf("logged, and want once %q in it:\n%s", text, logged)
+		}
+	}
+	if n := strings.Count(logged, "\n"); n != len(texts) {
+		t.Errorf("%d lines were logged, want %d:\n%s", n, len(texts), logged)
+	}
+}
+
+// Events are told in their order, by one goroutine that ends when there are none: the
+// test would not end otherwise.
+func TestOrder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var told []int
+		q, _ := newQueue(func(e observe.Event) { told = append(told, e.Count) })
+		for i := range 1000 {
+			if !q.Tell(&observe.Event{Count: i}, false) {
+				t.Fatal("it was dropped")
+			}
+			if i%100 == 99 {
+				synctest.Wait()
+			}
+		}
+		synctest.Wait()
+		for i, n := range told {
+			if i != n {
+				t.Fatalf("the event %d was told as number %d", n, i)
+			}
+		}
+		if len(told) != 1000 {
+			t.Errorf("%d events were told", len(told))
+		}
+	})
+}
+
+// Each event has the time when it was taken, and a context.
+func TestTimeAndContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		at := time.Now()
+		q, _ := newQueue(func(e observe.Event) {
+			time.Sleep(time.Minute)
+			if !e.Time.Equal(at) || e.Context == nil {
+				t.Errorf("time %s, want %s; context %v", e.Time, at, e.Context)
+			}
+		})
+		q.Tell(&observe.Event{}, false)
+		q.Tell(&observe.Event{}, false)
+		q.Wait(t.Context(), time.Hour)
+	})
+}
+
+// A panic, and the end of the goroutine, cost the one event.
+func TestPanicAndGoexit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var told []int
+		q, l := newQueue(func(e observe.Event) {
+			switch e.Count % 3 {
+			case 1:
+				panic(fmt.Sprint("no ", e.Count))
+			case 2:
+				runtime.Goexit()
+			}
+			told = append(told, e.Count)
+		})
+		for i := range 10 {
+			q.Tell(&observe.Event{Count: i, Name: "a"}, false)
+		}
+		if left := q.Wait(t.Context(), time.Second); left > 0 || fmt.Sprint(told) != "[0 3 6 9]" {
+			t.Errorf("told: %v, and %d are left", told, left)
+		}
+		l.want(t, `panic="no 1" panics=1`)
+		time.Sleep(2 * time.Minute)
+		q.Tell(&observe.Event{Count: 1}, false)
+		synctest.Wait()
+		l.want(t, "panics=3")
+	})
+}
+
+// An Observer that blocks is found out, misses what does not fit, and hears of that;
+// what must be told is told.
+func TestBlocked(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const events, musts = 10_000, 6000
+		free := make(chan struct{})
+		told, ends := 0, 0
+		q, l := newQueue(func(e observe.Event) {
+			<-free
+			told++
+			ends += e.Count
+		})
+		taken := 0
+		for range events {
+			if q.Tell(&observe.Event{}, false) {
+				taken++
+			}
+		}
+		for range musts {
+			if !q.Tell(&observe.Event{Count: 1}, true) {
+				t.Fatal("an end was dropped")
+			}
+		}
+		if taken != tell.Most {
+			t.Errorf("%d events wait, want %d at most", taken, tell.Most)
+		}
+		time.Sleep(time.Hour)
+		l.want(t, "the Observer blocks", fmt.Sprint("dropped=", events-taken))
+		q.Tell(&observe.Event{}, false)
+		close(free)
+		synctest.Wait()
+		if told != taken+musts || ends != musts {
+			t.Errorf("%d events were told, and %d ends; want %d and %d", told, ends, taken+musts, musts)
+		}
+		time.Sleep(time.Hour)
+		l.want(t, "dropped=1\n")
+	})
+}
+
+// One that is slow, and not blocked, hears everything, and nothing is logged.
+func TestSlow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		told := 0
+		q, l := newQueue(func(observe.Event) {
+			time.Sleep(4 * time.Second)
+			told++
+		})
+		for range 100 {
+			q.Tell(&observe.Event{}, false)
+		}
+		if left := q.Wait(t.Context(), 5*time.Second); left > 0 || told != 100 {
+			t.Errorf("%d are left, %d were told", left, told)
+		}
+		l.want(t)
+	})
+}
+
+// Wait does not wait for ever.
+func TestWaitEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		free := make(chan struct{})
+		q, l := newQueue(func(observe.Event) { <-free })
+		if q.Wait(t.Context(), time.Second) != 0 {
+			t.Error("something is left of nothing")
+		}
+		q.Tell(&observe.Event{}, false)
+		q.Tell(&observe.Event{}, false)
+		began := time.Now()
+		if left := q.Wait(t.Context(), time.Second); left != 2 || time.Since(began) != time.Second {
+			t.Errorf("%d are left after %s", left, time.Since(began))
+		}
+		l.want(t, "untold=2")
+		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+		defer cancel()
+		if left := q.Wait(ctx, time.Second); left != 2 || time.Since(began) != time.Second+time.Millisecond {
+			t.Errorf("%d are left after %s", left, time.Since(began))
+		}
+		l.want(t, "untold=2")
+		close(free)
+	})
+}
+
+// A handler of the log that panics or blocks is treated no better than an Observer.
+func TestLogHandlerPanics(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := &tell.Queue{}
+		bad := slog.New(slog.NewTextHandler(writer(func([]byte) { panic("full") }), nil))
+		told := 0
+		q.Init(func(observe.Event) { told++; panic("again") }, bad)
+		q.Tell(&observe.Event{}, false)
+		q.Tell(&observe.Event{}, false)
+		if left := q.Wait(t.Context(), time.Second); left != 0 || told != 2 {
+			t.Errorf("%d are left, %d were told", left, told)
+		}
+	})
+}
+
+type writer func([]byte)
+
+func (w writer) Write(p []byte) (int, error) { w(p); return len(p), nil }
+
+// To tell allocates nothing, with an Observer or without.
+func TestTellAllocates(t *testing.T) {
+	var off tell.Queue
+	if n := testing.AllocsPerRun(1000, func() { off.Tell(&observe.Event{}, false) }); n > 0 {
+		t.Errorf("without an Observer: %.0f allocations", n)
+	}
+	var told atomic.Int64
+	on, _ := newQueue(func(observe.Event) { told.Add(1) })
+	n := testing.AllocsPerRun(1000, func() {
+		on.Tell(&observe.Event{}, false)
+		on.Wait(context.Background(), time.Minute)
+	})
+	t.Logf("%.1f allocations with a wait", n)
+	if n := testing.AllocsPerRun(1000, func() { on.Tell(&observe.Event{}, false) }); n > 0 {
+		t.Errorf("with an Observer: %.0f allocations", n)
+	}
+}
+
+func BenchmarkTell(b *testing.B) {
+	var told atomic.Int64
+	q, _ := newQueue(func(observe.Event) { told.Add(1) })
+	ctx := context.Background()
+	b.Run("in a row", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			q.Tell(&observe.Event{Context: ctx, Name: "a"}, true)
+		}
+		q.Wait(ctx, time.Minute)
+	})
+	b.Run("one by one", func(b *testing.B) { // as after a request to a store
+		b.ReportAllocs()
+		spin := 0
+		for b.Loop() {
+			for range 3000 {
+				spin++
+			}
+			q.Tell(&observe.Event{Context: ctx, Name: "a"}, true)
+		}
+		q.Wait(ctx, time.Minute)
+	})
+	b.Run("nothing", func(b *testing.B) {
+		spin := 0
+		for b.Loop() {
+			for range 3000 {
+				spin++
+			}
+		}
+	})
+}
