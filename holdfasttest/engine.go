@@ -2,7 +2,9 @@ package holdfasttest
 
 import (
 	"context"
+	"fmt"
 	"sync/atomic"
+	"time"
 
 	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/internal/hook"
@@ -23,12 +25,19 @@ func newEngine(k *Kit) *engine {
 
 // each carries a request out as the trouble of the kit has it.
 func (e *engine) each(ctx context.Context, _ hook.Request, send func() error) error {
-	if e.closed.Load() {
+	switch {
+	case e.closed.Load():
 		return driver.ErrClosed
+	case time.Now().Before(e.kit.made):
+		// Bubbles begin in the past. In this one nobody would ever seem to wait who waits
+		// for something of the kit, and so no time would pass.
+		return errElsewhen
 	}
 	defer e.kit.change()
 	return e.kit.suffer(ctx, send)
 }
+
+var errElsewhen = fmt.Errorf("%w kit: it was made outside of this bubble of testing/synctest: call holdfasttest.New with the T of the bubble", driver.ErrInvalid)
 
 // Acquire notes who asks for a lease.
 func (e *engine) Acquire(ctx context.Context, req driver.AcquireRequest) (driver.AcquireReply, error) {

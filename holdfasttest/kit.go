@@ -20,6 +20,7 @@ type Kit struct {
 	Client *holdfast.Client
 
 	t      testing.TB
+	made   time.Time
 	store  *memlock.Engine
 	losses driver.Losses // which Lose tells of
 
@@ -43,7 +44,7 @@ func New(t testing.TB) *Kit {
 }
 
 func newKit(t testing.TB) *Kit {
-	return &Kit{t: t, store: memlock.New(), leases: map[driver.LeaseID]*lease{}}
+	return &Kit{t: t, made: time.Now(), store: memlock.New(), leases: map[driver.LeaseID]*lease{}}
 }
 
 // NewClient returns one more client on the kit's store, as another process would

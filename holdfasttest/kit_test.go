@@ -440,6 +440,18 @@ func TestWrongCalls(t *testing.T) {
 	}
 }
 
+// TestKitOfAnotherTime: a kit that was made outside of the bubble would make the test hang.
+func TestKitOfAnotherTime(t *testing.T) {
+	k := holdfasttest.New(t)
+	synctest.Test(t, func(t *testing.T) {
+		_, err := k.Client.Acquire(t.Context(), "a", nil)
+		wantErr(t, err, holdfast.ErrInvalid)
+		if err == nil || !strings.Contains(err.Error(), "call holdfasttest.New with the T of the bubble") {
+			t.Errorf("error %v, want one that says what to do", err)
+		}
+	})
+}
+
 // TestObserver: a program that wants to hear what happens does.
 func TestObserver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
