@@ -38,7 +38,6 @@ require (
 	github.com/bsm/redislock v0.9.4
 	github.com/go-redsync/redsync/v4 v4.18.1
 	github.com/go-sql-driver/mysql v1.10.1
-	github.com/holdfast-locks/holdfast/goredislock v0.1.0
 	github.com/holdfast-locks/holdfast/stores v0.1.0
 	github.com/jackc/pgx/v5 v5.12.0
 	github.com/redis/go-redis/v9 v9.23.0

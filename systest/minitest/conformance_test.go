@@ -10,24 +10,49 @@ import (
 	"time"
 
 	"github.com/alicebob/miniredis/v2"
+	"github.com/redis/go-redis/v9"
 	"github.com/redis/rueidis"
 
 	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/enginetest"
+	"github.com/holdfast-locks/holdfast/goredislock"
 	"github.com/holdfast-locks/holdfast/internal/faketest"
 	"github.com/holdfast-locks/holdfast/redislock"
 )
 
-// fails are the requirements that redislock fails on miniredis, and what is said then.
+// fails are the requirements that both engines fail on miniredis, and what is said then.
 // docs/testing.md has the reasons.
 var fails = map[string]string{
 	"MinTokenTooFarAheadIsInvalid": "attempt to compare number with nil", // tonumber of 2^64-1 is nil
 }
 
-// TestConformance runs the suite on miniredis, in virtual time. A requirement that is
-// to fail must, so that nobody is told what has been mended.
+// TestConformance runs the suite on miniredis, in virtual time.
 func TestConformance(t *testing.T) {
-	h := harness()
+	runSuite(t, func(t testing.TB, server *miniredis.Miniredis) driver.Engine {
+		return redislock.New(dial(t, server), nil)
+	})
+}
+
+// TestConformanceOfGoredislock runs it with the other client.
+func TestConformanceOfGoredislock(t *testing.T) {
+	runSuite(t, func(t testing.TB, server *miniredis.Miniredis) driver.Engine {
+		client := redis.NewClient(&redis.Options{
+			Addr:   "127.0.0.1:6379", // which nobody connects to; a name would be looked up outside of the bubble
+			Dialer: func(context.Context, string, string) (net.Conn, error) { return server.Dial() },
+		})
+		t.Cleanup(func() { _ = client.Close() })
+		e, err := goredislock.New(client, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return e
+	})
+}
+
+// runSuite checks engines that connect makes. A requirement that is to fail must, so
+// that nobody is told what has been mended.
+func runSuite(t *testing.T, connect func(testing.TB, *miniredis.Miniredis) driver.Engine) {
+	h := harness(connect)
 	var applies map[string]bool
 	synctest.Test(t, func(t *testing.T) { applies = enginetest.Applicable(t, h) })
 	failed := 0
@@ -57,16 +82,16 @@ func TestConformance(t *testing.T) {
 
 // harness is the suite's way to engines on servers of their own, which live in a
 // bubble: connections are pipes.
-func harness() enginetest.Harness {
+func harness(connect func(testing.TB, *miniredis.Miniredis) driver.Engine) enginetest.Harness {
 	servers := map[driver.Engine]*miniredis.Miniredis{}
-	connect := func(t testing.TB, server *miniredis.Miniredis) driver.Engine {
-		e := redislock.New(dial(t, server), nil)
+	open := func(t testing.TB, server *miniredis.Miniredis) driver.Engine {
+		e := connect(t, server)
 		servers[e] = server
 		return e
 	}
 	return enginetest.Harness{
-		Open:   func(t testing.TB) driver.Engine { return connect(t, start(t)) },
-		Join:   func(t testing.TB, e driver.Engine) driver.Engine { return connect(t, servers[e]) },
+		Open:   func(t testing.TB) driver.Engine { return open(t, start(t)) },
+		Join:   func(t testing.TB, e driver.Engine) driver.Engine { return open(t, servers[e]) },
 		Unit:   time.Second,
 		Bubble: synctest.Test,
 	}
