@@ -131,6 +131,29 @@ func (k KeepAlive) String() string { return nameOf(int(k), "on", "off") }
 // MarshalText is String, for logs and JSON.
 func (k KeepAlive) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
 
+// UnmarshalText sets what MarshalText has said. Another text is ErrInvalid, and leaves k as
+// it is.
+func (k *KeepAlive) UnmarshalText(text []byte) error {
+	return named(k, text, KeepAliveOn, KeepAliveOff)
+}
+
+// named sets value to that of all that is called text.
+func named[T fmt.Stringer](value *T, text []byte, all ...T) error {
+	for _, v := range all {
+		if v.String() == string(text) {
+			*value = v
+			return nil
+		}
+	}
+	return fmt.Errorf("%w %T %q: want one of %v", ErrInvalid, *value, text, all)
+}
+
+// UnmarshalText sets what MarshalText has said. Another text is ErrInvalid, and leaves s as
+// it is.
+func (s *OnceState) UnmarshalText(text []byte) error {
+	return named(s, text, OnceAbsent, OnceInProgress, OnceDone)
+}
+
 // MarshalText is String, for logs and JSON.
 func (s OnceState) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 

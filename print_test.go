@@ -263,3 +263,34 @@ func TestEnumerationsAreWords(t *testing.T) {
 		t.Errorf("%s, %v; want %s", got, err, want)
 	}
 }
+
+// TestOptionsThroughJSON: options that one process hands to another, as the command does
+// to the keeper of a script, arrive as they were.
+func TestOptionsThroughJSON(t *testing.T) {
+	type all struct {
+		Adopt     holdfast.AdoptOptions
+		KeepAlive holdfast.KeepAlive
+		State     holdfast.OnceState
+	}
+	for _, sent := range []all{
+		{},
+		{
+			holdfast.AdoptOptions{Mode: holdfast.Semaphore, Limit: 3, Token: 7, KeepAlive: holdfast.KeepAliveOff},
+			holdfast.KeepAliveOff, holdfast.OnceDone,
+		},
+	} {
+		text, err := json.Marshal(sent)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got all
+		if err := json.Unmarshal(text, &got); err != nil || !reflect.DeepEqual(got, sent) {
+			t.Errorf("%s arrives as %+v (%v)", text, got, err)
+		}
+	}
+	for _, wrong := range []string{`{"Adopt":{"KeepAlive":"perhaps"}}`, `{"State":"done?"}`} {
+		if err := json.Unmarshal([]byte(wrong), new(all)); !errors.Is(err, holdfast.ErrInvalid) {
+			t.Errorf("%s: %v, want ErrInvalid", wrong, err)
+		}
+	}
+}

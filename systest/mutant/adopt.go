@@ -19,6 +19,13 @@ func adoptMutants() []Mutant {
 			FoundBy: []Finder{{".", "TestAdopt"}, {".", "TestAdoptOfWhatIsOver"}},
 		},
 		{
+			Name: "keep-alive-cannot-be-read", File: "print.go",
+			Breaks:  "The options of an adoption do not survive JSON, by which a script's keeper has them.",
+			Old:     "return named(k, text, KeepAliveOn, KeepAliveOff)",
+			New:     "return ErrInvalid",
+			FoundBy: []Finder{{".", "TestOptionsThroughJSON"}},
+		},
+		{
 			Name: "adopted-lease-leaves-no-tombstone", Invariant: "I5", File: "lease_adopt.go",
 			Breaks:  "The release of an adopted lease lets a late copy of its acquire in.",
 			Old:     "a.req.LeaseID, a.uncertain = leaseID, true",
