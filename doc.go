@@ -55,6 +55,7 @@
 //	                        loss, and how it is noticed
 //	do.go, lead.go          acquire, work, release; again and again
 //	once.go, once_*.go      work that is done at most once
+//	every.go, every_*.go    work that is done once for each time of a schedule
 //	inspect.go, break.go    other people's locks
 //	observe.go, print.go    what is told, and how it is written
 //

@@ -19,3 +19,6 @@ func RecentTurns(c *Client) (n int) {
 	}
 	return n
 }
+
+// SetEveryClock replaces the clock by which a replica that calls Every tells the time.
+func SetEveryClock(o *EveryOptions, clock func() time.Time) { o.clock = clock }

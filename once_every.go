@@ -21,8 +21,11 @@ func (c *Client) OnceEvery(ctx context.Context, key string, scheduled time.Time,
 		err := fmt.Errorf("%w scheduled time %s: want whole seconds, as the schedule says and not as a clock does: see ScheduledTime", ErrInvalid, scheduled)
 		return OnceResult{}, opError("once", key, err)
 	}
-	return c.Once(ctx, key+"@"+scheduleName(scheduled), opts, fn)
+	return c.Once(ctx, runKey(key, scheduled), opts, fn)
 }
+
+// runKey names one run of a schedule.
+func runKey(name string, scheduled time.Time) string { return name + "@" + scheduleName(scheduled) }
 
 // scheduleName writes a scheduled time in UTC, the same on every machine.
 func scheduleName(scheduled time.Time) string {

@@ -62,7 +62,7 @@ const (
 const (
 	RunDone   Kind = iota + RequestRefused + 1 // a run has succeeded; with Took
 	RunFailed                                  // a run has failed; with Took and Err
-	RunMissed                                  // a run that was due has not taken place
+	RunMissed                                  // runs that were due have not taken place; Count of them, the last of which was Scheduled; with Err if the first has failed
 )
 
 var names = [...]string{

@@ -90,7 +90,7 @@ type Event struct {
 
 	Current   uint64    // the mark of the resource: the greatest token that it has accepted; 0 if unknown
 	TokenID   string    // of a one-time token, which is not secret; empty if the secret is malformed
-	Count     int       // how many one-time tokens were pruned
+	Count     int       // how many one-time tokens were pruned, or runs were missed
 	Status    int       // of an HTTP response
 	Code      string    // of the refusal of an HTTP request
 	Kept      bool      // the HTTP response is kept: a repeat does not run

@@ -27,6 +27,8 @@ func count(e observe.Event) (c Counter, value string, n int) {
 		return Losses, LossCause(e.Err), 1
 	case observe.TokensPruned:
 		return OneTimeTokens, "pruned", e.Count
+	case observe.RunMissed:
+		return Runs, "missed", e.Count
 	}
 	p, ok := plainly[e.Kind]
 	if !ok {
@@ -64,7 +66,6 @@ var plainly = map[observe.Kind]struct {
 	observe.RequestRefused:  {IdempotentRequests, "refused"},
 	observe.RunDone:         {Runs, "done"},
 	observe.RunFailed:       {Runs, "failed"},
-	observe.RunMissed:       {Runs, "missed"},
 }
 
 // measure says which histogram has a share in an event.

@@ -49,6 +49,7 @@ func All() []Mutant {
 		adoptMutants(),
 		formsMutants(),
 		leadMutants(),
+		everyMutants(),
 		metricsMutants(),
 		electMutants(),
 		turnsMutants(),

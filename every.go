@@ -1,0 +1,190 @@
+package holdfast
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/internal/ask"
+)
+
+const (
+	// standbySuffix makes the name of the lock under which one replica waits for the
+	// scheduled times, and the others wait for its place.
+	standbySuffix = "@schedule"
+
+	defaultLate          = time.Minute
+	defaultEveryRetained = 400 * 24 * time.Hour
+	everyPause           = 100 * time.Millisecond // of a replica that has let go of the schedule
+	everyLongestPause    = time.Second
+)
+
+// EveryOptions are the options of Every. Nil is default; a zero field is default. All
+// replicas should give the same.
+type EveryOptions struct {
+	// TTL is how long a run, or the schedule between two runs, stays with a replica
+	// that has died. Default: Options.TTL.
+	TTL time.Duration
+
+	// MaxHold, Progress, Reason and Labels are those of each run, as in AcquireOptions.
+	MaxHold  time.Duration
+	Progress time.Duration
+	Reason   string
+	Labels   map[string]string
+
+	// Late is how late a run may begin: after its scheduled time and Late nobody begins
+	// it, or tries it again, and it is missed. It should be longer than TTL, so that
+	// another replica can take over from one that has died, and than the clocks are
+	// apart. Default: twice the TTL, and at least 1 minute.
+	Late time.Duration
+
+	// Each runs a scheduled time even if the next one is due already: one after the
+	// other, in their order. Otherwise only the latest is run, and those before it are
+	// missed.
+	Each bool
+
+	// Attempts is how often a run is tried that fails, by all replicas together. After
+	// the last one it is missed. Default: until it is too late.
+	Attempts int
+
+	// Retention is how long the store remembers the schedule after the last run: it must
+	// be longer than the time between two runs. Default: 400 days.
+	Retention time.Duration
+
+	// Failed is told of runs of this replica that failed, and why it has let go of the
+	// schedule otherwise. Default: none.
+	Failed func(err error)
+
+	// Missed is told of runs that were missed, by the replica that has written that
+	// down. Default: none.
+	Missed func(MissedRuns)
+
+	clock func() time.Time // of tests; nil: time.Now
+}
+
+// An EveryRun is one run of a schedule, as its fn sees it.
+type EveryRun struct {
+	Name      string
+	Scheduled time.Time // for when it is due, in UTC
+	Previous  time.Time // for when the last run was due that was done; zero if there was none
+	Attempt   int       // 1, and one more for each failure that was written down
+	Lease     *Lease    // of the lock of this name; its Token grows from run to run
+}
+
+// Key names the run, on all replicas alike: "reports/nightly@2026-11-21T03:00Z". It is
+// the key that OnceEvery uses, and one to hand on to services that tell repeats by a key.
+func (r EveryRun) Key() string { return runKey(r.Name, r.Scheduled) }
+
+// Every runs fn once for each time of a schedule, however many replicas call it, until
+// ctx ends.
+//
+// One replica leads: it waits for the next time, by its own clock, runs fn under the
+// lock of this name, and writes into the store that the run of this scheduled time is
+// done, in the step that ends its lease. The others wait in the queue of the lock
+// name + "@schedule", and one of them leads as soon as the leader stops, or when its
+// TTL is over if it dies. What is due follows from what the store remembers, and not
+// from who leads or what its clock says: a scheduled time is done by one run, or it is
+// missed, and both is written down once. EveryStatus tells.
+//
+// The context of fn ends when ctx does and when the lease of the run is lost, with a
+// cause that is ErrLost. fn must then stop.
+//
+//   - fn returns nil: the run is done.
+//   - fn returns an error: the run is tried again, by the next replica if there is one,
+//     after a pause of 1 second at first and 1 minute at most, until it is too late or
+//     the next one is due; see EveryOptions.Late, Each and Attempts.
+//   - ctx ends, and fn returns an error: another replica tries again at once.
+//   - The lease is lost, or the process dies: another replica tries again when the
+//     lease is over. So a run may have begun, and have worked in part, more than once.
+//   - fn panics: that is a failure, and the panic goes on when it is written down.
+//
+// Runs of one name never overlap: one that takes longer than the schedule's period
+// delays the next.
+//
+// Every returns ctx's error when ctx has ended, and otherwise an error that would come
+// again: ErrInvalid, ErrPermission, ErrKindMismatch, ErrUnsupported, ErrDeadlock,
+// ErrClosed. A store that does not answer is asked again, and so is fn.
+func Every(ctx context.Context, c *Client, name string, schedule Schedule, opts *EveryOptions, fn func(ctx context.Context, run EveryRun) error) error {
+	s, err := newScheduler(ctx, c, name, schedule, opts)
+	if err == nil && fn == nil {
+		err = fmt.Errorf("%w fn: it is nil", ErrInvalid)
+	}
+	if err != nil {
+		return opError("every", name, err)
+	}
+	s.fn = fn
+	err = Lead(ctx, c, name+standbySuffix, &LeadOptions{
+		Acquire: AcquireOptions{TTL: s.opts.TTL, Reason: s.opts.Reason, Labels: s.opts.Labels},
+		Pause:   everyPause, LongestPause: everyLongestPause,
+		Failed: func(err error, _ time.Duration) { s.opts.Failed(err) },
+	}, s.lead)
+	switch {
+	case s.verdict != nil:
+		return opError("every", name, s.verdict)
+	case ctx.Err() != nil:
+		return opError("every", name, ask.ContextError(ctx))
+	}
+	return err
+}
+
+func newScheduler(ctx context.Context, c *Client, name string, schedule Schedule, opts *EveryOptions) (*scheduler, error) {
+	o, err := opts.resolve(c)
+	if err != nil {
+		return nil, err
+	}
+	recorder, err := c.recorder(name)
+	if err != nil {
+		return nil, err
+	}
+	if schedule == nil {
+		return nil, fmt.Errorf("%w schedule: it is nil", ErrInvalid)
+	}
+	s := &scheduler{ctx: ctx, client: c, recorder: recorder, name: name, schedule: schedule, opts: o}
+	s.after(o.clock().Round(0).UTC())
+	return s, cmp.Or(s.verdict, driver.CheckName(name+standbySuffix))
+}
+
+// Check returns an error that wraps ErrInvalid if an option is out of range.
+func (o *EveryOptions) Check() error {
+	_, err := o.resolve(nil)
+	return err
+}
+
+// resolve returns a copy of o with the defaults filled in, or an error that wraps
+// ErrInvalid.
+func (o *EveryOptions) resolve(c *Client) (EveryOptions, error) {
+	var e EveryOptions
+	if o != nil {
+		e = *o
+	}
+	if c != nil {
+		e.TTL = cmp.Or(e.TTL, c.opts.TTL)
+	}
+	e.Late = cmp.Or(e.Late, max(defaultLate, 2*e.TTL))
+	e.Retention = ceilMS(cmp.Or(e.Retention, defaultEveryRetained))
+	if e.clock == nil {
+		e.clock = time.Now
+	}
+	if e.Failed == nil {
+		e.Failed = func(error) {}
+	}
+	if e.Missed == nil {
+		e.Missed = func(MissedRuns) {}
+	}
+	switch {
+	case e.Late < 0:
+		return e, fmt.Errorf("%w Late %s: it is negative", ErrInvalid, e.Late)
+	case e.Attempts < 0:
+		return e, fmt.Errorf("%w Attempts %d: it is negative; zero is until it is too late", ErrInvalid, e.Attempts)
+	case e.Retention < MinTTL || e.Retention > MaxRetention:
+		return e, fmt.Errorf("%w Retention %s: want %s to %s", ErrInvalid, e.Retention, MinTTL, MaxRetention)
+	}
+	return e, e.acquire().Check()
+}
+
+// acquire returns the options of the lease of a run.
+func (o *EveryOptions) acquire() *AcquireOptions {
+	return &AcquireOptions{TTL: o.TTL, MaxHold: o.MaxHold, Progress: o.Progress, Reason: o.Reason, Labels: o.Labels}
+}

@@ -1,0 +1,132 @@
+package holdfast
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/internal/ask"
+)
+
+// A ScheduleRecord is what the store remembers of the schedule of one name. All times of
+// day are by the clocks of those who have written them; scheduled times are in UTC.
+type ScheduleRecord struct {
+	Began   time.Time    `json:"began"`            // when the first replica called Every; zero if none has
+	Settled time.Time    `json:"settled"`          // the last scheduled time that was done or missed; at first, Began
+	Next    time.Time    `json:"next,omitzero"`    // the one after it; zero if there is none
+	Last    DoneRun      `json:"last,omitzero"`    // the last run that was done; zero if none was
+	Failing *FailedRun   `json:"failing,omitzero"` // the run that is due has failed, and may be tried again; nil if it has not
+	Done    uint64       `json:"done"`             // how many runs were done
+	Missed  uint64       `json:"missed"`           // how many were missed
+	Gaps    []MissedRuns `json:"gaps,omitempty"`   // those missed lately, the latest last
+}
+
+// A DoneRun is a run of a schedule that has succeeded.
+type DoneRun struct {
+	Scheduled time.Time     `json:"scheduled"`
+	Started   time.Time     `json:"started"`
+	Took      time.Duration `json:"took"` // in nanoseconds
+	By        string        `json:"by"`   // the holder, for people
+	Token     uint64        `json:"token"`
+	Attempt   int           `json:"attempt"`
+}
+
+// A FailedRun is a run of a schedule that has failed so far.
+type FailedRun struct {
+	Scheduled time.Time `json:"scheduled"`
+	At        time.Time `json:"at"` // when it failed last
+	By        string    `json:"by"`
+	Attempts  int       `json:"attempts"` // how often it has failed
+	Err       string    `json:"err"`
+}
+
+// MissedRuns are runs of a schedule that were missed, one after the other: nobody came
+// in time, the one before took too long, or it has failed too often.
+type MissedRuns struct {
+	First time.Time `json:"first"`
+	Last  time.Time `json:"last"`
+	Count int       `json:"count"`
+	Err   string    `json:"err,omitempty"` // with which the first has failed last, if it was begun
+}
+
+func (m *MissedRuns) add(t time.Time) {
+	if m.Count == 0 {
+		m.First = t
+	}
+	m.Last = t
+	m.Count++
+}
+
+const (
+	shownGaps     = 5
+	recordedText  = 160 // bytes of an error or of a holder
+	scheduleHead  = `{"schedule":`
+	scheduleFirst = 1 // the version of the record
+)
+
+// miss writes down what was missed.
+func (r *ScheduleRecord) miss(m MissedRuns) {
+	r.Settled, r.Failing = m.Last, nil
+	r.Missed += uint64(m.Count)
+	r.Gaps = append(r.Gaps, m)
+	r.Gaps = r.Gaps[max(0, len(r.Gaps)-shownGaps):]
+}
+
+// A scheduleLine is the record of a schedule, as JSON in one line. It fits into the
+// driver.RecordHead bytes that a listing reads.
+type scheduleLine struct {
+	Version int `json:"schedule"`
+	*ScheduleRecord
+}
+
+func (r *ScheduleRecord) format() []byte {
+	short := *r
+	for {
+		line, _ := json.Marshal(scheduleLine{scheduleFirst, &short}) // times of four-digit years, numbers and texts: cannot fail
+		if len(line) < driver.RecordHead || len(short.Gaps) == 0 {
+			return append(line, '\n')
+		}
+		short.Gaps = short.Gaps[1:]
+	}
+}
+
+// parseSchedule reads the record of a schedule, or returns nil if it is none.
+func parseSchedule(data []byte) *ScheduleRecord {
+	line, _, ok := bytes.Cut(data, []byte{'\n'})
+	l := scheduleLine{ScheduleRecord: &ScheduleRecord{}}
+	if !ok || !bytes.HasPrefix(line, []byte(scheduleHead)) || json.Unmarshal(line, &l) != nil || l.Version != scheduleFirst {
+		return nil
+	}
+	return l.ScheduleRecord
+}
+
+// recordText returns what a record keeps of a text, which others are shown.
+func recordText(s string) string {
+	s = strings.Map(func(r rune) rune {
+		if driver.IsControl(r) {
+			return ' '
+		}
+		return r
+	}, s)
+	if len(s) > recordedText {
+		s = s[:recordedText-len("…")] + "…"
+	}
+	return strings.ToValidUTF8(s, "")
+}
+
+// scheduleOf returns the record of the schedule of a name, or nil if there is none.
+func scheduleOf(ctx context.Context, recorder driver.Recorder, name string) (*ScheduleRecord, error) {
+	kept, found, err := recorder.Recall(ctx, name)
+	if err != nil || !found {
+		return nil, ask.Harmless(ctx, err)
+	}
+	r := parseSchedule(kept.Data)
+	if r == nil {
+		return nil, fmt.Errorf("%w: it is a do-once key, with a result: take another name for the schedule, or forget the key", ErrKindMismatch)
+	}
+	return r, nil
+}

@@ -1,0 +1,60 @@
+package holdfast
+
+import (
+	"context"
+	"time"
+)
+
+// An EveryStatus is what has become of a schedule, and who sees to it now.
+type EveryStatus struct {
+	ScheduleRecord // Began is zero if nobody has called Every, or it was forgotten
+
+	Running    bool          // the lock of the name is held: a run is going on
+	Runner     Holder        // by whom, if so
+	RunningFor time.Duration // for how long, by the store's clock
+
+	Led        bool     // somebody waits for the next scheduled time, or runs: the schedule is alive
+	Leader     Holder   // who, if so
+	StandingBy []Holder // who would lead next, in their order
+}
+
+// EveryStatus reports how a schedule stands: its last run, the next, those that were
+// missed, and who leads and stands by. It asks the store three times, so that what it says
+// is not of one instant. A name with a do-once result is ErrKindMismatch, an engine that
+// keeps no results is ErrUnsupported.
+func (c *Client) EveryStatus(ctx context.Context, name string) (EveryStatus, error) {
+	s, err := c.everyStatus(ctx, name)
+	return s, opError("status of", name, err)
+}
+
+func (c *Client) everyStatus(ctx context.Context, name string) (s EveryStatus, err error) {
+	recorder, err := c.recorder(name)
+	if err != nil {
+		return s, err
+	}
+	ctx, cancel := c.requestContext(ctx)
+	defer cancel()
+	lock, err := c.inspect(ctx, name)
+	if err != nil {
+		return s, err
+	}
+	if live := lock.Live(); len(live) > 0 {
+		s.Running, s.Runner, s.RunningFor = true, live[0].Holder, live[0].Since
+	}
+	stand, err := c.inspect(ctx, name+standbySuffix)
+	if err != nil {
+		return s, err
+	}
+	if live := stand.Live(); len(live) > 0 {
+		s.Led, s.Leader = true, live[0].Holder
+	}
+	for _, w := range stand.Queue {
+		s.StandingBy = append(s.StandingBy, w.Holder)
+	}
+	// Last, so that a run that has just ended is not missing in both.
+	r, err := scheduleOf(ctx, recorder, name)
+	if r != nil {
+		s.ScheduleRecord = *r
+	}
+	return s, err
+}

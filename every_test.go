@@ -1,0 +1,312 @@
+package holdfast_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/holdfast-locks/holdfast"
+)
+
+// A diary notes what one or several calls of Every do, in the virtual time of a test,
+// which begins at midnight.
+type diary struct {
+	t      *testing.T
+	mu     sync.Mutex // guards the rest
+	lines  []string
+	failed []error
+}
+
+func (d *diary) note(format string, args ...any) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.lines = append(d.lines, fmt.Sprintf(format, args...))
+}
+
+// failures returns what Failed was told.
+func (d *diary) failures() []error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return slices.Clone(d.failed)
+}
+
+func (d *diary) want(lines ...string) {
+	d.t.Helper()
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if !slices.Equal(d.lines, lines) {
+		d.t.Errorf("the diary says\n\t%s\nwant\n\t%s", strings.Join(d.lines, "\n\t"), strings.Join(lines, "\n\t"))
+	}
+	d.lines = nil
+}
+
+func clock(t time.Time) string { return t.UTC().Format(time.TimeOnly) }
+
+// every starts a call of Every, and returns what ends it and its error.
+func (d *diary) every(c *holdfast.Client, schedule holdfast.Schedule, opts *holdfast.EveryOptions, fn func(context.Context, holdfast.EveryRun) error) (stop func() error) {
+	d.t.Helper()
+	if opts == nil {
+		opts = &holdfast.EveryOptions{}
+	}
+	o := *opts
+	o.Missed = func(m holdfast.MissedRuns) {
+		d.note("missed %d: %s to %s %s", m.Count, clock(m.First), clock(m.Last), m.Err)
+	}
+	o.Failed = func(err error) {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		d.failed = append(d.failed, err)
+	}
+	ctx, cancel := context.WithCancel(d.t.Context())
+	done := make(chan error, 1)
+	go func() { done <- holdfast.Every(ctx, c, "job", schedule, &o, fn) }()
+	synctest.Wait()
+	return func() error {
+		cancel()
+		return <-done
+	}
+}
+
+// run is an fn that notes its run, takes its time, and returns err.
+func (d *diary) run(took time.Duration, err error) func(context.Context, holdfast.EveryRun) error {
+	return func(ctx context.Context, run holdfast.EveryRun) error {
+		d.note("%s run of %s, attempt %d", clock(time.Now()), clock(run.Scheduled), run.Attempt)
+		select {
+		case <-time.After(took):
+			return err
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// status returns the status of the schedule, checked against what must always hold.
+func (d *diary) status(c *holdfast.Client) holdfast.EveryStatus {
+	d.t.Helper()
+	s, err := c.EveryStatus(d.t.Context(), "job")
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	return s
+}
+
+var minutely = holdfast.Periodic(time.Unix(0, 0), time.Minute)
+
+// A run is told when it is due, what was done before, and its key; the schedule ends with
+// its context.
+func TestEvery(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d, engine := &diary{t: t}, newFaulty()
+		var events []holdfast.Event
+		c := newClient(t, engine, &holdfast.Options{Observer: func(e holdfast.Event) {
+			if e.Kind == holdfast.RunDone {
+				events = append(events, e)
+			}
+		}})
+		time.Sleep(30*time.Second + time.Millisecond)
+		var runs []holdfast.EveryRun
+		stop := d.every(c, minutely, nil, func(ctx context.Context, run holdfast.EveryRun) error {
+			runs = append(runs, run)
+			if l, ok := holdfast.LeaseFromContext(ctx); !ok || l != run.Lease || !l.Valid() || l.Name() != "job" {
+				t.Errorf("the context belongs to %v", l)
+			}
+			time.Sleep(time.Second)
+			return nil
+		})
+		time.Sleep(3 * time.Minute)
+		if err := stop(); !errors.Is(err, context.Canceled) || err.Error() != `holdfast: every "job": context canceled` {
+			t.Error(err)
+		}
+		if len(runs) != 3 || !runs[0].Previous.IsZero() || runs[2].Previous != runs[1].Scheduled || runs[2].Key() != "job@2000-01-01T00:03Z" || runs[2].Lease.Token() <= runs[1].Lease.Token() {
+			t.Errorf("runs: %+v", runs)
+		}
+		if len(events) != 3 || events[2].Scheduled != runs[2].Scheduled || events[2].Took != time.Second || events[2].Name != "job" {
+			t.Errorf("events: %+v", events)
+		}
+		s := d.status(c)
+		if s.Done != 3 || s.Missed != 0 || s.Last.Scheduled != runs[2].Scheduled || s.Last.Took != time.Second || s.Next != runs[2].Scheduled.Add(time.Minute) || s.Led || s.Running {
+			t.Errorf("status: %+v", s)
+		}
+		nothingLeft(t, engine, "job", "job@schedule")
+	})
+}
+
+// A run that fails is tried again after growing pauses, by another replica if there is
+// one, and is missed when the next is due, too late, or out of attempts. Every goes on.
+func TestEveryTriesAgain(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		opts holdfast.EveryOptions
+		want []string
+	}{
+		{"until the next is due", holdfast.EveryOptions{}, []string{
+			"00:01:00 run of 00:01:00, attempt 1", "00:01:01 run of 00:01:00, attempt 2", "00:01:03 run of 00:01:00, attempt 3",
+			"00:01:07 run of 00:01:00, attempt 4", "00:01:15 run of 00:01:00, attempt 5", "00:01:31 run of 00:01:00, attempt 6",
+			"missed 1: 00:01:00 to 00:01:00 broken", "00:02:00 run of 00:02:00, attempt 1",
+		}},
+		{"until it is too late", holdfast.EveryOptions{Late: 5 * time.Second}, []string{
+			"00:01:00 run of 00:01:00, attempt 1", "00:01:01 run of 00:01:00, attempt 2", "00:01:03 run of 00:01:00, attempt 3",
+			"missed 1: 00:01:00 to 00:01:00 broken", "00:02:00 run of 00:02:00, attempt 1",
+		}},
+		{"twice", holdfast.EveryOptions{Attempts: 2}, []string{
+			"00:01:00 run of 00:01:00, attempt 1", "00:01:01 run of 00:01:00, attempt 2",
+			"missed 1: 00:01:00 to 00:01:00 broken", "00:02:00 run of 00:02:00, attempt 1",
+		}},
+		{"once, and each", holdfast.EveryOptions{Attempts: 1, Each: true}, []string{
+			"00:01:00 run of 00:01:00, attempt 1",
+			"missed 1: 00:01:00 to 00:01:00 broken", "00:02:00 run of 00:02:00, attempt 1", "missed 1: 00:02:00 to 00:02:00 broken",
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				d, engine := &diary{t: t}, newFaulty()
+				fails := d.run(0, errors.New("broken"))
+				client := newClient(t, engine, nil)
+				stops := []func() error{d.every(client, minutely, &c.opts, fails), d.every(newClient(t, engine, nil), minutely, &c.opts, fails)}
+				time.Sleep(2*time.Minute + 500*time.Millisecond)
+				d.want(c.want...)
+				s := d.status(client)
+				if s.Done != 0 || s.Failing == nil && c.opts.Attempts != 1 || s.Failing != nil && (s.Failing.Err != "broken" || s.Failing.Attempts != 1) {
+					t.Errorf("status: %+v", s)
+				}
+				if failed := d.failures(); len(failed) == 0 || failed[0].Error() != `holdfast: every "job": run of 2000-01-01T00:01Z: broken` {
+					t.Errorf("failed: %v", failed)
+				}
+				for _, stop := range stops {
+					_ = stop()
+				}
+			})
+		})
+	}
+}
+
+// Whatever was missed while nobody was there is told on return, and survives in the store;
+// what is run of it, and when, is for the options to say.
+func TestEveryMissed(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		opts holdfast.EveryOptions
+		want []string
+	}{
+		{"skip", holdfast.EveryOptions{}, []string{"missed 3: 00:02:00 to 00:04:00 ", "00:05:00 run of 00:05:00, attempt 1"}},
+		{"the last one", holdfast.EveryOptions{Late: time.Hour}, []string{"missed 2: 00:02:00 to 00:03:00 ", "00:04:30 run of 00:04:00, attempt 1", "00:05:00 run of 00:05:00, attempt 1"}},
+		{"each", holdfast.EveryOptions{Late: time.Hour, Each: true}, []string{
+			"00:04:30 run of 00:02:00, attempt 1", "00:04:30 run of 00:03:00, attempt 1", "00:04:30 run of 00:04:00, attempt 1", "00:05:00 run of 00:05:00, attempt 1",
+		}},
+		{"each, but not too late", holdfast.EveryOptions{Late: 95 * time.Second, Each: true}, []string{
+			"missed 1: 00:02:00 to 00:02:00 ", "00:04:30 run of 00:03:00, attempt 1", "00:04:30 run of 00:04:00, attempt 1", "00:05:00 run of 00:05:00, attempt 1",
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				d, client := &diary{t: t}, newClient(t, newFaulty(), nil)
+				if c.name == "skip" {
+					c.opts.Late = 25 * time.Second
+				}
+				stop := d.every(client, minutely, &c.opts, d.run(0, nil))
+				time.Sleep(70 * time.Second)
+				d.want("00:01:00 run of 00:01:00, attempt 1")
+				_ = stop()
+				time.Sleep(200 * time.Second) // 00:04:30
+				stop = d.every(client, minutely, &c.opts, d.run(0, nil))
+				time.Sleep(31 * time.Second)
+				_ = stop()
+				d.want(c.want...)
+				if s := d.status(client); s.Done+s.Missed != 5 || s.Missed > 0 && len(s.Gaps) != 1 {
+					t.Errorf("status: %+v", s)
+				}
+			})
+		})
+	}
+}
+
+// A run that takes longer than the period delays the next; what it has passed over is
+// missed, and is told.
+func TestEveryRunsNeverOverlap(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d, engine := &diary{t: t}, newFaulty()
+		long := d.run(150*time.Second, nil)
+		stops := []func() error{d.every(newClient(t, engine, nil), minutely, nil, long), d.every(newClient(t, engine, nil), minutely, nil, long)}
+		time.Sleep(6*time.Minute + 50*time.Second)
+		d.want("00:01:00 run of 00:01:00, attempt 1", "missed 1: 00:02:00 to 00:02:00 ", "00:03:30 run of 00:03:00, attempt 1",
+			"missed 2: 00:04:00 to 00:05:00 ", "00:06:00 run of 00:06:00, attempt 1")
+		for _, stop := range stops {
+			_ = stop()
+		}
+	})
+}
+
+// Whoever stops in a run leaves it to the next, who tries at once: that does not count as a
+// failure of the run.
+func TestEveryStopInARun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d, engine := &diary{t: t}, newFaulty()
+		first := d.every(newClient(t, engine, nil), minutely, nil, d.run(10*time.Second, nil))
+		second := d.every(newClient(t, engine, nil), minutely, nil, d.run(time.Second, nil))
+		time.Sleep(65 * time.Second)
+		_ = first()
+		time.Sleep(10 * time.Second)
+		_ = second()
+		d.want("00:01:00 run of 00:01:00, attempt 1", "00:01:05 run of 00:01:00, attempt 1")
+	})
+}
+
+// A panic of fn goes on, and is written down before as a failure of the run, so that
+// the next replica rests before it tries.
+func TestEveryPanics(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d, engine := &diary{t: t}, newFaulty()
+		client := newClient(t, engine, nil)
+		panicked := make(chan any)
+		go func() {
+			defer func() { panicked <- recover() }()
+			_ = holdfast.Every(t.Context(), client, "job", minutely, nil, func(context.Context, holdfast.EveryRun) error { panic("boom") })
+		}()
+		synctest.Wait()
+		stop := d.every(newClient(t, engine, nil), minutely, nil, d.run(0, nil))
+		if p := <-panicked; p != "boom" {
+			t.Errorf("recovered %v", p)
+		}
+		if s := d.status(client); s.Failing == nil || !strings.Contains(s.Failing.Err, "panicked") {
+			t.Errorf("status: %+v", s)
+		}
+		time.Sleep(10 * time.Second)
+		d.want("00:01:01 run of 00:01:00, attempt 2")
+		_ = stop()
+		nothingLeft(t, engine, "job", "job@schedule")
+	})
+}
+
+// A lease that is lost ends the context of the run; the run is tried again, and the first
+// writes nothing down even if it has not heeded its context.
+func TestEveryLosesARun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d, engine := &diary{t: t}, newFaulty()
+		client := newClient(t, engine, nil)
+		runs := 0
+		stop := d.every(client, minutely, nil, func(ctx context.Context, run holdfast.EveryRun) error {
+			if runs++; runs == 1 {
+				<-ctx.Done()
+				d.note("%s lost: %t", clock(time.Now()), errors.Is(context.Cause(ctx), holdfast.ErrBroken))
+				return nil
+			}
+			return d.run(0, nil)(ctx, run)
+		})
+		time.Sleep(65 * time.Second)
+		if _, err := client.Break(t.Context(), "job", &holdfast.BreakOptions{Author: "ada", Reason: "a test"}); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(10 * time.Second)
+		d.want("00:01:05 lost: true", "00:01:05 run of 00:01:00, attempt 1")
+		if s, failed := d.status(client), d.failures(); s.Done != 1 || len(failed) != 1 || !errors.Is(failed[0], holdfast.ErrBroken) {
+			t.Errorf("status %+v, failed %v", s, failed)
+		}
+		_ = stop()
+	})
+}
