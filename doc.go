@@ -2,38 +2,81 @@
 // taken through it tells its holder in time when it is lost, carries a fencing
 // token that only grows, and leaves nothing behind.
 //
+// # What
+//
 // A [Client] takes locks from a store through an engine, such as redislock
 // for Redis and Valkey, sqlitelock for the processes of one host, or memlock
 // for tests. Success is a [Lease]: possession for a time, which the client
 // extends in the background until [Lease.Release].
 //
+//	around a function                Client.Do, Call
+//	the same, or skip at once        Client.TryDo, TryCall
+//	by hand                          Client.Acquire, Client.TryAcquire
+//	several names, or none           Client.AcquireAll
+//	readers, a writer, n at a time   AcquireOptions.Mode
+//	once, and its result kept        Client.Once, OnceJSON, Client.OnceEvery
+//	one of several to lead           Lead
+//	what others have                 Client.Inspect, Client.List, Client.Break
+//
+// A Client and its leases are safe for concurrent use. A client has one timer
+// for all its leases, and no goroutine while nothing is due. A Lease is not a
+// sync.Locker, because it can be lost.
+//
+// # Example
+//
 //	client, err := holdfast.New(engine, nil)
-//	err = client.Do(ctx, "reports/nightly", nil, func(ctx context.Context, l *holdfast.Lease) error {
+//	if err != nil {
+//		return err
+//	}
+//	defer client.Close(ctx)
+//	return client.Do(ctx, "reports/nightly", nil, func(ctx context.Context, l *holdfast.Lease) error {
 //		return writeReport(ctx, l.Token())
 //	})
 //
-// # What a lease promises, and what not
+// # Guarantees
 //
 // While the lease is valid nobody else holds the lock, as long as the store
 // keeps its data and its clock runs steadily. The lease's context ends, by a
-// local timer, before the store can grant the lock to anybody else. A process
-// that is paused just after it looked cannot know, however; only a resource
-// that checks the fencing token of each write ([Lease.Token]) refuses a holder
-// that wakes up too late. Hand the token on wherever the resource can check
-// it.
+// local timer, before the store can grant the lock to anybody else, even if the store
+// cannot be reached. A lost lease stays lost, and a late request changes nothing for
+// whoever has the lock by then. An acquire that ends without a lease leaves none behind:
+// if its reply was lost, it is cancelled in the background. Where the store keeps a queue,
+// waiters are served in their order.
 //
-// A Lease is not a sync.Locker, because it can be lost.
+// # What is not promised
 //
-// # Time
+// A process that is paused just after it looked cannot know that its lease has ended; nor
+// can a lock outlive the store's loss of its data. Then two work at the same time, and
+// only a resource that checks tokens is safe: see Fencing. A release that the store
+// does not answer may take until the lease's expiry. Work that is done once may be done
+// again if its process dies before the result is stored.
+//
+// # Clocks
 //
 // The store's clock alone decides when a lease ends, local monotonic time
 // alone how long it is trusted; no wall clock of a client is compared with
-// anything.
+// anything. The two may differ in rate by 1 %.
 //
-// # Concurrency
+// # Fencing
 //
-// A Client and its leases are safe for concurrent use. A client has one timer
-// for all its leases, and no goroutine while nothing is due.
+// Each lease has a token, greater than that of every earlier lease of the name
+// ([Lease.Token]). A resource that has seen a greater one refuses the write of a holder
+// that wakes up too late. Hand the token on wherever the resource can check it; package
+// fence and its subpackages are guards that do.
+//
+// # Errors
+//
+// Each error is one line that says what happened to which name, and wraps one of the
+// errors here for errors.Is, such as [ErrHeld], [ErrLost] or [ErrUnavailable]. A
+// [HeldError] says who has the lock, even if it is the caller's context that has ended the
+// wait; beside ErrLost, [ErrMaxHold], [ErrStalled] or [ErrBroken] says why.
+// Arguments that are wrong, a client or an engine that is nil, and work that is nil
+// are [ErrInvalid], and nothing is sent. Nothing that is printed has a lease ID in it.
+//
+// # Testing
+//
+// Package holdfasttest gives a test a client on memory, in the test's virtual time,
+// whose locks it can lose and whose store it can break; memlock is the engine behind it.
 //
 // # Rooms
 //

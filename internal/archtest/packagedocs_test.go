@@ -13,6 +13,7 @@ var packageHeadings = []string{"What", "Example", "Guarantees", "What is not pro
 // withDocs are the packages that programs use, each with the headings that say nothing
 // about it.
 var withDocs = map[string][]string{
+	".":               nil,
 	"fence":           {"Fencing"},
 	"fence/httpfence": {"Fencing"},
 	"fence/sqlfence":  {"Fencing"},
