@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -206,6 +207,89 @@ func TestSessionsInPages(t *testing.T) {
 	}
 	if ran < len(stages) {
 		t.Errorf("%d of %d sessions were run", ran, len(stages))
+	}
+}
+
+// unheard are programs of the pages that do nothing here: they need root, a network, or
+// this repository.
+var unheard = []string{"sudo", "make", "go", "systemctl", "flock"}
+
+// aWrapper calls holdfast, ends what would go on for ever, and notes what fails. Status 1
+// is an answer: nobody has the lock.
+const aWrapper = `#!/bin/sh
+case "$1" in
+elect | watch)
+	HOLDFAST "$@" &
+	sleep 1
+	kill -TERM $!
+	wait $!
+	exit 0 ;;
+esac
+HOLDFAST "$@"
+status=$?
+[ $status -le 1 ] || echo "holdfast $*: status $status" >>FAILED
+exit $status
+`
+
+// TestScriptsInPages runs what pages show of shell scripts, each on a store of its own,
+// with programs that only say that they were there; other tests have the arguments
+// (TestCommandsInPages) and what comes of them.
+func TestScriptsInPages(t *testing.T) {
+	t.Parallel()
+	holdfast, err := exec.LookPath("holdfast")
+	if err != nil {
+		t.Fatal(err)
+	}
+	pages, err := filepath.Glob(filepath.Join("..", "..", "docs", "*.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ran := 0
+	for _, page := range append(pages, filepath.Join("..", "..", "README.md")) {
+		if name := filepath.Base(page); name == "recipes.md" || name == "cli.md" {
+			continue // examples/recipes runs its own; TestExamples has those of --help
+		}
+		blocks, _ := codeblock.Find(filepath.Base(page), read(t, page)) // archtest tells the problems
+		for _, b := range blocks {
+			if b.Kind != "sh" || b.CheckedBy != "" {
+				continue
+			}
+			ran++
+			t.Run(b.At(), func(t *testing.T) {
+				t.Parallel()
+				runScript(t, holdfast, b.Text)
+			})
+		}
+	}
+	if ran < 25 {
+		t.Errorf("%d scripts, want at least 25: are the pages read?", ran)
+	}
+}
+
+func runScript(t *testing.T, holdfast, script string) {
+	t.Helper()
+	dir, bin := t.TempDir(), t.TempDir()
+	failed := filepath.Join(bin, "failed")
+	program := func(path, text string) {
+		t.Helper()
+		if err := os.WriteFile(path, []byte(text), 0o700); err != nil { //nolint:gosec // a program
+			t.Fatal(err)
+		}
+	}
+	program(filepath.Join(bin, "holdfast"), strings.NewReplacer("HOLDFAST", holdfast, "FAILED", failed).Replace(aWrapper))
+	for _, name := range unheard {
+		program(filepath.Join(bin, name), "#!/bin/sh\ncat >/dev/null\n")
+	}
+	for _, m := range regexp.MustCompile(`\./([\w.-]+)`).FindAllStringSubmatch(script, -1) {
+		program(filepath.Join(dir, m[1]), "#!/bin/sh\necho here\n")
+	}
+	cmd := exec.Command("sh", "-c", script)
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "HOLDFAST_STORE="+sqlite(t), "PATH="+bin+string(filepath.ListSeparator)+os.Getenv("PATH"))
+	out, err := cmd.CombinedOutput()
+	why, _ := os.ReadFile(failed)
+	if exit := (*exec.ExitError)(nil); err != nil && (!errors.As(err, &exit) || exit.ExitCode() != 1) || len(why) > 0 {
+		t.Errorf("%v\n%s%s\nof\n%s", err, why, out, script)
 	}
 }
 

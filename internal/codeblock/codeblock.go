@@ -41,7 +41,7 @@ var Checks = map[string]string{
 	"hidden":  "TestPagesCompile", // the declarations in a comment
 	"json":    "TestPagesCompile",
 	"bash":    "TestCommandsInPages",
-	"sh":      "TestCommandsInPages", // all of shell, and the arguments of holdfast
+	"sh":      "TestScriptsInPages",  // and TestCommandsInPages has the arguments of holdfast
 	"console": "TestSessionsInPages", // what is typed, and what it prints
 	"crontab": "TestCommandsInPages",
 	"conf":    "TestCommandsInPages", // a holdfast.conf
