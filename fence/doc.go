@@ -78,7 +78,7 @@
 //
 // This package has the rule, what all guards share, and nothing that brings
 // net/http or database/sql along. A guard of one's own begins with
-// [CheckClaim], refuses with a [*StaleError], and tells its [Observer].
+// [CheckClaim], refuses with a [*StaleError], and tells an Observer through a [Reporter].
 //
 // All functions and methods are safe for concurrent use.
 package fence

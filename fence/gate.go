@@ -4,13 +4,16 @@ import (
 	"context"
 	"fmt"
 	"sync"
+
+	"github.com/holdfast-locks/holdfast/observe"
 )
 
 // A Gate keeps the marks of resources that live in this process, such as a
 // file that only this process writes, or a device. Its marks are gone when the
 // process ends: it must not guard what outlives the process.
 type Gate struct {
-	opts GateOptions
+	opts    GateOptions
+	reports *Reporter
 
 	mu    sync.Mutex // guards marks, and nothing while a write runs
 	marks map[string]*mark
@@ -23,8 +26,8 @@ type GateOptions struct {
 	// The default is 1,000,000, about 200 MB.
 	MaxResources int
 
-	// Observer is told every decision.
-	Observer Observer
+	// Observer is told every decision; see Reporter.
+	Observer observe.Observer
 }
 
 // defaultMaxResources is the default of GateOptions.MaxResources.
@@ -48,6 +51,7 @@ func NewGate(opts *GateOptions) *Gate {
 	if g.opts.MaxResources <= 0 {
 		g.opts.MaxResources = defaultMaxResources
 	}
+	g.reports = NewReporter(g.opts.Observer)
 	return g
 }
 
@@ -87,7 +91,7 @@ func (g *Gate) write(ctx context.Context, resource string, c Claim, write func()
 	}
 	defer func() { <-m.turn }()
 	err = m.accept(resource, v)
-	g.opts.Observer.Report(resource, v, err)
+	g.reports.Report(ctx, resource, v, err)
 	if err != nil {
 		return err
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/fence"
+	"github.com/holdfast-locks/holdfast/observe"
 )
 
 var _ fence.Claim = (*holdfast.Lease)(nil)
@@ -189,12 +190,12 @@ func TestForgetNeverLetsTwoWritesRun(t *testing.T) {
 func TestGateSequence(t *testing.T) {
 	ids := [2]holdfast.LeaseID{driver.NewLeaseID(), driver.NewLeaseID()}
 	var mu sync.Mutex
-	events := map[fence.EventKind]int{}
-	g := fence.NewGate(&fence.GateOptions{Observer: func(e fence.Event) {
+	events := map[observe.Kind]int{}
+	g := fence.NewGate(&fence.GateOptions{Observer: func(e observe.Event) {
 		mu.Lock()
 		defer mu.Unlock()
 		events[e.Kind]++
-		if e.Current < e.Token || (e.Kind == fence.Accepted && e.Current != e.Token) {
+		if e.Current < e.Token || (e.Kind == observe.ClaimAccepted && e.Current != e.Token) {
 			t.Errorf("event %+v makes no sense", e)
 		}
 	}})
@@ -219,12 +220,13 @@ func TestGateSequence(t *testing.T) {
 		})
 	}
 	wg.Wait()
+	g.Told()
 	for i, e := range journal[1:] {
 		if last := journal[i]; e.token < last.token || (e.token == last.token && e.id != last.id) {
 			t.Errorf("%d of %.4q was accepted after %d of %.4q", e.token, e.id, last.token, last.id)
 		}
 	}
-	if len(journal) < 5 || refused < 5 || events[fence.Accepted] != len(journal) || events[fence.Refused] != refused {
+	if len(journal) < 5 || refused < 5 || events[observe.ClaimAccepted] != len(journal) || events[observe.ClaimRefused] != refused {
 		t.Errorf("%d accepted and %d refused, and events %v", len(journal), refused, events)
 	}
 }

@@ -1,49 +1,45 @@
 package fence
 
-import "errors"
+import (
+	"context"
+	"errors"
+	"time"
 
-// An Observer is told what guards decide, for metrics and logs. It is called
-// synchronously, from several goroutines at once, and must return soon: in a
-// transaction, it holds up the row's lock.
-type Observer func(Event)
-
-// An Event is one decision of one guard.
-type Event struct {
-	Kind     EventKind
-	Resource string
-	Token    uint64
-	Current  uint64 // Refused: the mark, 0 if unknown; Accepted: equal to Token
-}
-
-// An EventKind says what a guard decided.
-type EventKind int
-
-const (
-	Accepted EventKind = iota // the claim is the mark now; in a transaction, once it commits
-	Refused                   // the claim is stale: a holder went on after its lease was over
+	"github.com/holdfast-locks/holdfast/internal/tell"
+	"github.com/holdfast-locks/holdfast/observe"
 )
 
-func (k EventKind) String() string {
-	switch k {
-	case Accepted:
-		return "accepted"
-	case Refused:
-		return "refused"
-	}
-	return "unknown"
+// A Reporter tells an Observer what a guard decides: the kinds are
+// observe.ClaimAccepted and observe.ClaimRefused. No claim waits for the Observer; see
+// package observe. It is for whoever writes a guard.
+type Reporter struct{ queue tell.Queue }
+
+// NewReporter returns a Reporter to o, which may be nil.
+func NewReporter(o observe.Observer) *Reporter {
+	r := &Reporter{}
+	r.queue.Init(o, nil)
+	return r
 }
 
-// Report tells the observer, if there is one, what a guard answered to c. An
-// error that is not a decision, such as a broken connection, is not told.
-func (o Observer) Report(resource string, c Claim, err error) {
-	if o == nil {
+// Report tells what was answered to a claim, by its error: nil, or a *StaleError. Any
+// other error is not a decision, such as a broken connection, and is not told. A nil
+// Reporter tells nobody.
+func (r *Reporter) Report(ctx context.Context, resource string, c Claim, err error) {
+	if r == nil || !r.queue.On() {
 		return
 	}
-	var stale *StaleError
-	switch {
-	case err == nil:
-		o(Event{Kind: Accepted, Resource: resource, Token: c.Token(), Current: c.Token()})
-	case errors.As(err, &stale):
-		o(Event{Kind: Refused, Resource: resource, Token: c.Token(), Current: stale.Current})
+	e := observe.Event{Kind: observe.ClaimAccepted, Context: ctx, Name: resource, Token: c.Token(), Current: c.Token()}
+	if err != nil {
+		var stale *StaleError
+		if !errors.As(err, &stale) {
+			return
+		}
+		e.Kind, e.Current, e.Err = observe.ClaimRefused, stale.Current, err
 	}
+	r.queue.Tell(&e, false)
+}
+
+// Wait waits until all is told, for up to patience.
+func (r *Reporter) Wait(patience time.Duration) {
+	r.queue.Wait(context.Background(), patience)
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/memlock"
+	"github.com/holdfast-locks/holdfast/observe"
 	"github.com/holdfast-locks/holdfast/oncehttp"
 )
 
@@ -62,8 +63,8 @@ func setUp(server *http.Server, client *holdfast.Client) error {
 		Required:  true,
 		Wait:      5 * time.Second,
 		Retention: 48 * time.Hour,
-		Observer: func(e oncehttp.Event) {
-			if e.Kind == oncehttp.Ran && e.Err != nil {
+		Observer: func(e observe.Event) {
+			if e.Kind == observe.RequestRan && e.Err != nil {
 				log.Printf("a response was not kept: %s: %v", e.Name, e.Err)
 			}
 		},

@@ -15,6 +15,7 @@ import (
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/memlock"
+	"github.com/holdfast-locks/holdfast/observe"
 	"github.com/holdfast-locks/holdfast/oncehttp"
 )
 
@@ -89,8 +90,11 @@ func TestEngineWithoutRecords(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := newService(t, nil, created())
-	once, _ := oncehttp.New(client, caller, &oncehttp.Options{Observer: func(e oncehttp.Event) { s.events = append(s.events, e) }})
-	s.Handler = once.Wrap(s.Handler)
+	s.once, err = oncehttp.New(client, caller, &oncehttp.Options{Observer: func(e observe.Event) { s.events = append(s.events, e) }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Handler = s.once.Wrap(s.Handler)
 	s.wantProblem(s.post(key, "x"), 500, "misconfigured")
 	s.wantRuns(0)
 }
@@ -104,6 +108,7 @@ func TestWrappedTwice(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 	s.wantRuns(0)
+	s.once.Told()
 	if e := s.events[0]; len(s.events) != 2 || !errors.Is(e.Err, holdfast.ErrDeadlock) {
 		t.Errorf("observed %+v", s.events)
 	}
@@ -131,7 +136,7 @@ func TestResponseThatCannotBeStored(t *testing.T) {
 					if r := s.post(key, "x"); r.status != 200 || len(r.body) != size {
 						t.Errorf("%d with %d bytes", r.status, len(r.body))
 					}
-					if e := s.last(); e.Kind != oncehttp.Ran || e.Kept || !errors.Is(e.Err, c.want) {
+					if e := s.last(); e.Kind != observe.RequestRan || e.Kept || !errors.Is(e.Err, c.want) {
 						t.Errorf("observed %+v", e)
 					}
 					s.store.fail(nil, nil)
@@ -215,7 +220,7 @@ func TestLeaseLostWhileStreaming(t *testing.T) {
 	if n, err := io.Copy(io.Discard, r.Body); err == nil {
 		t.Errorf("%d bytes arrived as a whole", n)
 	}
-	if e := s.last(); e.Kind != oncehttp.Ran || e.Kept || !errors.Is(e.Err, holdfast.ErrLost) {
+	if e := s.last(); e.Kind != observe.RequestRan || e.Kept || !errors.Is(e.Err, holdfast.ErrLost) {
 		t.Errorf("observed %+v", e)
 	}
 }

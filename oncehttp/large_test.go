@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/holdfast-locks/holdfast/observe"
 	"github.com/holdfast-locks/holdfast/oncehttp"
 )
 
@@ -32,7 +33,7 @@ func TestLargeResponses(t *testing.T) {
 			if first.status != 201 || len(first.body) != size || first.header.Get("Content-Type") != "text/x" || first.replayed() {
 				t.Errorf("%d bytes: %d with %d", size, first.status, len(first.body))
 			}
-			if e := s.last(); e.Kind != oncehttp.Ran || !e.Kept {
+			if e := s.last(); e.Kind != observe.RequestRan || !e.Kept {
 				t.Errorf("observed %+v", e)
 			}
 			again := s.post(key, "")

@@ -11,6 +11,8 @@ import (
 	"slices"
 
 	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/internal/tell"
+	"github.com/holdfast-locks/holdfast/observe"
 )
 
 // A Middleware makes handlers safe to repeat. It is safe for concurrent use,
@@ -19,6 +21,7 @@ type Middleware struct {
 	client *holdfast.Client
 	caller func(*http.Request) string
 	opts   Options
+	events tell.Queue // for the Observer
 }
 
 // New returns a middleware that keeps responses in the store of client, whose
@@ -38,7 +41,15 @@ func New(client *holdfast.Client, caller func(*http.Request) string, opts *Optio
 	if err != nil {
 		return nil, err
 	}
-	return &Middleware{client: client, caller: caller, opts: o}, nil
+	m := &Middleware{client: client, caller: caller, opts: o}
+	m.events.Init(o.Observer, nil)
+	return m, nil
+}
+
+// tell tells the Observer what became of a request, for which nobody waits.
+func (m *Middleware) tell(r *http.Request, e *observe.Event) {
+	e.Context = r.Context()
+	m.events.Tell(e, false)
 }
 
 // Name returns the do-once key under which a response is kept, for
@@ -64,7 +75,7 @@ func (m *Middleware) Wrap(next http.Handler) http.Handler {
 		x := exchange{Middleware: m, next: next, w: w, r: r}
 		p, err := x.admit(key, err)
 		if err != nil {
-			m.refuse(w, x.name, p, err)
+			m.refuse(w, r, x.name, p, err)
 			return
 		}
 		x.serve()
@@ -98,7 +109,7 @@ func (x *exchange) serve() {
 	case x.recorder != nil:
 		x.answer(err)
 	default:
-		x.refuse(x.w, x.name, storeProblem(err), err)
+		x.refuse(x.w, x.r, x.name, storeProblem(err), err)
 	}
 }
 
@@ -131,20 +142,20 @@ func (x *exchange) run(ctx context.Context, _ *holdfast.Lease) ([]byte, error) {
 // answer sends the response of the handler that ran. err says why it is not
 // kept.
 func (x *exchange) answer(err error) {
-	e := Event{Kind: Ran, Name: x.name, Status: x.recorder.status, Kept: err == nil, Err: err}
+	e := observe.Event{Kind: observe.RequestRan, Name: x.name, Status: x.recorder.status, Kept: err == nil, Err: err}
 	switch {
 	case errors.Is(err, errNotFinal):
 		e.Err = nil // it should not be kept
 	case errors.Is(err, errSilent), errors.Is(err, holdfast.ErrLost) && !x.recorder.overflow:
 		// Another request with this key may have run, and have another answer.
-		x.refuse(x.w, x.name, interrupted, err)
+		x.refuse(x.w, x.r, x.name, interrupted, err)
 		return
 	case errors.Is(err, holdfast.ErrLost):
-		x.opts.Observer(e)
+		x.tell(x.r, &e)
 		panic(http.ErrAbortHandler) // the same, for a response that is under way
 	}
 	x.recorder.send()
-	x.opts.Observer(e)
+	x.tell(x.r, &e)
 }
 
 // replay answers with a kept response.
@@ -152,14 +163,14 @@ func (x *exchange) replay(kept []byte) {
 	response, err := parse(kept)
 	switch {
 	case err != nil:
-		x.refuse(x.w, x.name, storeProblem(err), err)
+		x.refuse(x.w, x.r, x.name, storeProblem(err), err)
 	case response.Overflow:
 		p := refusal(http.StatusGone, "response_not_kept", "the request was carried out before, and its response was too large to keep: it is not carried out again")
 		p.ResponseStatus = response.Status
-		x.refuse(x.w, x.name, p, errOverflow)
+		x.refuse(x.w, x.r, x.name, p, errOverflow)
 	default:
 		response.send(x.w)
-		x.opts.Observer(Event{Kind: Replayed, Name: x.name, Status: response.Status})
+		x.tell(x.r, &observe.Event{Kind: observe.RequestReplayed, Name: x.name, Status: response.Status})
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/memlock"
+	"github.com/holdfast-locks/holdfast/observe"
 	"github.com/holdfast-locks/holdfast/oncehttp"
 )
 
@@ -34,7 +35,7 @@ func TestRepeatIsReplayed(t *testing.T) {
 		if first.status != 201 || first.body != "payment 1: 7 EUR" || first.replayed() || first.header.Get("Location") != "/payments/1" {
 			t.Errorf("first: %+v", first)
 		}
-		if e := s.last(); e.Kind != oncehttp.Ran || !e.Kept || e.Status != 201 || e.Err != nil || !strings.HasPrefix(e.Name, "http/") {
+		if e := s.last(); e.Kind != observe.RequestRan || !e.Kept || e.Status != 201 || e.Err != nil || !strings.HasPrefix(e.Name, "http/") {
 			t.Errorf("observed %+v", e)
 		}
 		for _, k := range []string{key, `"` + key + `"`} { // two ways to write the same
@@ -42,7 +43,7 @@ func TestRepeatIsReplayed(t *testing.T) {
 			if again.status != 201 || again.body != first.body || !again.replayed() || again.header.Get("Location") != "/payments/1" {
 				t.Errorf("repeat: %+v", again)
 			}
-			if e := s.last(); e.Kind != oncehttp.Replayed || e.Status != 201 {
+			if e := s.last(); e.Kind != observe.RequestReplayed || e.Status != 201 {
 				t.Errorf("observed %+v", e)
 			}
 		}
@@ -321,11 +322,3 @@ func TestNewRefusesBadInput(t *testing.T) {
 }
 
 func second[T any](_ T, err error) error { return err }
-
-func TestEventKindStrings(t *testing.T) {
-	for k, want := range map[oncehttp.EventKind]string{oncehttp.Ran: "ran", oncehttp.Replayed: "replayed", oncehttp.Refused: "refused", -1: "unknown", 3: "unknown"} {
-		if k.String() != want {
-			t.Errorf("%d is %q, want %q", int(k), k.String(), want)
-		}
-	}
-}

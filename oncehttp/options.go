@@ -8,6 +8,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/observe"
 )
 
 // The limits of what is kept in memory and in the store.
@@ -67,8 +68,10 @@ type Options struct {
 	// the type is "about:blank".
 	ProblemBase string
 
-	// Observer is told what becomes of each request. Default: nobody is.
-	Observer func(Event)
+	// Observer is told what becomes of each request: the kinds are observe.RequestRan,
+	// RequestReplayed and RequestRefused. No request waits for it; see package observe.
+	// Default: nobody is.
+	Observer observe.Observer
 }
 
 // KeepStatus is the default of Options.Keep. It keeps what is final: 2xx, 3xx
@@ -81,33 +84,6 @@ func KeepStatus(status int) bool {
 		return false
 	}
 	return status >= 200 && status < 500
-}
-
-// An Event says what became of one request.
-type Event struct {
-	Kind   EventKind
-	Name   string // of the do-once key in the store; empty if it is not known yet
-	Status int    // of the response
-	Code   string // of a refusal
-	Kept   bool   // Ran: the response, or that there was one, is kept: a repeat does not run
-	Err    error  // why it was refused, or not kept though it should be
-}
-
-// An EventKind says what was done about a request.
-type EventKind int
-
-const (
-	Ran      EventKind = iota // the handler ran
-	Replayed                  // the response was kept from an earlier request
-	Refused                   // the handler did not run, or its response was withheld
-)
-
-func (k EventKind) String() string {
-	names := [...]string{"ran", "replayed", "refused"}
-	if k < 0 || int(k) >= len(names) {
-		return "unknown"
-	}
-	return names[k]
 }
 
 // resolve returns a copy of o with the defaults filled in, or an error that
@@ -129,9 +105,6 @@ func (o *Options) resolve() (Options, error) {
 		c.Keep = KeepStatus
 	}
 	c.Prefix = cmp.Or(c.Prefix, "http/")
-	if c.Observer == nil {
-		c.Observer = func(Event) {}
-	}
 	return c, c.check()
 }
 

@@ -4,6 +4,7 @@ import (
 	"net/http"
 
 	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/observe"
 	"github.com/holdfast-locks/holdfast/wire"
 	"github.com/holdfast-locks/holdfast/wire/codes"
 	"github.com/holdfast-locks/holdfast/wire/problem"
@@ -13,7 +14,7 @@ import (
 const again = "1"
 
 // refuse answers with p.
-func (m *Middleware) refuse(w http.ResponseWriter, name string, p wire.Problem, err error) {
+func (m *Middleware) refuse(w http.ResponseWriter, r *http.Request, name string, p wire.Problem, err error) {
 	if m.opts.ProblemBase != "" {
 		p.Type = m.opts.ProblemBase + p.Code
 	}
@@ -21,7 +22,7 @@ func (m *Middleware) refuse(w http.ResponseWriter, name string, p wire.Problem, 
 		w.Header().Set("Retry-After", again)
 	}
 	problem.Write(w, p)
-	m.opts.Observer(Event{Kind: Refused, Name: name, Status: p.Status, Code: p.Code, Err: err})
+	m.tell(r, &observe.Event{Kind: observe.RequestRefused, Name: name, Status: p.Status, Code: p.Code, Err: err})
 }
 
 // storeProblem says why the handler did not run. The error may name hosts of

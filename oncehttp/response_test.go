@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/observe"
 	"github.com/holdfast-locks/holdfast/oncehttp"
 )
 
@@ -31,7 +32,7 @@ func TestWhichStatusIsKept(t *testing.T) {
 		if kept {
 			want = holdfast.OnceDone
 		}
-		if e := s.last(); s.state() != want || !kept && (e.Kind != oncehttp.Ran || e.Kept || e.Err != nil || e.Status != status) {
+		if e := s.last(); s.state() != want || !kept && (e.Kind != observe.RequestRan || e.Kept || e.Err != nil || e.Status != status) {
 			t.Errorf("%d: %s in the store, observed %+v", status, s.state(), e)
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/memlock"
+	"github.com/holdfast-locks/holdfast/observe"
 	"github.com/holdfast-locks/holdfast/oncehttp"
 )
 
@@ -103,7 +104,7 @@ type service struct {
 
 	mu     sync.Mutex
 	runs   int
-	events []oncehttp.Event
+	events []observe.Event
 }
 
 // caller takes what a test says for proved.
@@ -132,7 +133,7 @@ func newService(t testing.TB, opts *oncehttp.Options, next http.HandlerFunc) *se
 	if opts != nil {
 		o = *opts
 	}
-	o.Observer = func(e oncehttp.Event) {
+	o.Observer = func(e observe.Event) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.events = append(s.events, e)
@@ -158,12 +159,13 @@ func (s *service) count() int {
 }
 
 // last returns the latest event.
-func (s *service) last() oncehttp.Event {
+func (s *service) last() observe.Event {
+	s.once.Told()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.events) == 0 {
 		s.t.Error("nothing was observed")
-		return oncehttp.Event{}
+		return observe.Event{}
 	}
 	return s.events[len(s.events)-1]
 }
@@ -228,7 +230,7 @@ func (s *service) wantProblem(r reply, status int, code string) {
 	if hint := r.header.Get("Retry-After"); (status == 409 || status == 503) != (hint == "1") {
 		s.t.Errorf("%s: Retry-After is %q", code, hint)
 	}
-	if e := s.last(); e.Kind != oncehttp.Refused || e.Code != code || e.Status != status || e.Err == nil {
+	if e := s.last(); e.Kind != observe.RequestRefused || e.Code != code || e.Status != status || e.Err == nil {
 		s.t.Errorf("observed %+v, want the refusal", e)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/observe"
 )
 
 // Issue stores a payload, which may be empty, and returns the secret that
@@ -33,7 +34,7 @@ func (s *Service) Issue(ctx context.Context, payload []byte, ttl time.Duration) 
 	if f != nil {
 		return "", opError("issue", d, f.Harmless())
 	}
-	s.opts.Observer(Event{Kind: Issued, ID: string(d)})
+	s.tell(ctx, observe.TokenIssued, d, nil)
 	return secret, nil
 }
 
@@ -111,6 +112,6 @@ func (s *Service) revoke(ctx context.Context, d driver.Digest) error {
 	case reply.State != driver.Fresh && reply.State != driver.Revoked: // INVARIANT I6: a repeat finds Revoked
 		return opError("revoke", d, stateError(reply.State))
 	}
-	s.opts.Observer(Event{Kind: Revoked, ID: string(d)})
+	s.tell(ctx, observe.TokenRevoked, d, nil)
 	return nil
 }

@@ -1,34 +1,22 @@
 package onetime
 
-// An Observer is told what happens to tokens, for metrics and logs. It is
-// called synchronously, from several goroutines at once, and must return soon.
-// It must not call methods of the Service.
-type Observer func(Event)
+import (
+	"context"
 
-// An Event is one thing that happened. It never contains a secret or a payload.
-type Event struct {
-	Kind   EventKind
-	ID     string // of the token, see Service.ID; empty for pruning, and if the secret is malformed
-	Pruned int    // of Pruned and PruneFailed: how many tokens were deleted
-	Err    error  // why, for Refused and PruneFailed
-}
-
-// An EventKind says what happened.
-type EventKind int
-
-const (
-	Issued      EventKind = iota // the secret was handed to the caller
-	Redeemed                     // the payload was handed to the caller, maybe again
-	Refused                      // a redeem ended without the payload
-	Revoked                      // nobody can redeem the token any more
-	Pruned                       // a round of pruning is done
-	PruneFailed                  // a round of pruning ended early; the next one goes on
+	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/observe"
 )
 
-func (k EventKind) String() string {
-	names := [...]string{"issued", "redeemed", "refused", "revoked", "pruned", "prune-failed"}
-	if k < 0 || int(k) >= len(names) {
-		return "unknown"
+// tell tells the Observer what happened to a token, for which nobody waits.
+func (s *Service) tell(ctx context.Context, kind observe.Kind, d driver.Digest, err error) {
+	s.events.Tell(&observe.Event{Kind: kind, Context: ctx, Name: s.opts.Name, TokenID: string(d), Err: err}, false)
+}
+
+// tellPruned tells of a round of pruning.
+func (s *Service) tellPruned(ctx context.Context, n int, err error) {
+	kind := observe.TokensPruned
+	if err != nil {
+		kind = observe.PruneFailed
 	}
-	return names[k]
+	s.events.Tell(&observe.Event{Kind: kind, Context: ctx, Name: s.opts.Name, Count: n, Err: err}, false)
 }

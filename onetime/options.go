@@ -10,6 +10,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/observe"
 )
 
 // The limits of durations and lengths. A value outside them is
@@ -60,8 +61,9 @@ type Options struct {
 	// Failures limits failed redeems; see RedeemOptions.Caller.
 	Failures FailureLimit
 
-	// Observer is told what happens to tokens. It may be nil.
-	Observer Observer
+	// Observer is told what happens to tokens, and never of a secret or a payload. It may
+	// be nil. See package observe.
+	Observer observe.Observer
 }
 
 // A FailureLimit bounds how many redeems of one caller may fail, by a token
@@ -115,9 +117,6 @@ func (o *Options) resolve() (Options, error) {
 	c.Failures.Burst = cmp.Or(c.Failures.Burst, 10)
 	c.Failures.Every = cmp.Or(c.Failures.Every, 6*time.Second)
 	c.Failures.MaxCallers = cmp.Or(c.Failures.MaxCallers, 10_000)
-	if c.Observer == nil {
-		c.Observer = func(Event) {}
-	}
 	return c, c.check()
 }
 

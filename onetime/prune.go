@@ -43,11 +43,7 @@ func (s *Service) prune(ctx context.Context) (n int, err error) {
 			err = ask.ContextError(ctx)
 		}
 	}
-	if err != nil {
-		s.opts.Observer(Event{Kind: PruneFailed, Pruned: n, Err: err})
-	} else {
-		s.opts.Observer(Event{Kind: Pruned, Pruned: n})
-	}
+	s.tellPruned(ctx, n, err)
 	return n, err
 }
 

@@ -15,6 +15,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/observe"
 	"github.com/holdfast-locks/holdfast/onetime"
 )
 
@@ -205,8 +206,8 @@ func TestSelfPruningStoreNeedsOneRequest(t *testing.T) {
 		engine := newFaulty()
 		engine.selfPruning = true
 		var pruned atomic.Int64
-		s := newService(t, engine, &onetime.Options{Observer: func(e onetime.Event) {
-			if e.Kind == onetime.Pruned {
+		s := newService(t, engine, &onetime.Options{Observer: func(e observe.Event) {
+			if e.Kind == observe.TokensPruned {
 				pruned.Add(1)
 			}
 		}})
@@ -214,6 +215,7 @@ func TestSelfPruningStoreNeedsOneRequest(t *testing.T) {
 		for range 10 {
 			wantRedeem(t, s, mustIssue(t, s, "payload", time.Hour), "payload")
 		}
+		time.Sleep(time.Second) // until all is told
 		if n := runtime.NumGoroutine() - before; n != 0 {
 			t.Errorf("%d goroutines were started", n)
 		}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/observe"
 	"github.com/holdfast-locks/holdfast/onetime"
 )
 
@@ -21,11 +22,11 @@ func TestPrunesByItself(t *testing.T) {
 		var mu sync.Mutex
 		var failed []error
 		pruned := 0
-		observer := func(e onetime.Event) {
+		observer := func(e observe.Event) {
 			mu.Lock()
 			defer mu.Unlock()
-			pruned += e.Pruned
-			if e.Kind == onetime.PruneFailed {
+			pruned += e.Count
+			if e.Kind == observe.PruneFailed {
 				failed = append(failed, e.Err)
 			}
 		}

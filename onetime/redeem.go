@@ -8,6 +8,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/observe"
 )
 
 // lockTTL is how long a process that died in the middle of a redeem or of a
@@ -33,7 +34,7 @@ func (s *Service) RedeemWith(ctx context.Context, secret string, opts *RedeemOpt
 		return nil, opError("redeem", "", err)
 	}
 	if err := s.failures.enter(ctx, o.Caller); err != nil {
-		s.opts.Observer(Event{Kind: Refused, Err: err})
+		s.tell(ctx, observe.TokenRefused, "", err)
 		return nil, opError("redeem", "", err)
 	}
 	defer func() { s.failures.leave(o.Caller, isRefusal(err)) }()
@@ -45,10 +46,10 @@ func (s *Service) RedeemWith(ctx context.Context, secret string, opts *RedeemOpt
 		payload, err = s.redeem(ctx, driver.RedeemRequest{Digest: d, By: o.by()})
 	}
 	if err != nil {
-		s.opts.Observer(Event{Kind: Refused, ID: string(d), Err: err})
+		s.tell(ctx, observe.TokenRefused, d, err)
 		return nil, opError("redeem", d, err)
 	}
-	s.opts.Observer(Event{Kind: Redeemed, ID: string(d)})
+	s.tell(ctx, observe.TokenRedeemed, d, nil)
 	return payload, nil
 }
 

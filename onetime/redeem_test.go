@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/observe"
 	"github.com/holdfast-locks/holdfast/onetime"
 )
 
@@ -259,7 +260,7 @@ func TestSecretsAreNowhere(t *testing.T) {
 			said = append(said, fmt.Sprintf("%+v %v", e, err))
 		}
 		client := newClient(t, engine, &holdfast.Options{Observer: func(e holdfast.Event) { say(e, e.Err) }})
-		s, err := onetime.New(client, &onetime.Options{Observer: func(e onetime.Event) { say(e, e.Err) }})
+		s, err := onetime.New(client, &onetime.Options{Observer: func(e observe.Event) { say(e, e.Err) }})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -317,30 +318,31 @@ func TestSecretsAreNowhere(t *testing.T) {
 
 func TestEvents(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var events []onetime.Event
-		s := newService(t, newFaulty(), &onetime.Options{Observer: func(e onetime.Event) { events = append(events, e) }})
+		var events []observe.Event
+		s := newService(t, newFaulty(), &onetime.Options{Observer: func(e observe.Event) { events = append(events, e) }})
 		first, second := mustIssue(t, s, "a", time.Hour), mustIssue(t, s, "b", time.Hour)
 		wantRedeem(t, s, first, "a")
 		s.Redeem(t.Context(), first)
 		s.Redeem(t.Context(), "hf1t_")
 		s.Revoke(t.Context(), second)
 		s.Prune(t.Context())
+		synctest.Wait() // until it was told
 		id1, _ := s.ID(first)
 		id2, _ := s.ID(second)
 		want := []struct {
-			kind onetime.EventKind
+			kind observe.Kind
 			id   string
 			err  error
 		}{
-			{onetime.Issued, id1, nil}, {onetime.Issued, id2, nil}, {onetime.Redeemed, id1, nil},
-			{onetime.Refused, id1, onetime.ErrRedeemed}, {onetime.Refused, "", onetime.ErrMalformed},
-			{onetime.Revoked, id2, nil}, {onetime.Pruned, "", nil},
+			{observe.TokenIssued, id1, nil}, {observe.TokenIssued, id2, nil}, {observe.TokenRedeemed, id1, nil},
+			{observe.TokenRefused, id1, onetime.ErrRedeemed}, {observe.TokenRefused, "", onetime.ErrMalformed},
+			{observe.TokenRevoked, id2, nil}, {observe.TokensPruned, "", nil},
 		}
 		if len(events) != len(want) {
 			t.Fatalf("%d events, want %d: %+v", len(events), len(want), events)
 		}
 		for i, w := range want {
-			if e := events[i]; e.Kind != w.kind || e.ID != w.id || !errors.Is(e.Err, w.err) {
+			if e := events[i]; e.Kind != w.kind || e.TokenID != w.id || e.Name != "onetime" || !errors.Is(e.Err, w.err) {
 				t.Errorf("event %d = %v %+v, want %v of %s with %v", i, e.Kind, e, w.kind, w.id, w.err)
 			}
 		}

@@ -8,6 +8,7 @@ import (
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/internal/ask"
+	"github.com/holdfast-locks/holdfast/internal/tell"
 )
 
 // A Service issues and redeems the one-time tokens of one collection. Make one
@@ -18,6 +19,7 @@ type Service struct {
 	opts     Options
 	isPruned bool // by us, because the store does not forget by itself
 	failures failures
+	events   tell.Queue // for the Observer
 
 	// background ends when Close begins; the pruner runs on it.
 	background context.Context
@@ -49,31 +51,33 @@ func New(client *holdfast.Client, opts *Options) (*Service, error) {
 		return nil, opError("new service", "", fmt.Errorf("pruning needs shared locks, and shared mode is %w", holdfast.ErrUnsupported))
 	}
 	background, stop := context.WithCancel(context.Background())
-	return &Service{
+	s := &Service{
 		client: client, vault: vault, opts: o, isPruned: isPruned,
 		failures:   failures{limit: o.Failures, callers: map[callerKey]*caller{}},
 		background: background, stop: stop, pruner: make(chan struct{}),
-	}, nil
+	}
+	s.events.Init(o.Observer, nil)
+	return s, nil
 }
 
 // Close makes new calls fail with holdfast.ErrClosed, ends the pruner, and
-// waits until it has ended or ctx has; it then returns an error that wraps
-// ctx's. Calls under way go on. It does not close the client. A second Close
+// waits until it has ended and the Observer was told everything, or ctx has ended; it then
+// returns an error that wraps ctx's, but none for an Observer that blocks. Calls under way go on. It does not close the client. A second Close
 // waits again.
 func (s *Service) Close(ctx context.Context) error {
 	s.mu.Lock()
 	s.stop()
 	started := s.started
 	s.mu.Unlock()
-	if !started {
-		return nil
+	if started {
+		select {
+		case <-s.pruner:
+		case <-ctx.Done():
+			return opError("close", "", fmt.Errorf("a round of pruning is still ending: %w", ask.ContextError(ctx)))
+		}
 	}
-	select {
-	case <-s.pruner:
-		return nil
-	case <-ctx.Done():
-		return opError("close", "", fmt.Errorf("a round of pruning is still ending: %w", ask.ContextError(ctx)))
-	}
+	s.events.Wait(ctx, s.opts.RequestTimeout)
+	return nil
 }
 
 // open fails if the service was closed.

@@ -9,11 +9,13 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/fence"
 	"github.com/holdfast-locks/holdfast/internal/drivertest"
 	"github.com/holdfast-locks/holdfast/internal/testsvc"
+	"github.com/holdfast-locks/holdfast/observe"
 )
 
 // TestScriptSeesItsOwnKeysAndArguments, and its values come back.
@@ -165,16 +167,16 @@ func TestGuardUnderContention(t *testing.T) {
 	const workers, each, tokens = 64, 50, 400
 	var mu sync.Mutex
 	accepted, refused := 0, 0
-	g := open(t, server.URL).Guard(&GuardOptions{Observer: func(e fence.Event) {
+	g := open(t, server.URL).Guard(&GuardOptions{Observer: func(e observe.Event) {
 		mu.Lock()
 		defer mu.Unlock()
 		switch e.Kind {
-		case fence.Accepted:
+		case observe.ClaimAccepted:
 			accepted++
-		case fence.Refused:
+		case observe.ClaimRefused:
 			refused++
 		}
-		if e.Resource != "r" || e.Token == 0 || e.Current < e.Token {
+		if e.Name != "r" || e.Token == 0 || e.Current < e.Token {
 			t.Errorf("event %+v", e)
 		}
 	}})
@@ -194,6 +196,14 @@ func TestGuardUnderContention(t *testing.T) {
 		})
 	}
 	all.Wait()
+	told := func() int {
+		mu.Lock()
+		defer mu.Unlock()
+		return accepted + refused
+	}
+	for end := time.Now().Add(10 * time.Second); told() < workers*each && time.Now().Before(end); {
+		time.Sleep(time.Millisecond)
+	}
 	list, err := do(t, admin, "LRANGE r 0 -1").AsStrSlice()
 	if err != nil {
 		t.Fatal(err)

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/holdfast-locks/holdfast/fence"
+	"github.com/holdfast-locks/holdfast/observe"
 	"github.com/holdfast-locks/holdfast/wire"
 	"github.com/holdfast-locks/holdfast/wire/codes"
 	"github.com/holdfast-locks/holdfast/wire/problem"
@@ -21,7 +22,7 @@ type HandlerOptions struct {
 
 	// Observer is told every decision. A Gate has one of its own: setting both
 	// counts twice.
-	Observer fence.Observer
+	Observer observe.Observer
 }
 
 // A handler is what NewHandler returns.
@@ -29,6 +30,8 @@ type handler struct {
 	next  http.Handler
 	marks fence.Marks
 	opts  HandlerOptions
+
+	reports *fence.Reporter
 }
 
 // NewHandler returns a handler that calls next unless the token of a request is
@@ -61,6 +64,7 @@ func NewHandler(next http.Handler, marks fence.Marks, opts *HandlerOptions) http
 	if h.opts.Resource == nil {
 		h.opts.Resource = func(r *http.Request) string { return r.URL.Path }
 	}
+	h.reports = fence.NewReporter(h.opts.Observer)
 	return h
 }
 
@@ -79,13 +83,13 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	resource := h.opts.Resource(r)
 	err = h.guard(resource, c, r, func() {
-		h.opts.Observer.Report(resource, c, nil)
+		h.reports.Report(r.Context(), resource, c, nil)
 		h.next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), claimKey{}, c)))
 	})
 	if err == nil {
 		return
 	}
-	h.opts.Observer.Report(resource, c, err)
+	h.reports.Report(r.Context(), resource, c, err)
 	var stale *fence.StaleError
 	if errors.As(err, &stale) {
 		code := codes.Of(stale)

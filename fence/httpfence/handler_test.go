@@ -14,6 +14,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast/fence"
 	"github.com/holdfast-locks/holdfast/fence/httpfence"
+	"github.com/holdfast-locks/holdfast/observe"
 )
 
 // A service is a guarded handler that counts what reaches it.
@@ -21,7 +22,7 @@ type service struct {
 	http.Handler
 	gate   *fence.Gate
 	passed []fence.Claim // nil for a request without one
-	events []fence.Event
+	events []observe.Event
 }
 
 func newService(marks fence.Marks) *service {
@@ -33,7 +34,7 @@ func newService(marks fence.Marks) *service {
 		c, _ := httpfence.ClaimFromContext(r.Context())
 		s.passed = append(s.passed, c)
 	})
-	s.Handler = httpfence.NewHandler(next, marks, &httpfence.HandlerOptions{Observer: func(e fence.Event) { s.events = append(s.events, e) }})
+	s.Handler = httpfence.NewHandler(next, marks, &httpfence.HandlerOptions{Observer: func(e observe.Event) { s.events = append(s.events, e) }})
 	return s
 }
 
@@ -45,6 +46,7 @@ func (s *service) do(method string, fields ...string) *http.Response {
 	}
 	w := httptest.NewRecorder()
 	s.ServeHTTP(w, r)
+	httpfence.Told(s.Handler)
 	return w.Result()
 }
 
@@ -121,7 +123,7 @@ func TestHandlerStory(t *testing.T) {
 		}
 		var kinds strings.Builder
 		for _, e := range s.events {
-			kinds.WriteString(e.Kind.String()[:1])
+			kinds.WriteString(strings.TrimPrefix(e.Kind.String(), "claim-")[:1])
 		}
 		if kinds.String() != "aaaarrra" {
 			t.Errorf("events %s, want aaaarrra", kinds.String())

@@ -7,6 +7,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/fence"
+	"github.com/holdfast-locks/holdfast/observe"
 )
 
 // A Tx is a transaction of the caller: a *sql.Tx, or a *sql.Conn on which the
@@ -29,20 +30,21 @@ const (
 // A Guard keeps marks in the table holdfast_fence of a SQL database.
 type Guard struct {
 	dialect Dialect
-	opts    Options
+	reports *fence.Reporter // nil without options
 }
 
 // Options are the options of NewGuard. Nil means the defaults.
 type Options struct {
-	// Observer is told every decision, before the transaction is over.
-	Observer fence.Observer
+	// Observer is told every decision, which counts once the transaction commits. The
+	// transaction does not wait for it.
+	Observer observe.Observer
 }
 
 // NewGuard makes a guard. It keeps nothing in memory and opens nothing.
 func NewGuard(d Dialect, opts *Options) *Guard {
 	g := &Guard{dialect: d}
 	if opts != nil {
-		g.opts = *opts
+		g.reports = fence.NewReporter(opts.Observer)
 	}
 	return g
 }
@@ -86,7 +88,7 @@ func (g *Guard) Advance(ctx context.Context, tx Tx, resource string, c fence.Cla
 	default:
 		return g.dialect.unknown()
 	}
-	g.opts.Observer.Report(resource, c, err)
+	g.reports.Report(ctx, resource, c, err)
 	return err
 }
 

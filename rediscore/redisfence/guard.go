@@ -16,6 +16,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/fence"
+	"github.com/holdfast-locks/holdfast/observe"
 	"github.com/holdfast-locks/holdfast/rediscore"
 	"github.com/holdfast-locks/holdfast/rediscore/internal/form"
 	"github.com/holdfast-locks/holdfast/rediscore/internal/keys"
@@ -50,10 +51,10 @@ import (
 //
 // A Guard is safe for concurrent use. It needs no Close.
 type Guard struct {
-	store    *rediscore.Store // sends the requests
-	keys     keys.Space
-	invalid  error // of the options; what every call answers
-	observer fence.Observer
+	store   *rediscore.Store // sends the requests
+	keys    keys.Space
+	invalid error // of the options; what every call answers
+	reports *fence.Reporter
 
 	advance, set, delete *Script
 }
@@ -66,7 +67,7 @@ type Options struct {
 
 	// Observer is told of each claim that was accepted or refused. Default:
 	// nobody.
-	Observer fence.Observer
+	Observer observe.Observer
 }
 
 // New returns a guard for resources in the store of an engine, on the engine's
@@ -79,7 +80,7 @@ func New(e *rediscore.Engine, opts *Options) *Guard {
 	}
 	space, err := keys.New(o.Prefix)
 	return &Guard{
-		store: e.Store(), keys: space, invalid: err, observer: o.Observer,
+		store: e.Store(), keys: space, invalid: err, reports: fence.NewReporter(o.Observer),
 		advance: NewScript(""), set: NewScript(guardSetLua), delete: NewScript(guardDeleteLua),
 	}
 }
@@ -154,16 +155,13 @@ func (g *Guard) run(ctx context.Context, s *Script, resource string, c fence.Cla
 	if err != nil {
 		return nil, guardError(resource, err)
 	}
-	event := fence.Event{Kind: fence.Accepted, Resource: resource, Token: c.Token(), Current: c.Token()}
 	if answer.stale {
-		event.Kind, event.Current = fence.Refused, answer.current
+		err = &fence.StaleError{Resource: resource, Token: c.Token(), Current: answer.current}
 	}
-	if g.observer != nil {
-		g.observer(event)
-	}
+	g.reports.Report(ctx, resource, c, err)
 	switch {
-	case answer.stale:
-		return nil, &fence.StaleError{Resource: resource, Token: c.Token(), Current: answer.current}
+	case err != nil:
+		return nil, err
 	case answer.failed != nil:
 		return nil, guardError(resource, answer.failed)
 	}

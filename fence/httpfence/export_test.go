@@ -1,0 +1,9 @@
+package httpfence
+
+import (
+	"net/http"
+	"time"
+)
+
+// Told waits until the Observer of a handler was told everything.
+func Told(h http.Handler) { h.(*handler).reports.Wait(time.Minute) }
