@@ -95,6 +95,14 @@ func (c *conn) Nodes() map[string]rediscore.Conn {
 	return nodes
 }
 
+// subscriber returns what will be a connection beside the pool.
+func (c *conn) subscriber() *redis.PubSub {
+	if c.cluster != nil {
+		return c.cluster.Subscribe(context.Background())
+	}
+	return c.single.Subscribe(context.Background())
+}
+
 // Dedicate implements rediscore.Conn.
 func (c *conn) Dedicate() rediscore.Session { return &session{store: c} }
 

@@ -20,7 +20,8 @@ type session struct {
 
 	mu     sync.Mutex // guards the rest: Close may come at any time
 	sticky *redis.Conn
-	heard  *subscription
+	tells  *subscription // what becomes of the keys that are read; nil unless they are tracked
+	ends   []func()      // what Close has to close besides
 	closed bool
 }
 
@@ -76,7 +77,11 @@ func (s *session) Do(ctx context.Context, c rediscore.Command) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return on.Do(ctx, c)
+	reply, err := on.Do(ctx, c)
+	if s.tells != nil && err == nil {
+		err = s.tells.passed(ctx) // what was told of the keys before they were read is no news
+	}
+	return reply, err
 }
 
 // Wait implements rediscore.Session.
@@ -92,22 +97,52 @@ func (s *session) Wait(ctx context.Context, enough int, limit time.Duration) (in
 	return int(n), nil
 }
 
-// Subscribe implements rediscore.Session.
-func (s *session) Subscribe(ctx context.Context, told func(channel, message string), channels ...string) (<-chan error, error) {
+// endsWith has Close call end, or reports that the session is closed already.
+func (s *session) endsWith(end func()) error {
 	s.mu.Lock()
+	defer s.mu.Unlock()
 	if s.closed {
-		s.mu.Unlock()
-		return nil, errEnded
+		return errEnded
 	}
-	s.heard = newSubscription(s.store, told)
-	s.mu.Unlock()
-	return s.heard.broken, s.heard.begin(ctx, channels)
+	s.ends = append(s.ends, end)
+	return nil
 }
 
-// Track implements rediscore.Session: go-redis reads what a server tells by itself
-// only while it waits for an answer, which would be too late.
-func (s *session) Track(context.Context, func(keys []string)) (<-chan error, error) {
-	return nil, rediscore.ReplyError("go-redis does not tell of keys that change")
+// Subscribe implements rediscore.Session.
+func (s *session) Subscribe(ctx context.Context, told func(channel, message string), channels ...string) (<-chan error, error) {
+	heard := newSubscription(s.store.subscriber(), told)
+	if err := s.endsWith(heard.close); err != nil {
+		heard.close()
+		return nil, err
+	}
+	return heard.broken, heard.begin(ctx, channels)
+}
+
+// errOfManyNodes: a cluster tells of keys on a connection to each node.
+var errOfManyNodes = fmt.Errorf("%w: keys of a cluster cannot be tracked", driver.ErrUnsupported)
+
+// Track implements rediscore.Session. What is sent on the session afterwards goes
+// over the connection that is tracked.
+func (s *session) Track(ctx context.Context, changed func(keys []string)) (<-chan error, error) {
+	if s.store.single == nil {
+		return nil, errOfManyNodes
+	}
+	t, err := newTracking(s.store.single.Options(), changed)
+	if err == nil {
+		err = s.endsWith(t.close)
+	}
+	if err != nil {
+		t.close()
+		return nil, err
+	}
+	read, err := t.begin(ctx)
+	if err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.sticky, s.tells = read, t.heard
+	return t.heard.broken, nil
 }
 
 // GiveBack implements rediscore.Session.
@@ -125,7 +160,7 @@ func (s *session) Close() {
 	if s.sticky != nil {
 		_ = s.sticky.Close()
 	}
-	if s.heard != nil {
-		s.heard.close()
+	for _, end := range s.ends {
+		end()
 	}
 }

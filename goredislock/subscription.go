@@ -3,6 +3,8 @@ package goredislock
 import (
 	"context"
 	"errors"
+	"strconv"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -21,28 +23,28 @@ type subscription struct {
 	told   func(channel, message string)
 	agreed chan struct{} // one for each channel
 	broken chan error    // receives why no more messages come
+	pongs  chan string   // holds the last answer for passed
 	spoke  atomic.Bool   // the server has, since the last ping
 	end    context.CancelFunc
 	life   context.Context // of its goroutines
+	passes int             // how often passed was called
 }
 
-func newSubscription(store *conn, told func(channel, message string)) *subscription {
+func newSubscription(on *redis.PubSub, told func(channel, message string)) *subscription {
 	life, end := context.WithCancel(context.Background())
-	s := &subscription{told: told, broken: make(chan error, 1), life: life, end: end}
-	if store.cluster != nil {
-		s.on = store.cluster.Subscribe(life)
-	} else {
-		s.on = store.single.Subscribe(life)
-	}
-	return s
+	return &subscription{on: on, told: told, broken: make(chan error, 1), pongs: make(chan string, 1), life: life, end: end}
 }
 
-// begin subscribes, and returns when the server has agreed. After an error the
-// subscription is to be closed.
+// begin connects and subscribes, and returns when the server has agreed. Without
+// channels it only connects. After an error the subscription is to be closed.
 func (s *subscription) begin(ctx context.Context, channels []string) error {
 	s.agreed = make(chan struct{}, len(channels))
 	defer context.AfterFunc(ctx, s.end)() // makes a connection that does not come about return
-	if err := s.on.Subscribe(s.life, channels...); err != nil {
+	begin := func() error { return s.on.Subscribe(s.life, channels...) }
+	if len(channels) == 0 {
+		begin = func() error { return s.on.Ping(s.life) }
+	}
+	if err := begin(); err != nil {
 		return clientError(err)
 	}
 	go s.listen()
@@ -74,6 +76,45 @@ func (s *subscription) listen() {
 			s.agreed <- struct{}{}
 		case *redis.Message:
 			s.told(m.Channel, m.Payload)
+		case *redis.Pong:
+			s.answered(m.Payload)
+		}
+	}
+}
+
+// answered takes the answer to a ping, and keeps the last that passed waits for.
+func (s *subscription) answered(pong string) {
+	if !strings.HasPrefix(pong, passMark) {
+		return
+	}
+	select {
+	case <-s.pongs: // nobody waits for it any more
+	default:
+	}
+	s.pongs <- pong
+}
+
+// passMark begins what passed sends with a ping.
+const passMark = "pass "
+
+// passed returns when all has been heard that the server said before. It is for one
+// caller at a time.
+func (s *subscription) passed(ctx context.Context) error {
+	s.passes++
+	mark := passMark + strconv.Itoa(s.passes)
+	if err := s.on.Ping(s.life, mark); err != nil {
+		return clientError(err)
+	}
+	for {
+		select {
+		case pong := <-s.pongs:
+			if pong == mark {
+				return nil
+			}
+		case <-s.life.Done():
+			return errEnded
+		case <-ctx.Done():
+			return ctx.Err()
 		}
 	}
 }

@@ -59,7 +59,7 @@ func TestSilentSubscriptionEnds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := newSubscription(c, func(string, string) {})
+	s := newSubscription(c.subscriber(), func(string, string) {})
 	defer s.close()
 	if err := s.begin(t.Context(), []string{"a"}); err != nil {
 		t.Fatal(err)

@@ -69,6 +69,13 @@ func goRedisMutants() []Mutant {
 			FoundBy: []Finder{{"goredislock", "TestSilentSubscriptionEnds"}},
 		},
 		{
+			Name: "goredis-old-news-of-keys", Invariant: "", File: "goredislock/session.go",
+			Breaks:  "What a renewal itself changes is told as a deletion, because it is told on another connection.",
+			Old:     "if s.tells != nil && err == nil {",
+			New:     "if s.tells != nil && err == nil && false {",
+			FoundBy: []Finder{{"goredislock", "TestDeletionsAreTold"}},
+		},
+		{
 			Name: "goredis-missing-master-is-nil", Invariant: "I10", File: "goredislock/sender.go",
 			Breaks:  "An error that wraps go-redis's nil, such as that of sentinels, is a reply.",
 			Old:     "if err == errNil {",

@@ -1,0 +1,91 @@
+package goredislock
+
+import (
+	"context"
+	"strconv"
+	"sync/atomic"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/maintnotifications"
+	"github.com/redis/go-redis/v9/push"
+
+	"github.com/holdfast-locks/holdfast/rediscore"
+)
+
+// A tracking is how a server tells of keys that change. go-redis reads what a
+// server says by itself only while it waits for something, so it takes two
+// connections: keys are read over one, and what becomes of them is told on the
+// other, which waits for nothing else. Both are those of a client of its own, so
+// that neither the caller's pool nor its handlers are touched.
+type tracking struct {
+	client *redis.Client
+	heard  *subscription
+	id     atomic.Int64 // what the server calls the latest connection
+}
+
+// newTracking makes a client that connects as another one does.
+func newTracking(like *redis.Options, changed func(keys []string)) (*tracking, error) {
+	t := &tracking{}
+	t.client = redis.NewClient(&redis.Options{
+		Network: like.Network, Addr: like.Addr, Dialer: like.Dialer, DialTimeout: like.DialTimeout, TLSConfig: like.TLSConfig,
+		ReadTimeout: like.ReadTimeout, WriteTimeout: like.WriteTimeout,
+		Username: like.Username, Password: like.Password, CredentialsProvider: like.CredentialsProvider,
+		CredentialsProviderContext: like.CredentialsProviderContext, StreamingCredentialsProvider: like.StreamingCredentialsProvider,
+		DB: like.DB, ClientName: like.ClientName, DisableIdentity: like.DisableIdentity, IdentitySuffix: like.IdentitySuffix,
+		Protocol: 3, PoolSize: 1, PipelinePoolSize: -1, PushNotificationProcessor: push.NewProcessor(),
+		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
+		OnConnect: func(ctx context.Context, made *redis.Conn) (err error) {
+			if like.OnConnect != nil {
+				err = like.OnConnect(ctx, made)
+			}
+			if err == nil {
+				var id int64
+				id, err = made.ClientID(ctx).Result()
+				t.id.Store(id)
+			}
+			return err
+		},
+	})
+	t.heard = newSubscription(t.client.Subscribe(context.Background()), nil)
+	return t, t.client.RegisterPushNotificationHandler("invalidate", invalidations(changed), false)
+}
+
+// begin has the server tell of what is read over the connection that it returns.
+func (t *tracking) begin(ctx context.Context) (*redis.Conn, error) {
+	if err := t.heard.begin(ctx, nil); err != nil {
+		return nil, err
+	}
+	redirect := strconv.FormatInt(t.id.Load(), 10)
+	read := t.client.Conn()
+	_, err := sender{on: read}.Do(ctx, rediscore.Command{Words: []string{"CLIENT", "TRACKING", "ON", "REDIRECT", redirect}})
+	return read, err
+}
+
+func (t *tracking) close() {
+	t.heard.close()
+	_ = t.client.Close()
+}
+
+// Invalidations takes what the server says of keys: which have changed, or nothing
+// if all may have.
+type invalidations func(keys []string)
+
+// HandlePushNotification implements push.NotificationHandler.
+func (changed invalidations) HandlePushNotification(_ context.Context, _ push.NotificationHandlerContext, words []any) error {
+	if len(words) < 2 {
+		return nil
+	}
+	list, some := words[1].([]any)
+	if !some {
+		changed(nil)
+		return nil
+	}
+	keys := make([]string, 0, len(list))
+	for _, key := range list {
+		if text, ok := key.(string); ok {
+			keys = append(keys, text)
+		}
+	}
+	changed(keys)
+	return nil
+}
