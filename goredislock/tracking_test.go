@@ -14,6 +14,7 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/drivertest"
 	"github.com/holdfast-locks/holdfast/internal/faultproxy"
 	"github.com/holdfast-locks/holdfast/internal/testsvc"
+	"github.com/holdfast-locks/holdfast/rediscore"
 )
 
 // renew renews the lease of a request.
@@ -101,5 +102,38 @@ func TestTrackingWithoutTheRight(t *testing.T) {
 	s.Close()
 	if _, err := s.Track(t.Context(), func([]string) {}); !errors.Is(err, driver.ErrClosed) {
 		t.Errorf("a session that is closed tracks: %v", err)
+	}
+}
+
+// TestOldNewsComesFirst: what is told of a key is told before the key has been read
+// again, though it comes over another connection, and later.
+func TestOldNewsComesFirst(t *testing.T) {
+	server := testsvc.Redis(t)
+	admin := client(t, server, nil)
+	p := faultproxy.New(t, server.Addr)
+	c, err := newConn(through(t, p, nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := c.Dedicate()
+	defer s.Close()
+	var told atomic.Int32
+	if _, err := s.Track(t.Context(), func([]string) { told.Add(1) }); err != nil {
+		t.Fatal(err)
+	}
+	read := func() {
+		t.Helper()
+		if _, err := s.Do(t.Context(), rediscore.Command{Words: []string{"MGET"}, Keys: []string{"a"}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p.Reorder(20*time.Millisecond, 1)
+	for i := range 20 {
+		read()
+		do(t, admin, "SET a x")
+		read()
+		if n := told.Load(); n != int32(i+1) {
+			t.Fatalf("the key was read after %d changes, of which %d had been told", i+1, n)
+		}
 	}
 }

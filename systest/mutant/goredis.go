@@ -73,7 +73,7 @@ func goRedisMutants() []Mutant {
 			Breaks:  "What a renewal itself changes is told as a deletion, because it is told on another connection.",
 			Old:     "if s.tells != nil && err == nil {",
 			New:     "if s.tells != nil && err == nil && false {",
-			FoundBy: []Finder{{"goredislock", "TestDeletionsAreTold"}},
+			FoundBy: []Finder{{"goredislock", "TestOldNewsComesFirst"}},
 		},
 		{
 			Name: "goredis-missing-master-is-nil", Invariant: "I10", File: "goredislock/sender.go",
