@@ -8,6 +8,7 @@ import (
 	"io"
 	"io/fs"
 	"net"
+	"strings"
 
 	"github.com/redis/go-redis/v9"
 
@@ -15,9 +16,14 @@ import (
 	"github.com/holdfast-locks/holdfast/rediscore"
 )
 
-// errNil is the error by which go-redis tells of a reply that is nil. One that
-// wraps it is something else: sentinels that do not know the master say so by it.
-const errNil = redis.Nil
+// isNil reports whether err is how go-redis tells of a reply that is nil; a hook may
+// have wrapped it. Sentinels that do not know the master say so by the same error,
+// and that is no reply to what was asked.
+func isNil(err error) bool { return errors.Is(err, redis.Nil) && !isUnknownMaster(err) }
+
+func isUnknownMaster(err error) bool {
+	return errors.Is(err, redis.Nil) && strings.Contains(err.Error(), "all sentinels")
+}
 
 // clientError turns an error of the client into one that rediscore.Conn describes.
 func clientError(err error) error {
@@ -26,9 +32,9 @@ func clientError(err error) error {
 	switch {
 	case err == nil:
 		return nil
-	case err == errNil:
+	case isNil(err):
 		return errors.New("the server says nothing where it should")
-	case errors.Is(err, errNil):
+	case isUnknownMaster(err):
 		return fmt.Errorf("%w: cannot connect: %w", driver.ErrUnavailable, err)
 	case errors.Is(err, errNoConnection): // not certain: a hook of the client may have given up by itself
 		return err

@@ -76,7 +76,7 @@ func words(first []string, count int, keys, args []string) []any {
 // reply sends a request and returns what the server says.
 func (s sender) reply(ctx context.Context, r request, at int, keys []string) (any, error) {
 	err := s.send(ctx, r, at, keys)
-	if err == errNil { // an error that wraps it is not a reply: see errNil
+	if isNil(err) {
 		return nil, nil
 	}
 	if err != nil {

@@ -78,8 +78,8 @@ func goRedisMutants() []Mutant {
 		{
 			Name: "goredis-missing-master-is-nil", Invariant: "I10", File: "goredislock/sender.go",
 			Breaks:  "An error that wraps go-redis's nil, such as that of sentinels, is a reply.",
-			Old:     "if err == errNil {",
-			New:     "if errors.Is(err, errNil) {",
+			Old:     "if isNil(err) {",
+			New:     "if errors.Is(err, redis.Nil) {",
 			FoundBy: []Finder{{"goredislock", "TestUnknownMaster"}},
 		},
 		{

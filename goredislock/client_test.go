@@ -1,0 +1,213 @@
+package goredislock
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"net"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/internal/drivertest"
+	"github.com/holdfast-locks/holdfast/internal/testsvc"
+	"github.com/holdfast-locks/holdfast/rediscore"
+)
+
+// TestTLS: a client that speaks TLS, with a certificate of its own, needs nothing
+// more; and what keeps it from being let in is told as what it is.
+func TestTLS(t *testing.T) {
+	server, files := testsvc.RedisTLS(t)
+	_, others := testsvc.RedisTLS(t)
+	config := func(ca, cert, key, name string) func(*redis.Options) {
+		pem, err := os.ReadFile(ca)
+		if err != nil {
+			t.Fatal(err)
+		}
+		own, err := tls.LoadX509KeyPair(cert, key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		roots := x509.NewCertPool()
+		roots.AppendCertsFromPEM(pem)
+		return func(o *redis.Options) {
+			o.TLSConfig, o.DialerRetries = &tls.Config{RootCAs: roots, Certificates: []tls.Certificate{own}, ServerName: name, MinVersion: tls.VersionTLS12}, 1
+		}
+	}
+	for what, change := range map[string]func(*redis.Options){
+		"signed by somebody else": config(others.CA, files.Cert, files.Key, "redis.test"),
+		"another name":            config(files.CA, files.Cert, files.Key, "other.test"),
+	} {
+		_, err := engine(t, client(t, server, change), nil).Acquire(t.Context(), drivertest.Request("a", time.Minute))
+		drivertest.WantIs(t, what, err, driver.ErrUnavailable)
+	}
+	e := engine(t, client(t, server, config(files.CA, files.Cert, files.Key, "redis.test")), &Options{TellDeletions: true})
+	held := drivertest.Request("a", time.Minute)
+	drivertest.Granted(t, e, held)
+	renew(t, e, held)
+	_, w := drivertest.Queued(t, e, "a", time.Minute)
+	select {
+	case <-w.C(): // it listens
+	case <-time.After(drivertest.Patience):
+		t.Error("no subscription over TLS")
+	}
+	drivertest.Release(t, e, held)
+	drivertest.HandedOver(t, w)
+}
+
+// A recorder is a hook of the caller's.
+type recorder struct {
+	mu  sync.Mutex
+	saw map[string]any // what the context of each command had
+}
+
+type key struct{}
+
+func (*recorder) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (r *recorder) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		r.mu.Lock()
+		r.saw[strings.ToLower(cmd.Name())] = ctx.Value(key{})
+		r.mu.Unlock()
+		if err := next(ctx, cmd); err != nil {
+			return errors.Join(errors.New("hook"), err) // as those do that add what they know
+		}
+		return nil
+	}
+}
+
+func (*recorder) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
+}
+
+// TestHooksStayTheCallers: they see our requests, with what the caller's context
+// has, and may wrap the errors.
+func TestHooksStayTheCallers(t *testing.T) {
+	server := testsvc.Redis(t)
+	c := client(t, server, nil)
+	r := &recorder{saw: map[string]any{}}
+	c.AddHook(r)
+	e := engine(t, c, nil)
+	ctx := context.WithValue(t.Context(), key{}, "span")
+	shared := drivertest.Request("a", time.Minute)
+	shared.Mode = driver.Shared                                                              // it goes alone
+	if reply, err := e.Acquire(ctx, shared); err != nil || reply.Outcome != driver.Granted { // NOSCRIPT is seen through the hook
+		t.Fatalf("%+v, %v", reply, err)
+	}
+	store, err := newConn(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if reply, err := store.Do(ctx, rediscore.Command{Words: []string{"GET"}, Keys: []string{"nobody"}}); reply != nil || err != nil {
+		t.Errorf("nil through the hook: %v, %v", reply, err)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.saw["evalsha"] != "span" || r.saw["eval"] != "span" {
+		t.Errorf("the hook saw %v", r.saw)
+	}
+}
+
+// TestOptionsOfTheCaller: locks work with whatever the caller's client does with
+// contexts, pools and protocols.
+func TestOptionsOfTheCaller(t *testing.T) {
+	server := testsvc.Redis(t)
+	for what, change := range map[string]func(*redis.Options){
+		"contexts":        func(o *redis.Options) { o.ContextTimeoutEnabled = true },
+		"last in":         func(o *redis.Options) { o.PoolFIFO = true },
+		"short-lived":     func(o *redis.Options) { o.ConnMaxLifetime = time.Millisecond },
+		"older protocol":  func(o *redis.Options) { o.Protocol = 2 },
+		"no repeats":      func(o *redis.Options) { o.MaxRetries = -1 },
+		"another base":    func(o *redis.Options) { o.DB = 3 },
+		"no idle":         func(o *redis.Options) { o.MaxIdleConns, o.ConnMaxIdleTime = 1, time.Millisecond },
+		"no identity":     func(o *redis.Options) { o.DisableIdentity = true },
+		"quick to renew":  func(o *redis.Options) { o.ReadTimeout, o.PoolTimeout = 500*time.Millisecond, time.Second },
+		"a shared server": func(o *redis.Options) { o.PoolSize, o.MaxActiveConns = 2, 2 },
+	} {
+		t.Run(what, func(t *testing.T) {
+			locks, err := holdfast.New(engine(t, client(t, server, change), &Options{Prefix: what + ":"}), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var all sync.WaitGroup
+			inside := 0
+			for range 8 {
+				all.Go(func() {
+					for range 5 {
+						if err := locks.Do(t.Context(), "a", nil, func(context.Context, *holdfast.Lease) error { inside++; return nil }); err != nil {
+							t.Error(err)
+						}
+					}
+				})
+			}
+			all.Wait()
+			if inside != 40 {
+				t.Errorf("%d times, want 40", inside)
+			}
+			if err := locks.Close(t.Context()); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// TestSlotsMove: while a cluster moves a name, its lease lasts and can be renewed;
+// afterwards the client follows to the other node, with the same token.
+func TestSlotsMove(t *testing.T) {
+	t.Parallel()
+	g := testsvc.RedisCluster(t)
+	c := redis.NewClusterClient(&redis.ClusterOptions{Addrs: addrs(g.Masters), ClusterStateReloadInterval: time.Hour})
+	t.Cleanup(func() { _ = c.Close() })
+	e := engine(t, c, nil)
+	held := drivertest.Request("a", time.Minute)
+	token := drivertest.Granted(t, e, held)
+	from, to := g.Masters[g.Owner("a")], g.Masters[(g.Owner("a")+1)%len(g.Masters)]
+	must := func(s *testsvc.Server, words ...string) string {
+		t.Helper()
+		text, err := s.Do(words...)
+		if err != nil {
+			t.Fatalf("%v: %v", words, err)
+		}
+		return text
+	}
+	slot := must(from, "CLUSTER", "KEYSLOT", "a")
+	must(to, "CLUSTER", "SETSLOT", slot, "IMPORTING", must(from, "CLUSTER", "MYID"))
+	must(from, "CLUSTER", "SETSLOT", slot, "MIGRATING", must(to, "CLUSTER", "MYID"))
+	host, port, _ := net.SplitHostPort(to.Addr)
+	for _, one := range []string{"a", ""} { // the lease's key goes first: ASK; then all
+		if one == "" {
+			for _, k := range strings.Fields(must(from, "CLUSTER", "GETKEYSINSLOT", slot, strconv.Itoa(100))) {
+				must(from, "MIGRATE", host, port, k, "0", "5000")
+			}
+		} else {
+			must(from, "MIGRATE", host, port, one, "0", "5000")
+		}
+		renew(t, e, held)
+	}
+	for _, s := range append([]*testsvc.Server{to, from}, g.Masters...) {
+		must(s, "CLUSTER", "SETSLOT", slot, "NODE", must(to, "CLUSTER", "MYID"))
+	}
+	if again := drivertest.Granted(t, e, held); again != token {
+		t.Errorf("token %d after the move, was %d", again, token)
+	}
+	drivertest.Held(t, e, drivertest.Request("a", time.Minute))
+	drivertest.Release(t, e, held)
+	if next := drivertest.Granted(t, e, drivertest.Request("a", time.Minute)); next <= token {
+		t.Errorf("token %d after %d", next, token)
+	}
+	said := must(from, "INFO", "errorstats")
+	for _, code := range []string{"ASK", "MOVED"} {
+		if !strings.Contains(said, "errorstat_"+code+":") {
+			t.Errorf("nothing was refused with %s: %s", code, said)
+		}
+	}
+}
