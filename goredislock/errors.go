@@ -18,7 +18,7 @@ import (
 
 // isNil reports whether err is how go-redis tells of a reply that is nil; a hook may
 // have wrapped it. Sentinels that do not know the master say so by the same error,
-// and that is no reply to what was asked.
+// and that does not answer what was asked.
 func isNil(err error) bool { return errors.Is(err, redis.Nil) && !isUnknownMaster(err) }
 
 func isUnknownMaster(err error) bool {

@@ -79,7 +79,7 @@ func (s *session) Do(ctx context.Context, c rediscore.Command) (any, error) {
 	}
 	reply, err := on.Do(ctx, c)
 	if s.tells != nil && err == nil {
-		err = s.tells.passed(ctx) // what was told of the keys before they were read is no news
+		err = s.tells.passed(ctx) // what was told of the keys before they were read is old
 	}
 	return reply, err
 }
