@@ -1,46 +1,100 @@
 // Package goredislock is the engine for Redis and Valkey on a client of go-redis
 // that the program has already: its pool, its hooks, its time-outs, its TLS and its
-// user. Package redislock is the same on connections of its own.
+// user.
 //
 // # What
 //
-//	client := redis.NewClient(&redis.Options{Addr: "localhost:6379"}) // as the program has it
-//	engine, err := goredislock.New(client, nil)
-//	if err != nil { ... }
-//	locks, err := holdfast.New(engine, nil)
-//
-// The client is one of a single server, of a master that sentinels name, or of a
-// Redis Cluster; see [New] for those that are refused. It stays the caller's:
-// nothing here changes its options or hooks, or closes it.
+// [New] takes a client of one server, of the master that sentinels name, or of a
+// Redis Cluster, and refuses those that cannot keep locks. The client stays the
+// caller's: nothing here changes its options or hooks, or closes it. Package
+// redislock does the same on connections of its own, and opens stores by their URLs.
+// The server must be Redis 6.2 or later, or Valkey.
 //
 // The engine itself is package rediscore, as that of redislock is: keys, scripts,
-// queue, guard, doctor and one-time tokens are the same, and programs with the one
-// and with the other share locks, places and tokens. What is here puts go-redis
-// behind rediscore.Conn:
+// queue, [Guard], [Member], doctor and one-time tokens are the same. Programs with the
+// one and with the other share locks, places and tokens.
+//
+// # Example
+//
+//	client := redis.NewClient(&redis.Options{Addr: "localhost:6379"}) // as the program has it
+//	engine, err := goredislock.New(client, nil)
+//	if err != nil {
+//		return err
+//	}
+//	defer engine.Close() // and then the client
+//	locks, err := holdfast.New(engine, nil)
+//
+// # Guarantees
+//
+// They are those of redislock, at the same cost for the server. Besides:
+//
+// Each request is sent once. go-redis repeats a command by itself when its connection
+// broke, its answer did not come in time, or the server is not ready; ours say that
+// they must not be (NoRetry). What may be repeated, holdfast repeats, within the time
+// that is left, and tells of it. A cluster client still follows the server to another
+// node, as nothing was done then.
+//
+// No connection of the pool is kept: a request has one for a round trip, and neither a
+// lease nor a waiter has any. All works with a pool of one. An acquire that waits for
+// replicas keeps its connection until they have answered.
+//
+// A request with a deadline waits for a connection of the pool for half of the time
+// that it has. So a renewal that finds none fails while the lease lasts, with an event
+// and an error that name the pool, and is repeated. The lease ends at its deadline.
+//
+// # What is not promised
+//
+// What a failover, a restart without persistence, FLUSHALL or an eviction takes back
+// is as with redislock. How soon a connection that has gone silent is given up is the
+// client's ReadTimeout, for each connection of its pool. A pool whose connections
+// others keep busy, by BLPOP for example, can cost a lease.
+//
+// A hook that answers in place of the server, or after it has given up waiting, may
+// report what has not happened.
+//
+// # Clocks
+//
+// The server's clock alone decides when a lease ends; see redislock. Here no clock is
+// read.
+//
+// # Fencing
+//
+// Tokens are those of redislock, and grow from one engine to the other.
+// [Engine.Guard] and [NewGuard] check them for keys in Redis; package sqlfence does
+// for databases.
+//
+// # Errors
+//
+// They are those of package driver, and say what the server said. A client that is
+// closed is ErrClosed. Where no connection could be made, or none of the pool became
+// free within its PoolTimeout, nothing was sent: ErrUnavailable. After a connection
+// that broke or was silent the outcome is unknown. [New] answers ErrInvalid, with the
+// reason; no error has a password in it.
+//
+// # Testing
+//
+// Package holdfasttest has a client in memory, in virtual time, for tests of
+// programs, and starts a real server for those that need one.
+//
+// # Connections
+//
+// Much of what comes while two calls are under way travels in the next, so that two
+// connections of the pool carry nearly all there is.
+//
+// An engine whose client waits, or has held a lease for a while, has one connection
+// beside the pool, as go-redis makes them for subscriptions. Options.TellDeletions
+// takes two, of a client with the same options, because go-redis reads what a server
+// says by itself only while it waits for something; the user needs the right to
+// client|id for it, besides those that rediscore names.
+//
+// # Rooms
 //
 //	engine.go        New, Diagnose, the guard and the member of a quorum
 //	conn.go          which clients are taken, and their nodes
 //	sender.go        requests, each of which is sent once
+//	patience.go      how long one waits for a connection
 //	session.go       a connection for one thing
-//	subscription.go  the one on which the engine hears of grants and breaks
+//	subscription.go  the one on which the server speaks by itself
+//	tracking.go      on which it tells of keys that change
 //	errors.go        what the client's errors mean
-//
-// # Connections
-//
-// A request takes a connection of the client's pool for one round trip, and none is
-// held in between: neither by a lease nor by whoever waits. Of what comes while two
-// calls are under way much travels in the next, so two connections carry nearly all
-// there is. Only an acquire that waits for replicas keeps one for longer. All of it
-// works with a pool of one.
-//
-// An engine whose client waits, or has held a lease for a while, has one connection
-// more, beside the pool, as go-redis makes them for subscriptions.
-//
-// # Requests are sent once
-//
-// go-redis repeats a command by itself, up to MaxRetries times, if the connection
-// broke or the answer did not come in time. The engine's requests say that they
-// must not be (NoRetry): holdfast repeats what may be repeated, within the time that
-// is left, and tells of it. A cluster client still follows the server to another
-// node, as the server has done nothing then.
 package goredislock

@@ -14,6 +14,7 @@ import (
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/internal/drivertest"
+	"github.com/holdfast-locks/holdfast/internal/faultproxy"
 	"github.com/holdfast-locks/holdfast/internal/testsvc"
 )
 
@@ -158,4 +159,44 @@ func TestNoConnectionIsHeld(t *testing.T) {
 		s := c.PoolStats()
 		return s.TotalConns == s.IdleConns && s.PubSubStats.Active == 1
 	})
+}
+
+// TestSilentConnections: connections that go silent without a word, all that there
+// are, cost no lease, if the client gives each of them up soon. INVARIANT I9.
+func TestSilentConnections(t *testing.T) {
+	t.Parallel()
+	server := testsvc.Redis(t)
+	p := faultproxy.New(t, server.Addr)
+	c := through(t, p, nil)
+	var warm []*redis.Conn
+	for range 3 {
+		conn := c.Conn()
+		if err := conn.Ping(t.Context()).Err(); err != nil {
+			t.Fatal(err)
+		}
+		warm = append(warm, conn)
+	}
+	for _, conn := range warm {
+		_ = conn.Close() // back to the pool
+	}
+	locks, err := holdfast.New(engine(t, c, nil), &holdfast.Options{TTL: 3 * time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = locks.Close(context.Background()) }()
+	lease, err := locks.Acquire(t.Context(), "a", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	first := lease.Deadline()
+	p.BlackHoleConns()
+	drivertest.Eventually(t, "the lease lasts beyond its first deadline", func() bool {
+		if err := context.Cause(lease.Context()); err != nil {
+			t.Fatalf("the lease ended: %v", err)
+		}
+		return time.Now().After(first.Add(100 * time.Millisecond))
+	})
+	if err := lease.Release(t.Context()); err != nil {
+		t.Error(err)
+	}
 }
