@@ -14,6 +14,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/internal/faultproxy"
+	"github.com/holdfast-locks/holdfast/systest/traffic"
 )
 
 // A meter counts the requests that go over a link, by operation.
@@ -76,9 +77,11 @@ func (s *store) calls(t *testing.T, command string) int {
 	return s.stats(t)[command]
 }
 
-func TestUncontendedCycleIsTwoRequests(t *testing.T) {
+func TestUncontendedCycleIsTwoRequests(t *testing.T) { onEachEngine(t, uncontendedCycleIsTwoRequests) }
+
+func uncontendedCycleIsTwoRequests(t *testing.T, by traffic.Kind) {
 	s := newStore(t)
-	l := s.link(t)
+	l := s.linkBy(t, by)
 	client := l.client(t, nil)
 	cycle := func(name string) {
 		t.Helper()
@@ -115,10 +118,12 @@ func TestUncontendedCycleIsTwoRequests(t *testing.T) {
 
 // TestRequestsTravelTogether: of clients that ask at the same time, many go in one
 // request, and each gets a lock of its own.
-func TestRequestsTravelTogether(t *testing.T) {
+func TestRequestsTravelTogether(t *testing.T) { onEachEngine(t, requestsTravelTogether) }
+
+func requestsTravelTogether(t *testing.T, by traffic.Kind) {
 	const clients, pairs = 64, 20
 	s := newStore(t)
-	l := s.link(t)
+	l := s.linkBy(t, by)
 	client := l.client(t, nil)
 	l.Latency(2 * time.Millisecond)
 	m := newMeter(l)

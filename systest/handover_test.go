@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/systest/report"
 	"github.com/holdfast-locks/holdfast/systest/soak"
 )
@@ -37,7 +38,7 @@ func TestHandOverIsTwoMessages(t *testing.T) {
 		s.awaitQueue(t, name, 1)
 		l.Latency(each)
 		began := time.Now()
-		if _, _, err := l.engine.Recall(t.Context(), name); err != nil {
+		if _, _, err := l.engine.(driver.Recorder).Recall(t.Context(), name); err != nil {
 			t.Fatal(err)
 		}
 		there[i] = time.Since(began)

@@ -166,14 +166,20 @@ func (s *store) holding(t testing.TB, name string) driver.Holding {
 // A link is a network of its own between a client and the store.
 type link struct {
 	*faultproxy.Proxy
-	engine *redislock.Engine
+	engine driver.Engine
 	store  *store
 }
 
 func (s *store) link(t *testing.T) *link {
 	t.Helper()
+	return s.linkBy(t, traffic.Redislock)
+}
+
+// linkBy is link for an engine of one of the kinds.
+func (s *store) linkBy(t *testing.T, by traffic.Kind) *link {
+	t.Helper()
 	p := faultproxy.New(t, s.server.Addr)
-	return &link{Proxy: p, engine: openEngine(t, "redis://"+p.Addr()), store: s}
+	return &link{Proxy: p, engine: openBy(t, by, "redis://"+p.Addr()), store: s}
 }
 
 // on makes decide say what happens to each request of an operation; the

@@ -6,6 +6,7 @@ require (
 	github.com/bsm/redislock v0.9.4
 	github.com/go-redsync/redsync/v4 v4.18.1
 	github.com/holdfast-locks/holdfast v0.1.0
+	github.com/holdfast-locks/holdfast/goredislock v0.1.0
 	github.com/holdfast-locks/holdfast/redislock v0.1.0
 	github.com/redis/go-redis/v9 v9.23.0
 	github.com/redis/rueidis v1.0.79

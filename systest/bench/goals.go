@@ -8,10 +8,12 @@ import (
 
 // The peers that all are compared with, and that goals are measured against.
 const (
-	own    = "holdfast"
-	floor  = "fence rueidis" // the same client, and the least that has a token
-	relay  = "baton"
-	keeper = "batches of 500"
+	own     = "holdfast"
+	floor   = "fence rueidis" // the same client, and the least that has a token
+	ownGo   = "holdfast go-redis"
+	floorGo = "fence go-redis" // the same for it
+	relay   = "baton"
+	keeper  = "batches of 500"
 )
 
 // libraries are the peers that holdfast shall be ahead of.
@@ -43,6 +45,7 @@ func throughputGoals() (all []report.Goal) {
 		title, name := "throughput, "+load+" goroutines", "throughput-"+load
 		all = append(all,
 			report.Goal{Title: title, Workload: name, Metric: "rate", Against: []string{floor}, AtLeast: 0.75},
+			report.Goal{Title: title + ", on go-redis", Workload: name, Metric: "rate", Peer: ownGo, Against: []string{floorGo}, AtLeast: 0.75},
 			report.Goal{Title: title + ", ahead of every library", Workload: name, Metric: "rate", Against: libraries, AtLeast: 1})
 	}
 	return all
@@ -54,6 +57,7 @@ func latencyGoals() []report.Goal {
 		{Title: "uncontended, split cores", Workload: "latency-split", Metric: "p50", Against: []string{floor}, AtMost: 1.15},
 		{Title: "allocations of a pair", Workload: "latency-split", Metric: "allocs", AtMost: 25.5},
 		{Title: "commands of a pair", Workload: "latency-split", Metric: "commands", AtMost: 2.02},
+		{Title: "commands of a pair, on go-redis", Workload: "latency-split", Metric: "commands", Peer: ownGo, AtMost: 2.02},
 	}
 }
 

@@ -1,12 +1,13 @@
 package peer
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/goredislock"
 	"github.com/holdfast-locks/holdfast/redislock"
 )
 
@@ -33,18 +34,38 @@ func holdfastWith(name, settings, options string, can Ability) Peer {
 			if err != nil {
 				return nil, err
 			}
-			client, err := holdfast.New(engine, &holdfast.Options{TTL: ttl})
-			if err != nil {
-				return nil, errors.Join(err, engine.Close())
-			}
-			return &holdfastClient{engine, client}, nil
+			return openHoldfast(engine, engine.Close, ttl)
 		},
 	}
 }
 
+// holdfastGoRedis is holdfast on the client that the floors on go-redis have.
+func holdfastGoRedis() Peer {
+	return Peer{
+		Name: "holdfast go-redis", Settings: "goredislock", Store: Redis, Can: Takes | Waits, Key: sameKey,
+		Open: func(_ context.Context, addr string, ttl time.Duration) (Client, error) {
+			conn := dialGoRedis(addr)
+			engine, err := goredislock.New(conn, nil)
+			if err != nil {
+				return nil, errors.Join(err, conn.Close())
+			}
+			return openHoldfast(engine, func() error { return errors.Join(engine.Close(), conn.Close()) }, ttl)
+		},
+	}
+}
+
+// openHoldfast returns the library on an engine, which closed closes.
+func openHoldfast(engine driver.Engine, closed func() error, ttl time.Duration) (Client, error) {
+	client, err := holdfast.New(engine, &holdfast.Options{TTL: ttl})
+	if err != nil {
+		return nil, errors.Join(err, closed())
+	}
+	return &holdfastClient{client, closed}, nil
+}
+
 type holdfastClient struct {
-	engine *redislock.Engine
 	client *holdfast.Client
+	closed func() error // closes the engine
 }
 
 // A lease is a pointer, so that it costs nothing to be Held.
@@ -66,5 +87,5 @@ func (c *holdfastClient) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	err := c.client.Close(ctx)
-	return cmp.Or(err, c.engine.Close())
+	return errors.Join(err, c.closed())
 }

@@ -3,7 +3,7 @@
 // come, and floors, which are the least that a store must do.
 //
 //	peer.go          the interface, and the list of all
-//	holdfast.go      holdfast
+//	holdfast.go      holdfast, on rueidis and on go-redis
 //	ping.go          two round trips, and nothing else
 //	plain.go         SET NX PX and compare-and-delete, with and without a token, on rueidis
 //	plain_goredis.go the same on go-redis
@@ -96,7 +96,7 @@ func All() []Peer {
 		ping(),
 		plainRueidis(), fenceRueidis(), plainGoRedis(), fenceGoRedis(),
 		Baton(), reference(),
-		holdfastDefault(), holdfastAlone(), holdfastTold(),
+		holdfastDefault(), holdfastAlone(), holdfastTold(), holdfastGoRedis(),
 		redsyncGoRedis(), redsyncGoRedisDefault(), redsyncRueidis(), redsyncRueidisDefault(),
 		rueidislockBest(), rueidislockDefault(),
 		bsmBest(), bsmDefault(),
