@@ -75,6 +75,7 @@ func All() []Mutant {
 		systemStoreMutants(),
 		whichStoreMutants(),
 		storesMutants(),
+		bothEnginesMutants(),
 		quorumMutants(),
 		guardMutants(),
 		breakMutants(),

@@ -39,7 +39,7 @@ func Open(ctx context.Context, by Kind, rawURL string) (driver.Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	client := p.goRedis(time.Second, nil) // a third of the TTLs of these tests
+	client := p.goRedis(time.Second/2, nil) // a cluster client asks one node after the other who is there
 	engine, err := goredislock.New(client, nil)
 	if err != nil {
 		return nil, err
