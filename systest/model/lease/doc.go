@@ -33,10 +33,11 @@
 //     is held. For that time they are not asked to explain it. The time ends
 //     when the lease ID was cancelled, or, where that is not known, when the
 //     request has lingered and its lease has ended.
-//   - An engine sends an acquire again by itself if it gives a connection up. If
-//     that was before a fault and after it, the first may have made a lease that
-//     is not the one of the answer: until the answer others may be told that the
-//     name is held.
+//   - An engine sends an acquire again by itself if it gives a connection up, and
+//     so does the library. If one was before a fault and one after it, either may
+//     have made a lease or taken a place that the answer does not tell of. So an
+//     acquire during which there was a fault counts as two, and the other one was
+//     never answered.
 //   - An extend changes nothing that is checked.
 //   - A release makes the lease doubtful: from its call on it may lapse at any
 //     time.

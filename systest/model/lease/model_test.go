@@ -123,8 +123,14 @@ func TestHistories(t *testing.T) {
 		"the same without a fault in between": {false, false, []Op{
 			got("a", 0, 1, 5), released("a", 2, 3), held("b", 6, 7), flushed(22, 23), held("x", 4, 20), got("c", 24, 25, 6),
 		}},
-		"refused by what a fault has not hidden": {false, false, []Op{
+		"refused before it": {false, false, []Op{
 			got("a", 0, 1, 5), released("a", 2, 3), held("b", 6, 7), flushed(12, 13), held("x", 10, 20), got("c", 24, 25, 6),
+		}},
+		"a place that was taken after a fault is a lease when the answer is older": {true, true, []Op{
+			got("x", 0, 20, 5), flushed(8, 9), got("b", 10, 11, 6), released("b", 30, 31), released("x", 32, 33), got("c", 34, 35, 8),
+		}},
+		"the same without a fault": {false, false, []Op{
+			got("x", 0, 20, 5), got("b", 10, 11, 6), released("b", 30, 31), released("x", 32, 33), got("c", 34, 35, 8),
 		}},
 		"a fault forgets what was cancelled": {true, true, []Op{cancelled("a", 0, 1), flushed(2, 3), got("a", 4, 5, 6)}},
 		"many unknowns": {true, true, func() (ops []Op) {

@@ -41,7 +41,7 @@ func (m Model) prepare(ops []Op) []step {
 	var windows []window
 	for _, own := range ids {
 		slices.SortStableFunc(own, func(a, b Op) int { return cmp.Compare(a.Call, b.Call) })
-		s, w := m.prepareLease(own, faults)
+		s, w := m.prepareLease(twice(own, faults), len(faults) > 0)
 		steps, windows = append(steps, s...), append(windows, w...)
 	}
 	for _, o := range inspects {
@@ -68,21 +68,18 @@ func (s step) excused(windows []window) bool {
 
 // prepareLease prepares what was asked for one lease ID, by one client, in this
 // order.
-func (m Model) prepareLease(ops, faults []Op) (steps []step, windows []window) {
+func (m Model) prepareLease(ops []Op, faulty bool) (steps []step, windows []window) {
 	var first *Op    // of a chain of acquires without an answer
 	tainted := false // one of them may still take effect
 	cancelled := int64(math.MaxInt64)
 	for i, o := range ops {
 		s := step{Op: o}
-		if o.Kind == Acquire && slices.ContainsFunc(faults, o.overlaps) {
-			windows = append(windows, window{o.Call, o.Return}) // of a first request whose answer was lost
-		}
 		switch {
 		case o.Kind == Acquire && o.Outcome == Unknown:
 			if first == nil {
 				first = &ops[i]
 			}
-			windows = append(windows, window{o.Call, m.hiddenUntil(o, ops[i+1:], len(faults) > 0)})
+			windows = append(windows, window{o.Call, m.hiddenUntil(o, ops[i+1:], faulty)})
 			continue
 		case o.Kind == Acquire && o.Outcome == Done:
 			if first != nil {
@@ -114,6 +111,19 @@ func (m Model) prepareLease(ops, faults []Op) (steps []step, windows []window) {
 		steps = append(steps, s)
 	}
 	return steps, windows
+}
+
+// twice returns the requests for one lease ID, with one more that has no answer
+// beside each acquire during which there was a fault.
+func twice(ops, faults []Op) (all []Op) {
+	for _, o := range ops {
+		all = append(all, o)
+		if o.Kind == Acquire && o.Outcome != Unknown && slices.ContainsFunc(faults, o.overlaps) {
+			o.Outcome, o.Token, o.Deadline = Unknown, 0, 0
+			all = append(all, o)
+		}
+	}
+	return all
 }
 
 // overlaps reports whether two operations may have been carried out in any order.
