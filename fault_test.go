@@ -11,6 +11,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/internal/hook"
 	"github.com/holdfast-locks/holdfast/memlock"
 )
 
@@ -18,7 +19,8 @@ import (
 // (a request lost) or after (a reply lost) the real request; an error of
 // theirs is what the client sees.
 type faulty struct {
-	*memlock.Engine
+	*hooked
+	Engine *memlock.Engine
 
 	mu     sync.Mutex // guards the rest
 	before func(ctx context.Context, op string) error
@@ -32,6 +34,14 @@ type faulty struct {
 	watching int                     // watches that are not stopped
 }
 
+type hooked = hook.Engine
+
+// ops are the requests that the hooks see, and what they call them.
+var ops = map[string]string{
+	"Acquire": "acquire", "AcquireAll": "acquire-all", "Extend": "extend", "Refresh": "refresh", "Release": "release",
+	"Downgrade": "downgrade", "Complete": "complete", "Inspect": "inspect",
+}
+
 var errLink = errors.New("connection reset")
 
 func newFaulty() *faulty { return newFaultyOn(memlock.New()) }
@@ -39,10 +49,12 @@ func newFaulty() *faulty { return newFaultyOn(memlock.New()) }
 // newFaultyOn returns another process's engine on the same store.
 func newFaultyOn(store *memlock.Engine) *faulty {
 	none := func(context.Context, string) error { return nil }
-	return &faulty{
+	f := &faulty{
 		Engine: store, before: none, after: none,
 		calls: map[string]int{}, taps: map[driver.LeaseID]*tap{},
 	}
+	f.hooked = &hook.Engine{Forward: driver.Forward{Engine: store}, Each: f.each}
+	return f
 }
 
 // set replaces the hooks; nil leaves one as it is.
@@ -68,7 +80,15 @@ func (f *faulty) count(op string) int {
 	return f.calls[op]
 }
 
-func (f *faulty) do(ctx context.Context, op string, request func() error) error {
+func (f *faulty) each(ctx context.Context, req hook.Request, send func() error) error {
+	if op, known := ops[req.Method]; known {
+		return f.do(ctx, op, send)
+	}
+	return send()
+}
+
+// do sends a request between the hooks.
+func (f *faulty) do(ctx context.Context, op string, send func() error) error {
 	f.mu.Lock()
 	f.calls[op]++
 	before, after := f.before, f.after
@@ -76,55 +96,19 @@ func (f *faulty) do(ctx context.Context, op string, request func() error) error 
 	if err := before(ctx, op); err != nil {
 		return err
 	}
-	err := request()
+	err := send()
 	if e := after(ctx, op); e != nil {
 		return e
 	}
 	return err
 }
 
-func (f *faulty) Acquire(ctx context.Context, req driver.AcquireRequest) (reply driver.AcquireReply, err error) {
-	err = f.do(ctx, "acquire", func() (err error) {
-		reply, err = f.Engine.Acquire(ctx, req)
-		return err
-	})
-	return reply, err
-}
-
-func (f *faulty) Extend(ctx context.Context, reqs []driver.ExtendRequest) (errs []error) {
+func (f *faulty) Extend(ctx context.Context, reqs []driver.ExtendRequest) []error {
 	f.mu.Lock()
 	f.sizes = append(f.sizes, len(reqs))
 	f.last = time.Now()
 	f.mu.Unlock()
-	err := f.do(ctx, "extend", func() error {
-		errs = f.Engine.Extend(ctx, reqs)
-		return nil
-	})
-	if err != nil {
-		errs = make([]error, len(reqs))
-		for i := range errs {
-			errs[i] = err
-		}
-	}
-	return errs
-}
-
-func (f *faulty) Release(ctx context.Context, req driver.ReleaseRequest) error {
-	return f.do(ctx, "release", func() error { return f.Engine.Release(ctx, req) })
-}
-
-func (f *faulty) Refresh(ctx context.Context, reqs []driver.RefreshRequest) (replies []driver.RefreshReply) {
-	err := f.do(ctx, "refresh", func() error {
-		replies = f.Engine.Refresh(ctx, reqs)
-		return nil
-	})
-	if err != nil {
-		replies = make([]driver.RefreshReply, len(reqs))
-		for i := range replies {
-			replies[i].Err = err
-		}
-	}
-	return replies
+	return f.hooked.Extend(ctx, reqs)
 }
 
 // A tap is the client's watch. If c is not nil all news is lost but what the
@@ -177,30 +161,6 @@ func (f *faulty) tell(notice driver.Notice) {
 		}
 		w.c <- notice
 	}
-}
-
-func (f *faulty) Downgrade(ctx context.Context, req driver.DowngradeRequest) error {
-	return f.do(ctx, "downgrade", func() error { return f.Engine.Downgrade(ctx, req) })
-}
-
-func (f *faulty) AcquireAll(ctx context.Context, reqs []driver.AcquireRequest) (reply driver.AllReply, err error) {
-	err = f.do(ctx, "acquire-all", func() (err error) {
-		reply, err = f.Engine.AcquireAll(ctx, reqs)
-		return err
-	})
-	return reply, err
-}
-
-func (f *faulty) Complete(ctx context.Context, req driver.CompleteRequest) error {
-	return f.do(ctx, "complete", func() error { return f.Engine.Complete(ctx, req) })
-}
-
-func (f *faulty) Inspect(ctx context.Context, name string) (lock driver.Lock, err error) {
-	err = f.do(ctx, "inspect", func() (err error) {
-		lock, err = f.Engine.Inspect(ctx, name)
-		return err
-	})
-	return lock, err
 }
 
 // A plain is an engine with the methods of driver.Engine only, and without

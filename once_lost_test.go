@@ -74,7 +74,8 @@ func TestOnceZombieIsRefused(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				store := newFaulty()
-				paused := &faulty{Engine: store.Engine, before: fail(errLink, "extend"), after: fail(nil), calls: map[string]int{}, taps: store.taps}
+				paused := newFaultyOn(store.Engine)
+				paused.set(fail(errLink, "extend"), nil)
 				a, b := newClient(t, paused, nil), newClient(t, store, nil)
 				_, err := a.Once(t.Context(), "k", nil, func(context.Context, *holdfast.Lease) ([]byte, error) {
 					time.Sleep(time.Minute) // it does not look at its context
