@@ -50,7 +50,8 @@ func (k *Kit) Held(name string) bool {
 	k.t.Helper()
 	for _, h := range k.inspect(name).Holders {
 		k.mu.Lock()
-		ours := k.leases[h.LeaseID] != nil
+		l := k.leases[h.LeaseID]
+		ours := l != nil && !l.over
 		k.mu.Unlock()
 		if ours {
 			return true
@@ -93,7 +94,7 @@ func (k *Kit) AwaitStop(name string, d time.Duration) {
 		k.mu.Lock()
 		defer k.mu.Unlock()
 		for _, l := range k.leases {
-			if l.name == name && l.lost {
+			if l.name == name && l.lost && !l.over {
 				at = l.from()
 				return false
 			}

@@ -39,28 +39,47 @@ func (e *engine) each(ctx context.Context, _ hook.Request, send func() error) er
 
 var errElsewhen = fmt.Errorf("%w kit: it was made outside of this bubble of testing/synctest: call holdfasttest.New with the T of the bubble", driver.ErrInvalid)
 
-// Acquire notes who asks for a lease.
+// Acquire notes who asks for a lease, and who gets it.
 func (e *engine) Acquire(ctx context.Context, req driver.AcquireRequest) (driver.AcquireReply, error) {
 	e.kit.asked(req)
-	return e.Engine.Acquire(ctx, req)
+	reply, err := e.Engine.Acquire(ctx, req)
+	if err == nil && reply.Outcome == driver.Granted {
+		e.kit.has(req.LeaseID)
+	}
+	return reply, err
 }
 
-// AcquireAll notes who asks for leases.
+// AcquireAll notes who asks for leases, and who gets them.
 func (e *engine) AcquireAll(ctx context.Context, reqs []driver.AcquireRequest) (driver.AllReply, error) {
 	e.kit.asked(reqs...)
-	return e.Engine.AcquireAll(ctx, reqs)
+	reply, err := e.Engine.AcquireAll(ctx, reqs)
+	for i := 0; i < len(reqs) && err == nil && reply.Outcome == driver.Granted; i++ {
+		e.kit.has(reqs[i].LeaseID)
+	}
+	return reply, err
+}
+
+// Extend notes who knows of a lease that another holder has handed over.
+func (e *engine) Extend(ctx context.Context, reqs []driver.ExtendRequest) []error {
+	errs := e.Engine.Extend(ctx, reqs)
+	for i, err := range errs {
+		if err == nil {
+			e.kit.has(reqs[i].LeaseID)
+		}
+	}
+	return errs
 }
 
 // Release notes that a holder gives its lease back, whether or not the store hears
 // of it.
 func (e *engine) Release(ctx context.Context, req driver.ReleaseRequest) error {
-	e.kit.gaveBack(req.LeaseID)
+	e.kit.gaveBack(req.LeaseID, req.Cancel)
 	return e.Engine.Release(ctx, req)
 }
 
 // Complete is the Release of do-once work.
 func (e *engine) Complete(ctx context.Context, req driver.CompleteRequest) error {
-	e.kit.gaveBack(req.LeaseID)
+	e.kit.gaveBack(req.LeaseID, false)
 	return e.Engine.Complete(ctx, req)
 }
 

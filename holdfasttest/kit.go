@@ -2,6 +2,7 @@ package holdfasttest
 
 import (
 	"context"
+	"log/slog"
 	"sync"
 	"testing"
 	"time"
@@ -23,6 +24,7 @@ type Kit struct {
 	made   time.Time
 	store  *memlock.Engine
 	losses driver.Losses // which Lose tells of
+	output output
 
 	mu      sync.Mutex // guards the rest
 	trouble trouble
@@ -44,15 +46,15 @@ func New(t testing.TB) *Kit {
 }
 
 func newKit(t testing.TB) *Kit {
-	return &Kit{t: t, made: time.Now(), store: memlock.New(), leases: map[driver.LeaseID]*lease{}}
+	return &Kit{t: t, made: time.Now(), store: memlock.New(), output: output{to: t.Output()}, leases: map[driver.LeaseID]*lease{}}
 }
 
 // NewClient returns one more client on the kit's store, as another process would
-// have it. It is closed when the test is over. Options that are out of range fail the
-// test.
+// have it. It is closed when the test is over, and logs to the test unless the options
+// say where. Options that are out of range fail the test.
 func (k *Kit) NewClient(opts *holdfast.Options) *holdfast.Client {
 	k.t.Helper()
-	c, err := holdfast.New(k.Engine(), k.observed(opts))
+	c, err := holdfast.New(k.Engine(), k.options(opts))
 	if err != nil {
 		k.t.Fatal(err)
 	}
@@ -60,6 +62,25 @@ func (k *Kit) NewClient(opts *holdfast.Options) *holdfast.Client {
 	defer k.mu.Unlock()
 	k.clients = append(k.clients, c)
 	return c
+}
+
+// options makes the kit hear of leases that are left, and the client log to the test.
+func (k *Kit) options(opts *holdfast.Options) *holdfast.Options {
+	var o holdfast.Options
+	if opts != nil {
+		o = *opts
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.NewTextHandler(&k.output, nil))
+	}
+	o.Observer = holdfast.Observers(k.hear, o.Observer)
+	return &o
+}
+
+func (k *Kit) hear(e holdfast.Event) {
+	if e.Kind == holdfast.Left {
+		k.note(e.LeaseID, func(l *lease) { l.left = true })
+	}
 }
 
 // Engine returns one more engine on the kit's store, for programs that make their
@@ -112,7 +133,7 @@ func (k *Kit) Lose(name string) {
 		if h.Released {
 			continue
 		}
-		k.lost(h.LeaseID)
+		k.note(h.LeaseID, func(l *lease) { l.lost = true })
 		if k.store.Release(context.Background(), driver.ReleaseRequest{Name: name, LeaseID: h.LeaseID}) == nil {
 			ended = append(ended, h.LeaseID)
 		}

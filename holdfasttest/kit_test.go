@@ -349,6 +349,25 @@ func TestNothingLeft(t *testing.T) {
 	}
 }
 
+// TestGrantedUnheard: a lease of which the program has not heard when the test is over
+// is the library's to cancel.
+func TestGrantedUnheard(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		texts := faketest.Run(t, func(t testing.TB) {
+			k := holdfasttest.New(t)
+			k.DropReplies(1)
+			go func() { _, _ = k.Client.Acquire(context.Background(), "a", nil) }()
+			k.AwaitHeld("a")
+			k.SlowStore(time.Hour) // so that it hears of it no more
+			synctest.Wait()
+			time.Sleep(time.Second)
+		})
+		if texts != nil {
+			t.Errorf("%q", texts)
+		}
+	})
+}
+
 // TestLeft: every way to leave a lease behind.
 func TestLeft(t *testing.T) {
 	for name, test := range map[string]func(t testing.TB, k *holdfasttest.Kit){
@@ -392,6 +411,11 @@ func TestLeft(t *testing.T) {
 			_, err = k.NewClient(nil).TryAcquire(t.Context(), "a", nil)
 			wantErr(t, err, nil)
 		},
+		"lost, and not released": func(t testing.TB, k *holdfasttest.Kit) {
+			_, err := k.Client.TryAcquire(t.Context(), "a", nil)
+			wantErr(t, err, nil)
+			k.Lose("a")
+		},
 		"expired, and not released": func(t testing.TB, k *holdfasttest.Kit) {
 			l, err := k.Client.TryAcquire(t.Context(), "a", &holdfast.AcquireOptions{TTL: 20 * time.Millisecond, KeepAlive: holdfast.KeepAliveOff})
 			if err != nil {
@@ -403,7 +427,11 @@ func TestLeft(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				texts := faketest.Run(t, func(t testing.TB) { test(t, holdfasttest.New(t)) })
-				if len(texts) != 1 || !strings.Contains(texts[0], `the lease of "a" was `) || !strings.Contains(texts[0], "kit_test.go:") {
+				says := `the lease of "a" was not released, acquired at `
+				if strings.HasSuffix(name, "and not released") {
+					says = `the lease of "a" was lost, and not released even so, acquired at `
+				}
+				if len(texts) != 1 || !strings.Contains(texts[0], says) || !strings.Contains(texts[0], "kit_test.go:") {
 					t.Errorf("%q, want that the lease of a is left, and where it was acquired", texts)
 				}
 			})

@@ -7,25 +7,20 @@ import (
 	"strings"
 	"time"
 
-	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/driver"
 )
 
-// A lease is what the kit knows of one that a client has asked for. What the library
-// tells comes a little later than what the store sees.
+// A lease is what the kit knows of one that a client has asked for. It goes by the
+// requests for it; what the library tells comes too late for that.
 type lease struct {
-	name  string
-	asked string // where in the program, as "file.go:31"; empty if nobody knows
-	had   bool   // it was handed to the program
-	lost  bool   // by Lose
-	over  bool   // its holder has begun to give it back, or its client to cancel it
-	left  bool   // for whoever adopts it
-
-	holder driver.LeaseID // the Key of its latest holder, as events have it
+	name   string
+	asked  string // where in the program, as "file.go:31"; empty if nobody knows
+	had    bool   // its client knows that it has it
+	lost   bool   // by Lose
+	over   bool   // its holder has begun to give it back, or its client to cancel it
+	cancel bool   // that request would also stop one that is under way
+	left   bool   // for whoever adopts it
 }
-
-// hearing is how long the kit may take to hear what the library tells.
-const hearing = 10 * time.Millisecond
 
 // settle is how long what a test has started may take to give its leases back when
 // the test is over.
@@ -43,25 +38,23 @@ func (k *Kit) asked(reqs ...driver.AcquireRequest) {
 	}
 }
 
-// gaveBack notes that a holder has begun to give a lease back, or a client to cancel
-// what it did not get.
-func (k *Kit) gaveBack(id driver.LeaseID) {
+// note changes what the kit knows of a lease, if it knows it.
+func (k *Kit) note(id driver.LeaseID, change func(*lease)) {
 	k.mu.Lock()
-	if k.leases[id] == nil {
-		k.leases[id] = &lease{}
+	if l := k.leases[id]; l != nil {
+		change(l)
 	}
-	k.leases[id].over = true
 	k.mu.Unlock()
 	k.change()
 }
 
-// lost notes that Lose ends a lease.
-func (k *Kit) lost(id driver.LeaseID) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if l := k.leases[id]; l != nil {
-		l.lost = true
-	}
+// has notes that a client knows that it has a lease.
+func (k *Kit) has(id driver.LeaseID) { k.note(id, func(l *lease) { l.had = true }) }
+
+// gaveBack notes that a holder has begun to give a lease back, or a client to cancel
+// what it may have got.
+func (k *Kit) gaveBack(id driver.LeaseID, cancel bool) {
+	k.note(id, func(l *lease) { l.over, l.cancel = true, cancel })
 }
 
 // library begins the names of all functions of package holdfast.
@@ -85,46 +78,12 @@ func caller() string {
 	return ""
 }
 
-// observed makes the kit hear what the library tells of leases, and then whoever
-// wants to hear of it.
-func (k *Kit) observed(opts *holdfast.Options) *holdfast.Options {
-	var o holdfast.Options
-	if opts != nil {
-		o = *opts
-	}
-	next := o.Observer
-	o.Observer = func(e holdfast.Event) {
-		k.hear(e)
-		if next != nil {
-			next(e)
-		}
-	}
-	return &o
-}
-
-func (k *Kit) hear(e holdfast.Event) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	l := k.leases[e.LeaseID]
-	switch {
-	case e.Kind == holdfast.Acquired:
-		if l == nil { // adopted
-			l = &lease{name: e.Name}
-			k.leases[e.LeaseID] = l
-		}
-		l.had, l.left, l.holder = true, false, e.Key
-	case e.Kind == holdfast.Left && l.holder == e.Key: // else it was adopted, by another client
-		l.left = true
-	}
-}
-
-// end mends the store, checks what was left, and closes the clients.
+// end mends the store, closes the clients, and says what was left.
 func (k *Kit) end() {
 	k.t.Helper()
 	k.set(func(t *trouble) { *t = trouble{} })
-	for _, left := range k.left() {
-		k.t.Error(left)
-	}
+	open := map[driver.LeaseID]*lease{}
+	k.await(settle, func() bool { return k.open(open) == 0 })
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	k.mu.Lock()
@@ -133,46 +92,60 @@ func (k *Kit) end() {
 	for _, c := range clients {
 		_ = c.Close(ctx) // what it could not clean up goes with the store
 	}
-}
-
-// left returns what there is to say of each lease that was not given back.
-func (k *Kit) left() (texts []string) {
-	k.t.Helper()
-	if len(k.open()) > 0 {
-		time.Sleep(hearing)
-	}
-	k.await(settle, func() bool { texts = k.notGivenBack(); return len(texts) == 0 })
-	return texts
-}
-
-// open returns the leases that were neither given back nor left.
-func (k *Kit) open() map[driver.LeaseID]lease {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	leases := map[driver.LeaseID]lease{}
-	for id, l := range k.leases {
-		if !l.over && !l.left {
-			leases[id] = *l
+	for id, l := range open {
+		if text := l.verdict(k.live(l.name, id)); text != "" {
+			k.t.Errorf("holdfasttest: the lease of %q %s", l.name, text)
 		}
 	}
-	return leases
+	k.output.end()
 }
 
-func (k *Kit) notGivenBack() (texts []string) {
+// open makes leases those that were not given back, and returns how many of them were
+// not left to be adopted either.
+func (k *Kit) open(leases map[driver.LeaseID]*lease) (kept int) {
 	k.t.Helper()
-	for id, l := range k.open() {
-		switch {
-		case k.live(l.name, id):
-			texts = append(texts, fmt.Sprintf("holdfasttest: the lease of %q was not released%s", l.name, l.from()))
-		case l.had:
-			texts = append(texts, fmt.Sprintf("holdfasttest: the lease of %q was lost, and not released even so%s: Release says that it was lost", l.name, l.from()))
+	clear(leases)
+	k.mu.Lock()
+	for id, l := range k.leases {
+		if !l.over {
+			leases[id] = l
 		}
 	}
-	return texts
+	k.mu.Unlock()
+	for id, l := range leases {
+		live := k.live(l.name, id)
+		k.mu.Lock()
+		switch {
+		case !live && !l.had: // nothing has come of it yet
+			delete(leases, id)
+		case !l.left:
+			kept++
+		}
+		k.mu.Unlock()
+	}
+	return kept
+}
+
+// verdict says what the program has done wrong with a lease that was open when the
+// clients were closed, if anything, and is live or not after that. What Close gives back
+// was held by the program; what it cancels was not. A lease that was left is known to be
+// by now.
+func (l *lease) verdict(live bool) string {
+	switch {
+	case l.over && (l.had || !l.cancel):
+		return "was not released" + l.from()
+	case l.over || l.left:
+		return ""
+	case live: // the client is the program's own, which has not closed it
+		return "was not released" + l.from()
+	}
+	return "was lost, and not released even so" + l.from() + ": Release says that it was lost"
 }
 
 // from says where the lease was acquired.
-func (l lease) from() string {
+func (l *lease) from() string {
 	if l.asked == "" {
 		return ""
 	}

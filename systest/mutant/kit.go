@@ -8,15 +8,15 @@ func kitMutants() []Mutant {
 		{
 			Name: "kit-sees-no-left-lease", File: "holdfasttest/leases.go",
 			Breaks:  "A lease that a program never releases passes its test.",
-			Old:     "case k.live(l.name, id):",
-			New:     "case id == \"\":",
+			Old:     "case l.over && (l.had || !l.cancel):",
+			New:     "case l.over && l.name == \"\":",
 			FoundBy: []Finder{{dir, "TestCaught/never_releases"}, {dir, "TestLeft"}},
 		},
 		{
 			Name: "kit-forgives-lost-lease", File: "holdfasttest/leases.go",
 			Breaks:  "A holder that never releases the lease that it lost passes its test.",
-			Old:     "case l.had:",
-			New:     "case false:",
+			Old:     "case l.over || l.left:",
+			New:     "case l.over || l.left || !live:",
 			FoundBy: []Finder{{dir, "TestCaught/forgets_what_it_lost"}, {dir, "TestLeft"}},
 		},
 		{
@@ -50,15 +50,29 @@ func kitMutants() []Mutant {
 		{
 			Name: "kit-held-by-anybody", File: "holdfasttest/await.go",
 			Breaks:  "Held is true of a lock that somebody else has.",
-			Old:     "ours := k.leases[h.LeaseID] != nil",
-			New:     "ours := h.LeaseID != \"\"",
+			Old:     "ours := l != nil && !l.over",
+			New:     "ours := l == nil || !l.over",
 			FoundBy: []Finder{{dir, "TestHoldElsewhere"}},
+		},
+		{
+			Name: "kit-forbids-to-leave", File: "holdfasttest/leases.go",
+			Breaks:  "A lease that was left for another process to adopt fails the test.",
+			Old:     "case l.over || l.left:",
+			New:     "case l.over:",
+			FoundBy: []Finder{{dir, "TestNothingLeft/left_to_be_adopted/virtual"}},
+		},
+		{
+			Name: "kit-forbids-to-cancel", File: "holdfasttest/leases.go",
+			Breaks:  "A lease of which nobody has heard, and which the library cancels, fails the test.",
+			Old:     "case l.over && (l.had || !l.cancel):",
+			New:     "case l.over:",
+			FoundBy: []Finder{{dir, "TestGrantedUnheard"}},
 		},
 		{
 			Name: "kit-stop-is-not-awaited", File: "holdfasttest/await.go",
 			Breaks:  "AwaitStop is content with a holder that goes on.",
-			Old:     "if l.name == name && l.lost {",
-			New:     "if l.name == name && l.lost && d < 0 {",
+			Old:     "if l.name == name && l.lost && !l.over {",
+			New:     "if l.name == name && l.lost && !l.over && d < 0 {",
 			FoundBy: []Finder{{dir, "TestCaught/ignores_a_loss"}},
 		},
 		{
