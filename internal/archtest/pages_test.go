@@ -79,7 +79,8 @@ func TestIndex(t *testing.T) {
 	}
 }
 
-// TestRunbookQuotes: what docs/operations.md says that holdfast says is in the code.
+// TestRunbookQuotes: what docs/operations.md says that holdfast says is in the code, and
+// the alerts that it names are in the rules.
 func TestRunbookQuotes(t *testing.T) {
 	var code strings.Builder
 	walk(t, ".", func(name string) {
@@ -103,8 +104,14 @@ func TestRunbookQuotes(t *testing.T) {
 			}
 		}
 	}
-	if quotes < 12 {
-		t.Errorf("%d quotes, want at least 12: are the tables read?", quotes)
+	rules := read(t, "promlock/alerts/holdfast.rules.yml")
+	for _, m := range regexp.MustCompile("`(Holdfast\\w+)`").FindAllStringSubmatch(read(t, "docs/operations.md"), -1) {
+		if quotes++; !strings.Contains(rules, "alert: "+m[1]+"\n") {
+			t.Errorf("docs/operations.md: there is no alert %s", m[1])
+		}
+	}
+	if quotes < 22 {
+		t.Errorf("%d quotes, want at least 22: are the tables read?", quotes)
 	}
 }
 
