@@ -36,6 +36,9 @@ var wrong = []any{
 	&holdfast.OnceOptions{MaxResult: -1}, &holdfast.OnceOptions{MaxResult: holdfast.MaxOnceResult + 1}, &holdfast.OnceOptions{Wait: time.Second},
 	&holdfast.OnceOptions{Fingerprint: "a\nb"}, &holdfast.OnceOptions{MaxHold: 1}, &holdfast.OnceOptions{Progress: -1},
 
+	&holdfast.EveryOptions{TTL: 1}, &holdfast.EveryOptions{Late: -1}, &holdfast.EveryOptions{Attempts: -1}, &holdfast.EveryOptions{Retention: 1},
+	&holdfast.EveryOptions{MaxHold: 1}, &holdfast.EveryOptions{Reason: "a\nb"},
+
 	&holdfast.AdoptOptions{}, &holdfast.AdoptOptions{Token: driver.MaxToken + 1}, &holdfast.AdoptOptions{Token: 7, TTL: 1},
 	&holdfast.AdoptOptions{Token: 7, Limit: 2}, &holdfast.AdoptOptions{Token: 7, KeepAlive: -1}, &holdfast.AdoptOptions{Token: 7, MaxHold: 1},
 
@@ -153,6 +156,9 @@ func TestWrongUses(t *testing.T) {
 				}
 			}
 		}
+		refused("Every of no schedule", holdfast.ErrInvalid, func() error {
+			return holdfast.Every(ctx, good, "a", nil, nil, func(context.Context, holdfast.EveryRun) error { return nil })
+		})
 		refused("Close of no client", holdfast.ErrInvalid, func() error { return (*holdfast.Client)(nil).Close(ctx) })
 		refused("Close of an empty client", holdfast.ErrInvalid, func() error { return new(holdfast.Client).Close(ctx) })
 		for lock, err := range good.List(ctx, "") {
@@ -183,6 +189,7 @@ func TestNothingIsNoPanic(t *testing.T) {
 	}
 	wantErr(t, (*holdfast.AcquireOptions)(nil).Check(), nil)
 	wantErr(t, (*holdfast.OnceOptions)(nil).Check(), nil)
+	wantErr(t, (*holdfast.EveryOptions)(nil).Check(), nil)
 }
 
 // TestUsersNeedNoDriver: what a user of locks has to name has a name in package holdfast.

@@ -37,6 +37,8 @@ var (
 	onceOptions    *holdfast.OnceOptions
 )
 
+var hourly = holdfast.Periodic(time.Unix(0, 0), time.Hour)
+
 func doNothing(context.Context, *holdfast.Lease) error { return nil }
 
 func doZero(context.Context, *holdfast.Lease) (int, error) { return 0, nil }
@@ -104,6 +106,15 @@ var uses = map[string]use{
 		return err
 	}, idle: func(ctx context.Context, c *holdfast.Client) error {
 		_, err := c.OnceEvery(ctx, "a", time.Unix(1, 0), nil, nil)
+		return err
+	}},
+	"Every": {opts: (*holdfast.EveryOptions)(nil), call: func(ctx context.Context, c *holdfast.Client, name string, opts any) error {
+		return holdfast.Every(ctx, c, name, hourly, optionsOf[holdfast.EveryOptions](opts), func(context.Context, holdfast.EveryRun) error { return nil })
+	}, idle: func(ctx context.Context, c *holdfast.Client) error {
+		return holdfast.Every(ctx, c, "a", hourly, nil, nil)
+	}},
+	"EveryStatus": {looks: true, call: func(ctx context.Context, c *holdfast.Client, name string, _ any) error {
+		_, err := c.EveryStatus(ctx, name)
 		return err
 	}},
 	"OnceJSON": {opts: onceOptions, call: func(ctx context.Context, c *holdfast.Client, name string, opts any) error {

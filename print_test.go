@@ -88,6 +88,8 @@ func newScene(t *testing.T) *scene {
 		s.c, s.lease, all, run, s.lease.Context(), all.Context(), s.lease.Holder(), s.lock, &s.lock, s.lock.Holders, s.lock.Holders[0], s.lock.Queue,
 		s.lock.Queue[0], breaks, breaks[0], *heldError, heldError, held, *progress, progress, busy, *breakError, breakError, s.waits, s.waits[0],
 		result, &result, entry, running, done, s.events, s.events[0], &s.events[0], *opts, *acquire,
+		holdfast.EveryRun{Lease: s.lease}, holdfast.EveryStatus{Leader: s.lease.Holder()}, holdfast.EveryOptions{}, holdfast.ScheduleRecord{},
+		holdfast.DoneRun{}, holdfast.FailedRun{}, holdfast.MissedRuns{},
 		holdfast.AdoptOptions{Token: s.lease.Token()}, holdfast.BreakOptions{}, holdfast.LeadOptions{}, holdfast.OnceOptions{},
 	}
 	return s
