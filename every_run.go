@@ -145,12 +145,18 @@ func (s *scheduler) tellMissed(m MissedRuns) {
 	if m.Count == 0 {
 		return
 	}
-	e := Event{Kind: RunMissed, Context: s.ctx, Name: s.name, Scheduled: m.Last, Count: m.Count}
+	e := Event{Kind: RunMissed, Scheduled: m.Last, Count: m.Count}
 	if m.Err != "" {
 		e.Err = errors.New(m.Err)
 	}
-	s.client.opts.Observer(e)
+	s.tell(e)
 	s.opts.Missed(m)
+}
+
+// tell tells the Observer of the client.
+func (s *scheduler) tell(e Event) {
+	e.Context, e.Name = s.ctx, s.name
+	s.client.events.Tell(&e, false)
 }
 
 // run runs fn, and writes down what came of it, even if fn panics.
@@ -171,12 +177,12 @@ func (s *scheduler) run(lease *Lease, r *ScheduleRecord, scheduled time.Time) (e
 		} else {
 			missed, err = s.failed(run, r, err)
 		}
-		e := Event{Kind: RunDone, Context: s.ctx, Name: s.name, Scheduled: scheduled, LeaseID: lease.id, Token: lease.token, Took: took}
+		e := Event{Kind: RunDone, Scheduled: scheduled, Token: lease.token, Took: took}
 		if err != nil {
 			err = fmt.Errorf("run of %s: %w", scheduleName(scheduled), err)
 			e.Kind, e.Err = RunFailed, err
 		}
-		s.client.opts.Observer(e)
+		s.tell(e)
 		s.tellMissed(missed)
 		err = opError("every", s.name, err)
 	}()

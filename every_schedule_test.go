@@ -141,7 +141,7 @@ func TestOnceOfASchedule(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d, c := &diary{t: t}, newClient(t, newFaulty(), nil)
 		stop := d.every(c, minutely, nil, d.run(0, nil))
-		_, err := c.Once(t.Context(), "job", nil, nil)
+		_, err := c.Once(t.Context(), "job", nil, func(context.Context, *holdfast.Lease) ([]byte, error) { return nil, nil })
 		if !errors.Is(err, holdfast.ErrKindMismatch) || !strings.Contains(err.Error(), "it is a schedule") {
 			t.Error(err)
 		}

@@ -123,6 +123,7 @@ func TestEvery(t *testing.T) {
 		if err := stop(); !errors.Is(err, context.Canceled) || err.Error() != `holdfast: every "job": context canceled` {
 			t.Error(err)
 		}
+		synctest.Wait() // the Observer is told
 		if len(runs) != 3 || !runs[0].Previous.IsZero() || runs[2].Previous != runs[1].Scheduled || runs[2].Key() != "job@2000-01-01T00:03Z" || runs[2].Lease.Token() <= runs[1].Lease.Token() {
 			t.Errorf("runs: %+v", runs)
 		}

@@ -17,6 +17,7 @@ var jobs = traffic.Jobs{
 	"hold until death":  holdUntilDeath,
 	"hold until broken": holdUntilBroken,
 	"do once":           doOnce,
+	"run every second":  runEverySecond,
 	"work until signal": workUntilSignal,
 	string(asks):        hold(asks),
 	string(waits):       hold(waits),
