@@ -1,3 +1,67 @@
-// Package otellock tells OpenTelemetry what happens to locks: spans and metrics. It
-// needs the API only.
+// Package otellock tells OpenTelemetry what happens to locks: spans, and the metrics that
+// promlock has for Prometheus. It needs the API only: which SDK there is, and whether,
+// the program decides.
+//
+// # What
+//
+// [Telemetry] is an Observer. Each acquire is a span lock.acquire, from the call to its
+// end, and each lease a span lock.hold. Both are children of the span of the context that the
+// lock was acquired under. [Engine] wraps an engine so that the spans of whoever waits
+// link to the span under which the holder had asked for the lock.
+// [Telemetry.WithHold] makes what is done under the lock a part of lock.hold.
+// docs/metrics.md has every attribute, event and metric.
+//
+// # Example
+//
+//	telemetry, err := otellock.New(otellock.Options{
+//		TracerProvider: otel.GetTracerProvider(),
+//		MeterProvider:  otel.GetMeterProvider(),
+//		NameLabel:      otellock.FoldNames,
+//	})
+//	…
+//	client, err := holdfast.New(otellock.Engine(engine), &holdfast.Options{Observer: telemetry.Observe})
+//
+// # Guarantees
+//
+//   - A span ends whatever ends the wait or the lease: a grant, a refusal, a context that
+//     ends, a release, a loss, a lease that was left, a panic of the work. When Close of
+//     the client has returned, none is open.
+//   - A lease that was lost is an error, with its cause. A lock that somebody else has is
+//     not.
+//   - No span and no metric has a lease ID, with which the lease could be released.
+//   - No acquire, renewal, loss or release waits for it, and no request is added.
+//   - Metrics have a bounded number of series, as those of promlock.
+//
+// # What is not promised
+//
+// The Observer is told a little later, so that spans are made afterwards, with the times
+// at which things happened. A request that a client of the store traces by itself is
+// therefore a child of the caller's span, not of lock.acquire. A span is exported when it
+// ends: whoever leads for a week has one that is a week long, and no sampler that decides
+// by what a span is later told sees its attributes at the beginning.
+//
+// Names of locks, and what holders say of themselves, are attributes of spans:
+// TraceName decides about the first. With [Engine], whoever can read the store, or is
+// refused the lock, sees the trace ID of its holder; and whoever can take a lock can
+// make up a link, which is checked for its form only.
+//
+// # Clocks
+//
+// Spans begin and end by the clock of this process. That of the store is in none.
+//
+// # Fencing
+//
+// lock.hold has the fencing token, so that a write that was refused can be led back to
+// the lease that it came from. Claims are counted if a guard has the Observer; see
+// package fence.
+//
+// # Errors
+//
+// [New] fails without any provider, with holdfast.ErrInvalid, or if the MeterProvider refuses an
+// instrument.
+//
+// # Testing
+//
+// Give New a TracerProvider with package tracetest of the SDK, and close the client before
+// you look: it waits until all is told.
 package otellock

@@ -44,7 +44,7 @@ var mayImport = map[string][]string{
 	"rediscore/redisfence":    {"driver", "fence", "observe", "rediscore", "rediscore/internal/form", "rediscore/internal/keys", "rediscore/internal/lua"},
 	"redislock":               {"driver", "rediscore", "rediscore/doctor", "rediscore/member", "rediscore/redisfence"},
 	"goredislock":             {"driver", "rediscore", "rediscore/doctor", "rediscore/member", "rediscore/redisfence"},
-	"otellock":                {},
+	"otellock":                {".", "driver", "observe", "observe/tally"},
 	"promlock":                {".", "observe/tally"},
 	"stores":                  {"driver", "memlock", "quorumlock", "redislock", "sqlitelock"},
 	"wire":                    {"driver"},
@@ -128,7 +128,7 @@ var rooms = map[string]room{
 		users:     []string{"stores", "cmd/holdfast..."},
 	},
 	root: {
-		importers: []string{"fence/httpfence", "observe/tally", "oncehttp", "onetime", "promlock", "wire/codes", "holdfasttest", "cmd/holdfast...", "examples...", "systest...", "internal/onetimetest"},
+		importers: []string{"fence/httpfence", "observe/tally", "oncehttp", "onetime", "otellock", "promlock", "wire/codes", "holdfasttest", "cmd/holdfast...", "examples...", "systest...", "internal/onetimetest"},
 	},
 }
 

@@ -22,7 +22,7 @@ const (
 )
 
 // released are the modules that users get; examples and systest are not.
-var released = []string{ours, ours + "/redislock", ours + "/goredislock", ours + "/sqlitelock", ours + "/stores", ours + "/promlock", ours + "/cmd/holdfast"}
+var released = []string{ours, ours + "/redislock", ours + "/goredislock", ours + "/sqlitelock", ours + "/stores", ours + "/promlock", ours + "/otellock", ours + "/cmd/holdfast"}
 
 // A consumer is a program that imports packages of ours, or has one as a tool.
 type consumer struct {
@@ -41,6 +41,7 @@ var consumers = []consumer{
 	{"`holdfast`, `sqlitelock`", ours + "/sqlitelock", []string{ours, ours + "/sqlitelock"}},
 	{"`holdfast`, `stores`", ours + "/stores", []string{ours, ours + "/stores"}},
 	{"`holdfast`, `promlock`", ours + "/promlock", []string{ours, ours + "/promlock"}},
+	{"`holdfast`, `otellock`", ours + "/otellock", []string{ours, ours + "/otellock"}},
 	{"`cmd/holdfast`", ours + "/cmd/holdfast", []string{ours + "/cmd/holdfast"}},
 }
 

@@ -38,5 +38,47 @@ func metricsMutants() []Mutant {
 			New:     "return 0\n",
 			FoundBy: []Finder{{"observe/tally", "TestFold"}},
 		},
+		{
+			Name: "series-begins-with-one", Invariant: "", File: "promlock/metrics.go",
+			Breaks:  "The first loss of a process cannot be seen as an increase.",
+			Old:     "if noted.First {",
+			New:     "if noted.First && noted.N == 0 {",
+			FoundBy: []Finder{{"promlock", "TestText"}},
+		},
+		{
+			Name: "lease-id-in-a-span", Invariant: "I4", File: "otellock/spans.go",
+			Breaks:  "Whoever can read traces can release locks.",
+			Old:     "h.span.SetAttributes(keyToken.Int64(int64(e.Token)))",
+			New:     "h.span.SetAttributes(keyToken.String(string(e.LeaseID)))",
+			FoundBy: []Finder{{"otellock", "TestLoneAcquire"}, {"otellock", "TestOnceReplay"}},
+		},
+		{
+			Name: "span-stays-open-after-loss", Invariant: "", File: "otellock/spans.go",
+			Breaks:  "The span of a lease that was lost never ends.",
+			Old:     `s.endHold(e, h, "lost")`,
+			New:     `delete(s.holds, e.LeaseID)`,
+			FoundBy: []Finder{{"otellock", "TestLostAtDeadline"}, {"otellock", "TestLostBroken"}},
+		},
+		{
+			Name: "loss-is-not-an-error", Invariant: "", File: "otellock/spans.go",
+			Breaks:  "The span of a lease that was lost looks like that of one that was released.",
+			Old:     `h.span.SetStatus(codes.Error, "lost: "+cause)`,
+			New:     `h.span.SetStatus(codes.Ok, "lost: "+cause)`,
+			FoundBy: []Finder{{"otellock", "TestLostBroken"}},
+		},
+		{
+			Name: "no-link-to-the-holder-before", Invariant: "", File: "otellock/spans.go",
+			Breaks:  "A wait does not lead to the trace of whoever had the lock.",
+			Old:     "w.linked = parent\n\t\taddLinks(w.span, to)",
+			New:     "w.linked = parent",
+			FoundBy: []Finder{{"otellock", "TestHandOver"}, {"otellock", "TestRefused"}},
+		},
+		{
+			Name: "labels-of-the-caller-change", Invariant: "", File: "otellock/link.go",
+			Breaks:  "The engine that writes spans into the store changes the labels that the caller has given.",
+			Old:     "labels := maps.Clone(h.Labels)",
+			New:     "_, labels := maps.Clone(h.Labels), h.Labels",
+			FoundBy: []Finder{{"otellock", "TestTraceParent"}},
+		},
 	}
 }

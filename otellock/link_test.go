@@ -1,0 +1,233 @@
+package otellock_test
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/enginetest"
+	"github.com/holdfast-locks/holdfast/memlock"
+	"github.com/holdfast-locks/holdfast/otellock"
+	sdk "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/trace"
+)
+
+// The whole suite passes on an engine that is wrapped.
+func TestConformance(t *testing.T) {
+	enginetest.Run(t, enginetest.Harness{
+		Open: func(testing.TB) driver.Engine { return otellock.Engine(memlock.New()) },
+		Unit: time.Second, Bubble: synctest.Test,
+	})
+}
+
+// seen is an engine that remembers with which labels each lease ID has asked.
+type seen struct {
+	driver.Forward
+	labels map[driver.LeaseID][]map[string]string
+}
+
+func (s *seen) note(req driver.AcquireRequest) {
+	s.labels[req.LeaseID] = append(s.labels[req.LeaseID], req.Holder.Labels)
+}
+
+func (s *seen) Acquire(ctx context.Context, req driver.AcquireRequest) (driver.AcquireReply, error) {
+	s.note(req)
+	if len(s.labels[req.LeaseID]) < 3 {
+		return driver.AcquireReply{}, errors.New("connection reset")
+	}
+	return s.Forward.Acquire(ctx, req)
+}
+
+func (s *seen) AcquireAll(ctx context.Context, reqs []driver.AcquireRequest) (driver.AllReply, error) {
+	for _, req := range reqs {
+		s.note(req)
+	}
+	return driver.AllReply{}, errors.New("connection reset")
+}
+
+// A request that is repeated says the same of its holder, whoever sends it: the span
+// of the caller.
+func TestRepeatsCarryTheSameSpan(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		engine := &seen{driver.Forward{Engine: memlock.New()}, map[driver.LeaseID][]map[string]string{}}
+		client, err := holdfast.New(otellock.Engine(engine), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, span := sdk.NewTracerProvider().Tracer("test").Start(t.Context(), "request")
+		defer span.End()
+		l, err := client.Acquire(ctx, "a", &holdfast.AcquireOptions{Labels: map[string]string{"team": "a"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ls, err := client.AcquireAll(ctx, []string{"b", "c"}, &holdfast.AcquireOptions{Labels: map[string]string{"team": "a"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := map[string]string{"team": "a", "traceparent": "00-" + span.SpanContext().TraceID().String() + "-" + span.SpanContext().SpanID().String() + "-01"}
+		if len(engine.labels) != 3 {
+			t.Errorf("%d lease IDs, want 3", len(engine.labels))
+		}
+		for _, requests := range engine.labels {
+			if len(requests) < 3 {
+				t.Errorf("%d requests, want 3 at least", len(requests))
+			}
+			for _, labels := range requests {
+				if !maps.Equal(labels, want) {
+					t.Errorf("labels %v, want %v", labels, want)
+				}
+			}
+		}
+		if err := errors.Join(l.Release(ctx), ls.Release(ctx), client.Close(ctx)); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// labelsOf returns the labels that the store has after an acquire under ctx.
+func labelsOf(t *testing.T, ctx context.Context, given map[string]string) map[string]string {
+	t.Helper()
+	store := memlock.New()
+	req := driver.AcquireRequest{Name: "a", LeaseID: driver.NewLeaseID(), TTL: time.Minute, Holder: driver.Holder{Labels: given}}
+	if _, err := otellock.Engine(store).Acquire(ctx, req); err != nil {
+		t.Fatal(err)
+	}
+	lock, err := store.Inspect(ctx, "a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return lock.Holders[0].Holder.Labels
+}
+
+// What is written, and what is not.
+func TestTraceParent(t *testing.T) {
+	sampled, span := sdk.NewTracerProvider().Tracer("test").Start(t.Context(), "sampled")
+	defer span.End()
+	unsampled, other := sdk.NewTracerProvider(sdk.WithSampler(sdk.NeverSample())).Tracer("test").Start(t.Context(), "unsampled")
+	defer other.End()
+	if got := labelsOf(t, t.Context(), nil); len(got) > 0 {
+		t.Errorf("without a span: %v", got)
+	}
+	if got := labelsOf(t, unsampled, nil); len(got) > 0 {
+		t.Errorf("with a span that nobody records: %v", got)
+	}
+	if got := labelsOf(t, sampled, map[string]string{"traceparent": "mine"}); got["traceparent"] != "mine" {
+		t.Errorf("the caller's own: %v", got)
+	}
+	given := map[string]string{"team": "a"}
+	if got := labelsOf(t, sampled, given); len(got) != 2 || len(got["traceparent"]) != 55 {
+		t.Errorf("with a span: %v", got)
+	}
+	if len(given) != 1 {
+		t.Errorf("the caller's labels were changed: %v", given)
+	}
+}
+
+// What the store says is checked: whatever is not a traceparent does not make a link, and no
+// panic.
+func TestForgedTraceParent(t *testing.T) {
+	good := "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+	for parent, links := range map[string]int{
+		good: 1, "": 0, "-": 0, "---": 0, "01" + good[2:]: 0, good[:54]: 0, good + "-": 0, good[:53] + "zz": 0,
+		"00-00000000000000000000000000000000-b7ad6b7169203331-01": 0, "00-0af7651916cd43dd8448eb211c80319c-0000000000000000-01": 0,
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			c := newTraced(t, otellock.Options{})
+			c.telemetry.Observe(holdfast.Event{
+				Kind: holdfast.Acquired, Context: t.Context(), Time: time.Now(), Name: "a", LeaseID: "1", Key: "1",
+				Holder: holdfast.Holder{Labels: map[string]string{"traceparent": parent}},
+			})
+			c.telemetry.Observe(holdfast.Event{Kind: holdfast.Released, Context: t.Context(), Time: time.Now(), LeaseID: "1", Key: "1"})
+			for _, s := range c.recorder.Ended() {
+				if got := len(s.Links()); got != links {
+					t.Errorf("%s has %d links for %q, want %d", s.Name(), got, parent, links)
+				}
+			}
+		})
+	}
+}
+
+// The span of a lease is there for the work, whether the event came before or not, and
+// ends with the lease even if no event ever comes.
+func TestWithHold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newTraced(t, otellock.Options{})
+		deaf, err := holdfast.New(memlock.New(), nil) // without the Observer
+		if err != nil {
+			t.Fatal(err)
+		}
+		hold := func(client *holdfast.Client, wait func()) (span trace.SpanContext) {
+			err := client.Do(t.Context(), "a", nil, func(ctx context.Context, l *holdfast.Lease) error {
+				wait()
+				span = trace.SpanContextFromContext(c.telemetry.WithHold(ctx))
+				if again := trace.SpanContextFromContext(c.telemetry.WithHold(ctx)); !again.Equal(span) {
+					t.Error("the span is another one the second time")
+				}
+				time.Sleep(time.Second)
+				return nil
+			})
+			if err != nil || !span.IsValid() {
+				t.Errorf("no span: %v", err)
+			}
+			return span
+		}
+		hold(c.Client, func() {})
+		hold(c.Client, synctest.Wait)
+		hold(deaf, func() {})
+		if err := deaf.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+		time.Sleep(time.Minute)
+		got := c.spansOf(t, "lock.hold")
+		if len(got) != 3 || !inOrder(got[2], "lock.hold 1s mode=exclusive name=a") {
+			t.Errorf("%q, want 3 spans of 1s", got)
+		}
+		if ctx := c.telemetry.WithHold(t.Context()); ctx != t.Context() {
+			t.Error("a context without a lease is another one")
+		}
+		l, err := c.Acquire(t.Context(), "b", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		l.Release(t.Context())
+		synctest.Wait()
+		if ctx := c.telemetry.WithHold(l.Context()); trace.SpanContextFromContext(ctx).IsValid() {
+			t.Error("a lease that is over has a span")
+		}
+	})
+}
+
+// Telemetry that is closed ends what is open, and begins nothing.
+func TestClose(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newTraced(t, otellock.Options{})
+		l, err := c.Acquire(t.Context(), "a", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		go c.Do(t.Context(), "a", nil, func(context.Context, *holdfast.Lease) error { return nil })
+		time.Sleep(time.Second)
+		if err := c.telemetry.Close(); err != nil {
+			t.Error(err)
+		}
+		if got := len(c.recorder.Ended()); got != 3 {
+			t.Errorf("%d spans have ended, want all 3", got)
+		}
+		l.Release(t.Context())
+		synctest.Wait()
+		if got := len(c.recorder.Started()); got != 3 {
+			t.Errorf("%d spans were begun, want no other", got)
+		}
+	})
+}
+
+func TestNew(t *testing.T) {
+	if _, err := otellock.New(otellock.Options{}); !errors.Is(err, holdfast.ErrInvalid) {
+		t.Errorf("without providers: %v", err)
+	}
+}

@@ -1,0 +1,435 @@
+package otellock_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/memlock"
+	"github.com/holdfast-locks/holdfast/otellock"
+	"go.opentelemetry.io/otel/codes"
+	sdk "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/sdk/trace/tracetest"
+	"go.opentelemetry.io/otel/trace"
+)
+
+// A traced is a client whose spans are recorded.
+type traced struct {
+	*holdfast.Client
+	engine    *flaky
+	telemetry *otellock.Telemetry
+	recorder  *tracetest.SpanRecorder
+	tracer    trace.Tracer
+	leaseIDs  []holdfast.LeaseID // that the Observer has heard of
+}
+
+// newTraced returns a client on a memory of its own. At the end of t it is closed, and
+// then no span may be open, and none may have a lease ID in it.
+func newTraced(t *testing.T, opts otellock.Options) *traced {
+	t.Helper()
+	c := &traced{recorder: tracetest.NewSpanRecorder(), engine: &flaky{Forward: driver.Forward{Engine: memlock.New()}}}
+	provider := sdk.NewTracerProvider(sdk.WithSpanProcessor(c.recorder))
+	opts.TracerProvider = provider
+	c.tracer = provider.Tracer("test")
+	var err error
+	if c.telemetry, err = otellock.New(opts); err != nil {
+		t.Fatal(err)
+	}
+	c.Client, err = holdfast.New(otellock.Engine(c.engine), &holdfast.Options{
+		TTL: 10 * time.Second, Holder: holdfast.Holder{Host: "web-3", PID: 812},
+		Observer: holdfast.Observers(c.telemetry.Observe, func(e holdfast.Event) { c.leaseIDs = append(c.leaseIDs, e.LeaseID, e.Key) }),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.closed(t) })
+	return c
+}
+
+// closed closes the client, and checks that no span is left open or says too much. It
+// returns all spans in the order in which they ended.
+func (c *traced) closed(t *testing.T) []sdk.ReadOnlySpan {
+	t.Helper()
+	if err := c.Close(context.Background()); err != nil {
+		t.Error(err)
+	}
+	ended := c.recorder.Ended()
+	for _, begun := range c.recorder.Started() {
+		if !slices.ContainsFunc(ended, func(s sdk.ReadOnlySpan) bool { return s.SpanContext().SpanID() == begun.SpanContext().SpanID() }) {
+			t.Errorf("%s is open", begun.Name())
+		}
+	}
+	for _, span := range ended {
+		text := fmt.Sprint(span.Name(), span.Attributes(), span.Events(), span.Links(), span.Status())
+		for _, id := range c.leaseIDs {
+			if id != "" && strings.Contains(text, string(id)) {
+				t.Errorf("a span has the lease ID: %s", text)
+			}
+		}
+	}
+	return ended
+}
+
+// locks returns the spans of locks as lines, those of others left out; see line.
+func (c *traced) locks(t *testing.T) (lines []string) {
+	t.Helper()
+	for _, span := range c.closed(t) {
+		if strings.HasPrefix(span.Name(), "lock.") {
+			lines = append(lines, line(span))
+		}
+	}
+	return lines
+}
+
+// line writes a span: its name, how long it took, its attributes by their keys without
+// holdfast, its status if it is an error, its events, and how many links it has.
+func line(span sdk.ReadOnlySpan) string {
+	parts := []string{span.Name(), span.EndTime().Sub(span.StartTime()).String()}
+	for _, a := range span.Attributes() {
+		if a.Key != "holdfast.token" { // is a time
+			parts = append(parts, strings.TrimPrefix(string(a.Key), "holdfast.")+"="+a.Value.String())
+		}
+	}
+	slices.Sort(parts[2:])
+	if span.Status().Code == codes.Error {
+		parts = append(parts, "ERROR("+span.Status().Description+")")
+	}
+	for _, e := range span.Events() {
+		parts = append(parts, "["+e.Name+" at "+e.Time.Sub(span.StartTime()).String()+"]")
+	}
+	if n := len(span.Links()); n > 0 {
+		parts = append(parts, fmt.Sprint("links=", n))
+	}
+	return strings.Join(parts, " ")
+}
+
+// compare fails t unless the lines are these.
+func compare(t *testing.T, got []string, want ...string) {
+	t.Helper()
+	if !slices.Equal(got, want) {
+		t.Errorf("spans:\n\t%s\nwant\n\t%s", strings.Join(got, "\n\t"), strings.Join(want, "\n\t"))
+	}
+}
+
+// A flaky engine can lose replies.
+type flaky struct {
+	driver.Forward
+	lose func(op string) error // after the request was carried out; or nil
+}
+
+func (f *flaky) after(op string) error {
+	if f.lose == nil {
+		return nil
+	}
+	return f.lose(op)
+}
+
+func (f *flaky) Acquire(ctx context.Context, req driver.AcquireRequest) (driver.AcquireReply, error) {
+	reply, err := f.Forward.Acquire(ctx, req)
+	if lost := f.after("acquire"); lost != nil {
+		return driver.AcquireReply{}, lost
+	}
+	return reply, err
+}
+
+func (f *flaky) Extend(ctx context.Context, reqs []driver.ExtendRequest) []error {
+	errs := f.Forward.Extend(ctx, reqs)
+	if lost := f.after("extend"); lost != nil {
+		for i := range errs {
+			errs[i] = lost
+		}
+	}
+	return errs
+}
+
+func (f *flaky) Release(ctx context.Context, req driver.ReleaseRequest) error {
+	err := f.Forward.Release(ctx, req)
+	return errors.Join(err, f.after("release"))
+}
+
+func TestLoneAcquire(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newTraced(t, otellock.Options{})
+		ctx, parent := c.tracer.Start(t.Context(), "request")
+		err := c.Do(ctx, "orders/42", nil, func(ctx context.Context, l *holdfast.Lease) error {
+			_, child := c.tracer.Start(c.telemetry.WithHold(ctx), "work")
+			time.Sleep(2 * time.Second)
+			child.End()
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		parent.End()
+		compare(t, c.locks(t),
+			"lock.acquire 0s attempts=1 mode=exclusive name=orders/42 result=acquired waited=false",
+			"lock.hold 2s end=released mode=exclusive name=orders/42 renewals=0",
+		)
+		spans := map[string]sdk.ReadOnlySpan{}
+		for _, s := range c.recorder.Ended() {
+			spans[s.Name()] = s
+		}
+		for child, parent := range map[string]string{"lock.acquire": "request", "lock.hold": "request", "work": "lock.hold"} {
+			if got := spans[child].Parent().SpanID(); got != spans[parent].SpanContext().SpanID() {
+				t.Errorf("%s is not a child of %s", child, parent)
+			}
+		}
+	})
+}
+
+// The wait of the second is led to the span under which the first has asked for the lock,
+// and so is its possession.
+func TestHandOver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newTraced(t, otellock.Options{})
+		first, firstSpan := c.tracer.Start(t.Context(), "first")
+		second, secondSpan := c.tracer.Start(t.Context(), "second")
+		held, err := c.Acquire(first, "a", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		done := make(chan error)
+		go func() {
+			done <- c.Do(second, "a", nil, func(context.Context, *holdfast.Lease) error { time.Sleep(time.Second); return nil })
+		}()
+		time.Sleep(2 * time.Second)
+		held.Release(t.Context())
+		if err := <-done; err != nil {
+			t.Fatal(err)
+		}
+		firstSpan.End()
+		secondSpan.End()
+		compare(t, c.locks(t),
+			"lock.acquire 0s attempts=1 mode=exclusive name=a result=acquired waited=false",
+			"lock.hold 2s end=released mode=exclusive name=a renewals=0",
+			"lock.acquire 2s attempts=1 mode=exclusive name=a result=acquired waited=true [waiting at 0s] [handed over at 2s] links=1",
+			"lock.hold 1s end=released mode=exclusive name=a renewals=1 links=1",
+		)
+		for _, s := range c.recorder.Ended() {
+			for _, link := range s.Links() {
+				if got := link.SpanContext; got.TraceID() != firstSpan.SpanContext().TraceID() || got.SpanID() != firstSpan.SpanContext().SpanID() || !got.IsRemote() || !got.IsSampled() {
+					t.Errorf("%s of the second links to %+v, want the first", s.Name(), got)
+				}
+			}
+		}
+	})
+}
+
+// A refusal is not an error of the program; a store that does not answer is.
+func TestRefused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newTraced(t, otellock.Options{TraceName: otellock.FoldNames})
+		ctx, span := c.tracer.Start(t.Context(), "holder")
+		defer span.End()
+		held, err := c.Acquire(ctx, "orders/1", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer held.Release(t.Context())
+		if _, err := c.TryAcquire(t.Context(), "orders/1", nil); !errors.Is(err, holdfast.ErrHeld) {
+			t.Fatal(err)
+		}
+		ended, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+		defer cancel()
+		if _, err := c.Acquire(ended, "orders/1", nil); err == nil {
+			t.Fatal("two have it")
+		}
+		if _, err := c.Acquire(t.Context(), "orders/1", &holdfast.AcquireOptions{Wait: time.Second}); !errors.Is(err, holdfast.ErrHeld) {
+			t.Fatal(err)
+		}
+		got := c.spansOf(t, "lock.acquire")
+		for i, want := range []string{"result=acquired", "result=held", "result=held", "result=held"} {
+			if i >= len(got) || !strings.Contains(got[i], want) || strings.Contains(got[i], "ERROR") || !strings.Contains(got[i], "name=orders/*") {
+				t.Errorf("span %d: %v, want %s", i, got, want)
+			}
+			if linked := strings.Contains(got[i], "links=1"); linked != (i > 0) {
+				t.Errorf("links of span %d: %s", i, got[i])
+			}
+		}
+	})
+}
+
+// A wait that its context cancels is not a failure of the lock.
+func TestCancelledWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newTraced(t, otellock.Options{})
+		held, err := c.Acquire(t.Context(), "a", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer held.Release(t.Context())
+		ctx, cancel := context.WithCancel(t.Context())
+		time.AfterFunc(3*time.Second, cancel)
+		if _, err := c.Acquire(ctx, "a", nil); !errors.Is(err, context.Canceled) {
+			t.Fatal(err)
+		}
+		got := c.spansOf(t, "lock.acquire")
+		if len(got) != 2 || !inOrder(got[1], "lock.acquire 3s", "result=ended", "waited=true", "[waiting at 0s]") || strings.Contains(got[1], "ERROR") {
+			t.Errorf("%q", got)
+		}
+	})
+}
+
+// inOrder reports whether s has all parts, in their order.
+func inOrder(s string, parts ...string) bool {
+	for _, part := range parts {
+		_, after, found := strings.Cut(s, part)
+		if !found {
+			return false
+		}
+		s = after
+	}
+	return true
+}
+
+// Renewals are counted, and each is an event only if that was asked for.
+func TestRenewals(t *testing.T) {
+	for _, each := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			c := newTraced(t, otellock.Options{Renewals: each})
+			l, err := c.Acquire(t.Context(), "a", nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(time.Minute)
+			l.Release(t.Context())
+			got := c.spansOf(t, "lock.hold")
+			if len(got) != 1 || strings.Contains(got[0], "renewals=0") {
+				t.Fatalf("%q", got)
+			}
+			events := strings.Count(got[0], "[renewed at ")
+			if counted := strings.Contains(got[0], fmt.Sprintf("renewals=%d ", events)); counted != each || (events > 0) != each {
+				t.Errorf("with each renewal %t: %s", each, got[0])
+			}
+		})
+	}
+}
+
+// spansOf returns the lines of the spans of a name that have ended.
+func (c *traced) spansOf(t *testing.T, name string) (lines []string) {
+	t.Helper()
+	synctest.Wait()
+	for _, span := range c.recorder.Ended() {
+		if span.Name() == name {
+			lines = append(lines, line(span))
+		}
+	}
+	return lines
+}
+
+func TestLostAtDeadline(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newTraced(t, otellock.Options{})
+		l, err := c.Acquire(t.Context(), "a", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.engine.lose = func(op string) error {
+			if op == "extend" {
+				return fmt.Errorf("%w: no route", driver.ErrUnavailable)
+			}
+			return nil
+		}
+		<-l.Context().Done()
+		got := c.spansOf(t, "lock.hold")
+		if len(got) != 1 || !strings.Contains(got[0], "end=lost") || !strings.Contains(got[0], "ERROR(lost: deadline)") || !strings.Contains(got[0], "[renewal failed at ") {
+			t.Errorf("%q", got)
+		}
+	})
+}
+
+func TestLostBroken(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newTraced(t, otellock.Options{})
+		l, err := c.Acquire(t.Context(), "a", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Second)
+		if _, err := c.Break(t.Context(), "a", &holdfast.BreakOptions{Author: "ada", Reason: "it hangs"}); err != nil {
+			t.Fatal(err)
+		}
+		<-l.Context().Done()
+		got := c.spansOf(t, "lock.hold")
+		compare(t, got, "lock.hold 1s end=lost mode=exclusive name=a renewals=0 ERROR(lost: broken) [broken at 1s] [lost at 1s]")
+		for _, s := range c.recorder.Ended() {
+			if s.Name() != "lock.hold" {
+				continue
+			}
+			if text := fmt.Sprint(s.Events()); !strings.Contains(text, "ada") || !strings.Contains(text, "it hangs") {
+				t.Errorf("who broke it, and why: %s", text)
+			}
+		}
+	})
+}
+
+// A replay of do-once work is an acquire that ends without a lease and without an error.
+func TestOnceReplay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newTraced(t, otellock.Options{})
+		for range 2 {
+			_, err := c.Once(t.Context(), "mail/7", nil, func(context.Context, *holdfast.Lease) ([]byte, error) { return []byte("sent"), nil })
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		failed := errors.New("no such address")
+		if _, err := c.Once(t.Context(), "mail/8", nil, func(context.Context, *holdfast.Lease) ([]byte, error) { return nil, failed }); !errors.Is(err, failed) {
+			t.Fatal(err)
+		}
+		compare(t, c.locks(t),
+			"lock.acquire 0s attempts=1 mode=exclusive name=mail/7 once=true result=acquired waited=false",
+			"lock.hold 0s end=released mode=exclusive name=mail/7 once=true renewals=0 [once completed at 0s]",
+			"lock.acquire 0s attempts=1 mode=exclusive name=mail/7 once=true result=replayed waited=false",
+			"lock.acquire 0s attempts=1 mode=exclusive name=mail/8 once=true result=acquired waited=false",
+			"lock.hold 0s end=released mode=exclusive name=mail/8 once=true renewals=0 [once failed at 0s]",
+		)
+	})
+}
+
+func TestPanicInWork(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newTraced(t, otellock.Options{})
+		func() {
+			defer func() { recover() }()
+			_ = c.Do(t.Context(), "a", nil, func(context.Context, *holdfast.Lease) error { panic("at work") })
+		}()
+		compare(t, c.spansOf(t, "lock.hold"), "lock.hold 0s end=released mode=exclusive name=a renewals=0")
+	})
+}
+
+// Replies that are lost: one acquire and one lease, however often the request is
+// repeated.
+func TestLostReplies(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newTraced(t, otellock.Options{})
+		left := map[string]int{"acquire": 2, "extend": 1, "release": 1}
+		c.engine.lose = func(op string) error {
+			if left[op]--; left[op] >= 0 {
+				return errors.New("connection reset")
+			}
+			return nil
+		}
+		ctx, span := c.tracer.Start(t.Context(), "request")
+		defer span.End()
+		l, err := c.Acquire(ctx, "a", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(7 * time.Second)
+		l.Release(ctx)
+		if got := c.spansOf(t, "lock.hold"); len(got) != 1 || !inOrder(got[0], "end=released", "[renewal failed at ", "[renewed at ", "[release unconfirmed at 7s]") || strings.Contains(got[0], "ERROR") {
+			t.Errorf("%q", got)
+		}
+		if got := c.spansOf(t, "lock.acquire"); len(got) != 1 || !strings.Contains(got[0], "attempts=3") {
+			t.Errorf("%q", got)
+		}
+	})
+}
