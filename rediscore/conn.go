@@ -103,6 +103,12 @@ const (
 	InCluster       // a Redis Cluster
 )
 
+// Nobody is in place of a connection that there is not. It is never asked anything.
+type nobody struct{ Conn }
+
+func (nobody) Mode() Mode { return OneServer }
+func (nobody) Close()     {}
+
 // ErrGivenUp is wrapped by the error of a request whose connection was given up
 // for a new one. The request may have been carried out.
 var ErrGivenUp = errors.New("the connection was given up")

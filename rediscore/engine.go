@@ -91,8 +91,8 @@ func (o *Options) Check() error {
 }
 
 // New returns an engine on a connection, which Close closes. It does not block:
-// an unreachable server shows with the first call, and so does a bad option,
-// which makes every call fail with ErrInvalid.
+// an unreachable server shows with the first call, and so does a bad option, or nil
+// for the connection, which make every call fail with ErrInvalid.
 func New(conn Conn, opts *Options) *Engine { return newEngine(conn, opts, mostParked) }
 
 // NewUnclosed returns an engine that nobody closes, because the connection is
@@ -105,10 +105,14 @@ func newEngine(conn Conn, opts *Options, parked int32) *Engine {
 	if opts != nil {
 		o = *opts
 	}
+	invalid := o.Check()
+	if conn == nil {
+		conn, invalid = nobody{}, fmt.Errorf("%w client: it is nil", driver.ErrInvalid)
+	}
 	space, _ := keys.New(o.Prefix)
 	life, end := context.WithCancel(context.Background())
 	store := &Store{
-		conn: conn, cluster: conn.Mode() == InCluster, keys: space, invalid: o.Check(),
+		conn: conn, cluster: conn.Mode() == InCluster, keys: space, invalid: invalid,
 		inbox: newInbox(conn, space, life), crew: newCrew(life, parked), life: life,
 	}
 	store.listen = store.inbox.listen

@@ -26,8 +26,9 @@ type Options = rediscore.Options
 // New returns an engine on an existing client, which the caller closes after
 // the engine. The client may be of any kind that rueidis makes; one with
 // replicas must not send scripts to them. It does not block: an unreachable
-// server shows with the first call, and so does a bad option, which makes
-// every call fail with ErrInvalid.
+// server shows with the first call, and so does a bad option, or nil for the client,
+// which make every call fail with ErrInvalid. Once the client is closed the outcome of
+// every call is unknown: rueidis says the same then of what was under way.
 //
 // How soon a dead connection is noticed is the client's business. These options
 // of rueidis matter to locks, and Open sets them, or does better:
@@ -41,7 +42,7 @@ type Options = rediscore.Options
 //   - ClusterOption.MaxMovedRedirections: 4 or so. Without it nodes that
 //     disagree send a request to and fro until its context ends.
 func New(client rueidis.Client, opts *Options) *Engine {
-	return &Engine{rediscore.New(newConn(client, nil), opts)}
+	return &Engine{rediscore.New(callers(client), opts)}
 }
 
 // Capabilities implements driver.Engine.
@@ -82,7 +83,7 @@ func (e *Engine) Guard(opts *GuardOptions) *Guard { return redisfence.New(e.Engi
 // NewGuard returns a guard on an existing client, which the caller closes. It
 // does not block; a bad option makes every call fail with ErrInvalid.
 func NewGuard(client rueidis.Client, opts *GuardOptions) *Guard {
-	return redisfence.New(rediscore.NewUnclosed(newConn(client, nil), nil), opts)
+	return redisfence.New(rediscore.NewUnclosed(callers(client), nil), opts)
 }
 
 // NewScript prepares the body of a script for Guard.Run; see

@@ -281,3 +281,43 @@ func useAll(t *testing.T, e *Engine, deleteByHand func()) {
 	}
 	ok("release", e.Release(t.Context(), driver.ReleaseRequest{Name: "t", LeaseID: last.LeaseID, Cancel: true}))
 }
+
+// TestNilClient: nil in place of a client is a bad option, and Close closes nothing.
+func TestNilClient(t *testing.T) {
+	e := New(nil, nil)
+	for what, call := range calls(t.Context(), e, "t") {
+		err := call()
+		wantIs(t, what, err, driver.ErrInvalid)
+		wantText(t, err, "client: it is nil")
+	}
+	_, err := e.Diagnose(t.Context(), driver.DiagnoseRequest{TTL: time.Minute})
+	wantIs(t, "diagnose", err, driver.ErrInvalid)
+	wantIs(t, "a guard", NewGuard(nil, nil).Advance(t.Context(), "r", newClaim(1)), driver.ErrInvalid)
+	if err := e.Close(); err != nil {
+		t.Error(err)
+	}
+	wantIs(t, "after Close", func() error { _, err := e.Inspect(t.Context(), "t"); return err }(), driver.ErrClosed)
+}
+
+// TestClosedClient: when the caller has closed his client, every call fails, says why,
+// and leaves nothing in the store.
+func TestClosedClient(t *testing.T) {
+	server := testsvc.Redis(t)
+	client := plain(t, server)
+	e := New(client, nil)
+	client.Close()
+	for what, call := range calls(t.Context(), e, "t") {
+		err := call()
+		if what == "list" { // there are no nodes that could be asked
+			continue
+		}
+		if err == nil || driver.Definite(err) {
+			t.Errorf("%s: %v, want an error after which the outcome is unknown", what, err)
+		}
+		wantText(t, err, "client is closing")
+	}
+	_ = e.Close()
+	if n := number(t, plain(t, server), "DBSIZE"); n != 0 {
+		t.Errorf("%d keys are left", n)
+	}
+}

@@ -25,6 +25,14 @@ func newConn(client rueidis.Client, board *switchboard) *conn {
 	return &conn{sender{client}, client, board}
 }
 
+// callers returns a client of the caller's as a Conn; nil if it is.
+func callers(client rueidis.Client) rediscore.Conn {
+	if client == nil {
+		return nil
+	}
+	return newConn(client, nil)
+}
+
 func (c *conn) Dedicate() rediscore.Session {
 	client, giveBack := c.client.Dedicate()
 	return &session{sender{client}, client, giveBack}

@@ -89,5 +89,19 @@ func goRedisMutants() []Mutant {
 			New:     "if err != nil && s.failed != nil && false {",
 			FoundBy: []Finder{{"goredislock", "TestClusterFailover"}},
 		},
+		{
+			Name: "redis-nil-client-panics", Invariant: "I10", File: "rediscore/engine.go",
+			Breaks:  "An engine on no client at all ends the program.",
+			Old:     "if conn == nil {",
+			New:     "if conn == nil && false {",
+			FoundBy: []Finder{{"redislock", "TestNilClient"}},
+		},
+		{
+			Name: "loss-hides-why-renewals-failed", Invariant: "I10", File: "lease_term.go",
+			Breaks:  "A lease that could not be renewed does not say what was wrong.",
+			Old:     "t.trouble = why",
+			New:     "_ = why",
+			FoundBy: []Finder{{".", "TestKeepAliveTellsLossAtDeadline"}},
+		},
 	}
 }
