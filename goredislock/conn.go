@@ -3,6 +3,8 @@ package goredislock
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -58,6 +60,28 @@ func newConn(client redis.UniversalClient) (*conn, error) {
 	}
 	return c, nil
 }
+
+// Do implements rediscore.Sender. A cluster client whose resolver asks the servers how
+// commands are routed would split one of several keys, and put the answers together
+// for types of its own only. So such a command goes to the node that has its keys, which
+// are of one slot, and by the client only if that node names another.
+func (c *conn) Do(ctx context.Context, command rediscore.Command) (any, error) {
+	if c.cluster == nil || len(command.Keys) == 0 || !slices.Contains(split, command.Words[0]) {
+		return c.sender.Do(ctx, command)
+	}
+	node, err := c.cluster.MasterForKey(ctx, command.Keys[0])
+	if err != nil {
+		return nil, clientError(err)
+	}
+	reply, err := sender{node, c.failed}.Do(ctx, command)
+	if code, _, _ := strings.Cut(rediscore.ServerSays(err), " "); code == "MOVED" || code == "ASK" {
+		return c.sender.Do(ctx, command)
+	}
+	return reply, err
+}
+
+// split are those of our commands that are for several keys anywhere.
+var split = []string{"DEL", "UNLINK", "EXISTS", "MGET"}
 
 // Mode implements rediscore.Conn.
 func (c *conn) Mode() rediscore.Mode {

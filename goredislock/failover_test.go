@@ -1,6 +1,8 @@
 package goredislock
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -9,6 +11,7 @@ import (
 	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/internal/drivertest"
 	"github.com/holdfast-locks/holdfast/internal/testsvc"
+	"github.com/holdfast-locks/holdfast/rediscore"
 )
 
 // afterwards fails the test unless a name is granted with a greater token soon after
@@ -68,5 +71,46 @@ func TestUnknownMaster(t *testing.T) {
 	t.Cleanup(func() { _ = c.Close() })
 	for what, call := range calls(t.Context(), engine(t, c, nil), "a") {
 		drivertest.WantIs(t, what, call(), driver.ErrUnavailable)
+	}
+}
+
+// TestModes: what the engine takes a client for; one that is to read from replicas
+// says so with every call, and asks masters if it is of a cluster.
+func TestModes(t *testing.T) {
+	t.Parallel()
+	g, cluster := testsvc.Sentinel(t), testsvc.RedisCluster(t)
+	replicas := redis.NewFailoverClient(&redis.FailoverOptions{MasterName: testsvc.MasterName, SentinelAddrs: addrs(g.Sentinels), ReplicaOnly: true})
+	t.Cleanup(func() { _ = replicas.Close() })
+	_, err := engine(t, replicas, nil).Acquire(t.Context(), drivertest.Request("a", time.Minute))
+	drivertest.WantIs(t, "on a replica that sentinels name", err, driver.ErrUnavailable)
+	if err == nil || !strings.Contains(err.Error(), "is a read-only replica") {
+		t.Errorf("%v", err)
+	}
+	c := redis.NewClusterClient(&redis.ClusterOptions{Addrs: addrs(cluster.Masters), ReadOnly: true, RouteRandomly: true})
+	t.Cleanup(func() { _ = c.Close() })
+	c.SetCommandInfoResolver(c.NewDynamicResolver()) // splits commands of several keys
+	e := engine(t, c, nil)
+	for i := range 10 {
+		req := drivertest.Request(fmt.Sprint("n/", i), time.Minute)
+		drivertest.Granted(t, e, req)
+		if err := e.Complete(t.Context(), driver.CompleteRequest{Name: req.Name, LeaseID: req.LeaseID, Record: []byte("x"), Retention: time.Minute}); err != nil {
+			t.Error(err)
+		}
+		if record, found, err := e.Recall(t.Context(), req.Name); string(record.Data) != "x" || !found || err != nil { // at once: no replica is asked
+			t.Errorf("recall: %+v, %v, %v", record, found, err)
+		}
+		for _, want := range []bool{true, false} {
+			if forgotten, err := e.Forget(t.Context(), req.Name); forgotten != want || err != nil {
+				t.Errorf("forget: %v, %v, want %v", forgotten, err, want)
+			}
+		}
+	}
+	for want, client := range map[rediscore.Mode]redis.UniversalClient{
+		rediscore.OneServer: client(t, g.Servers[0], nil), rediscore.BySentinel: replicas, rediscore.InCluster: c,
+	} {
+		conn, err := newConn(client)
+		if err != nil || conn.Mode() != want {
+			t.Errorf("a %T is taken for %d, %v, want %d", client, conn.Mode(), err, want)
+		}
 	}
 }

@@ -141,6 +141,32 @@ func TestContextEndsInThePool(t *testing.T) {
 	}
 }
 
+// TestContextEndsOnHungServer: whoever leaves while the server hangs is let go at once,
+// and what he had under way costs nobody else anything when the server goes on.
+func TestContextEndsOnHungServer(t *testing.T) {
+	server := testsvc.Redis(t)
+	e := engine(t, client(t, server, poolOfOne), nil)
+	drivertest.Cycle(t, e, "a")
+	server.Stop()
+	var all sync.WaitGroup
+	for what := range calls(t.Context(), e, "b") {
+		all.Go(func() {
+			ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+			defer cancel()
+			began := time.Now()
+			if err := calls(ctx, e, "b")[what](); err == nil {
+				t.Errorf("%s: no error", what)
+			}
+			if took := time.Since(began); took > drivertest.Patience/2 {
+				t.Errorf("%s: it took %s", what, took)
+			}
+		})
+	}
+	all.Wait()
+	server.Cont()
+	drivertest.Cycle(t, e, "a")
+}
+
 // TestNoConnectionIsHeld: leases and waiters keep none of the pool's connections.
 func TestNoConnectionIsHeld(t *testing.T) {
 	server := testsvc.Redis(t)
