@@ -90,6 +90,13 @@ func goRedisMutants() []Mutant {
 			FoundBy: []Finder{{"goredislock", "TestClusterFailover"}},
 		},
 		{
+			Name: "goredis-split-commands", Invariant: "", File: "goredislock/conn.go",
+			Breaks:  "A command of several keys goes by the cluster client, which may split it and lose the answer.",
+			Old:     "if c.cluster == nil || len(command.Keys) == 0",
+			New:     "if true || c.cluster == nil || len(command.Keys) == 0",
+			FoundBy: []Finder{{"goredislock", "TestModes"}},
+		},
+		{
 			Name: "redis-nil-client-panics", Invariant: "I10", File: "rediscore/engine.go",
 			Breaks:  "An engine on no client at all ends the program.",
 			Old:     "if conn == nil {",
