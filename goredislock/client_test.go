@@ -117,6 +117,46 @@ func TestHooksStayTheCallers(t *testing.T) {
 	}
 }
 
+// An impatient hook does not wait for what is under way when its context ends.
+type impatient struct {
+	recorder
+	all *sync.WaitGroup // what is under way
+}
+
+func (i *impatient) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		answer := make(chan error, 1)
+		i.all.Go(func() { answer <- next(context.WithoutCancel(ctx), cmd) })
+		select {
+		case err := <-answer:
+			return err
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// TestHookThatLeaves: what a hook has sent and does not wait for may be carried out.
+func TestHookThatLeaves(t *testing.T) {
+	server := testsvc.Redis(t)
+	c := client(t, server, nil)
+	e := engine(t, c, nil)
+	drivertest.Cycle(t, e, "a")
+	var under sync.WaitGroup
+	c.AddHook(&impatient{all: &under})
+	server.Stop()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	shared := drivertest.Request("b", time.Minute)
+	shared.Mode = driver.Shared
+	_, err := e.Acquire(ctx, shared)
+	if err == nil || ctx.Err() != nil || driver.Definite(err) {
+		t.Errorf("%v (context: %v); want an error after half of the time, after which the outcome is unknown", err, ctx.Err())
+	}
+	server.Cont()
+	under.Wait()
+}
+
 // TestOptionsOfTheCaller: locks work with whatever the caller's client does with
 // contexts, pools and protocols.
 func TestOptionsOfTheCaller(t *testing.T) {

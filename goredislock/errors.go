@@ -36,7 +36,7 @@ func clientError(err error) error {
 		return errors.New("the server says nothing where it should")
 	case isUnknownMaster(err):
 		return fmt.Errorf("%w: cannot connect: %w", driver.ErrUnavailable, err)
-	case errors.Is(err, errNoConnection): // not certain: a hook of the client may have given up by itself
+	case errors.Is(err, errNoConnection):
 		return err
 	case errors.As(err, &reply):
 		return rediscore.ReplyError(reply.Error())

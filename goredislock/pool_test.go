@@ -61,7 +61,7 @@ func TestExhaustedPool(t *testing.T) {
 	leave := occupy(t, c, admin)
 	select {
 	case e := <-failures:
-		if !lease.Valid() || !strings.Contains(e.Err.Error(), "pool became free") {
+		if !lease.Valid() || !errors.Is(e.Err, holdfast.ErrUnavailable) || !strings.Contains(e.Err.Error(), "pool became free") {
 			t.Errorf("told with %s left: %v", lease.Remaining(), e.Err)
 		}
 	case <-lease.Context().Done():

@@ -3,9 +3,12 @@ package goredislock
 import (
 	"context"
 	"errors"
+	"fmt"
+	"sync/atomic"
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/rediscore"
 )
 
@@ -23,26 +26,55 @@ type sender struct {
 // A request is a command that go-redis sends once. Left to itself it sends a command
 // again when an answer does not come, after a pause in which the caller's time
 // goes by, and says nothing of it: a lost answer would be taken for a first one.
-type request struct{ *redis.Cmd }
+type request struct {
+	*redis.Cmd
+	words
+}
 
 // NoRetry implements redis.Cmder.
-func (request) NoRetry() bool { return true }
+func (*request) NoRetry() bool { return true }
+
+// Args implements redis.Cmder.
+func (r *request) Args() []any { return r.read(r.Cmd.Args()) }
 
 // An intsRequest is a request whose reply is a list of integers.
-type intsRequest struct{ *redis.IntSliceCmd }
+type intsRequest struct {
+	*redis.IntSliceCmd
+	words
+}
 
 // NoRetry implements redis.Cmder.
-func (intsRequest) NoRetry() bool { return true }
+func (*intsRequest) NoRetry() bool { return true }
+
+// Args implements redis.Cmder.
+func (r *intsRequest) Args() []any { return r.read(r.IntSliceCmd.Args()) }
+
+// An outgoing is one of the two.
+type outgoing interface {
+	redis.Cmder
+	unread() bool
+}
+
+// Words note whether somebody has read those of a command, as whoever sends it does.
+// A cluster client reads them before that, and hooks may.
+type words struct{ seen atomic.Bool }
+
+func (w *words) read(all []any) []any {
+	w.seen.Store(true)
+	return all
+}
+
+func (w *words) unread() bool { return !w.seen.Load() }
 
 // EvalSHA implements rediscore.Sender.
 func (s sender) EvalSHA(ctx context.Context, sha string, keys, args []string) (any, error) {
-	r := request{redis.NewCmd(ctx, words([]string{"EVALSHA", sha}, len(keys), keys, args)...)}
+	r := &request{Cmd: redis.NewCmd(ctx, join([]string{"EVALSHA", sha}, len(keys), keys, args)...)}
 	return s.reply(ctx, r, 3, keys)
 }
 
 // EvalInts implements rediscore.Sender.
 func (s sender) EvalInts(ctx context.Context, sha string, keys, args []string, to []int64) ([]int64, error) {
-	r := intsRequest{redis.NewIntSliceCmd(ctx, words([]string{"EVALSHA", sha}, len(keys), keys, args)...)}
+	r := &intsRequest{IntSliceCmd: redis.NewIntSliceCmd(ctx, join([]string{"EVALSHA", sha}, len(keys), keys, args)...)}
 	if err := s.send(ctx, r, 3, keys); err != nil {
 		return to, clientError(err)
 	}
@@ -51,12 +83,12 @@ func (s sender) EvalInts(ctx context.Context, sha string, keys, args []string, t
 
 // Do implements rediscore.Sender.
 func (s sender) Do(ctx context.Context, c rediscore.Command) (any, error) {
-	return s.reply(ctx, request{redis.NewCmd(ctx, words(c.Words, -1, c.Keys, c.Args)...)}, len(c.Words), c.Keys)
+	return s.reply(ctx, &request{Cmd: redis.NewCmd(ctx, join(c.Words, -1, c.Keys, c.Args)...)}, len(c.Words), c.Keys)
 }
 
-// words joins the parts of a command, with the number of its keys before them
+// join joins the parts of a command, with the number of its keys before them
 // unless that is negative.
-func words(first []string, count int, keys, args []string) []any {
+func join(first []string, count int, keys, args []string) []any {
 	all := make([]any, 0, len(first)+1+len(keys)+len(args))
 	for _, w := range first {
 		all = append(all, w)
@@ -74,7 +106,7 @@ func words(first []string, count int, keys, args []string) []any {
 }
 
 // reply sends a request and returns what the server says.
-func (s sender) reply(ctx context.Context, r request, at int, keys []string) (any, error) {
+func (s sender) reply(ctx context.Context, r *request, at int, keys []string) (any, error) {
 	err := s.send(ctx, r, at, keys)
 	if isNil(err) {
 		return nil, nil
@@ -86,7 +118,7 @@ func (s sender) reply(ctx context.Context, r request, at int, keys []string) (an
 }
 
 // send sends a request, whose keys begin at a place, and returns the client's error.
-func (s sender) send(ctx context.Context, r redis.Cmder, at int, keys []string) error {
+func (s sender) send(ctx context.Context, r outgoing, at int, keys []string) error {
 	if len(keys) > 0 {
 		r.SetFirstKeyPos(int8(at))
 	}
@@ -96,6 +128,9 @@ func (s sender) send(ctx context.Context, r redis.Cmder, at int, keys []string) 
 	err := s.on.Process(patient, r)
 	if errors.Is(err, context.Canceled) && context.Cause(patient) == errNoConnection {
 		err = errNoConnection
+		if r.unread() { // else a hook may have left by itself, after it was sent
+			err = fmt.Errorf("%w: %w", driver.ErrUnavailable, err)
+		}
 	}
 	if err != nil && s.failed != nil && isSilence(err) {
 		s.failed()

@@ -8,15 +8,15 @@ func goRedisMutants() []Mutant {
 		{
 			Name: "goredis-repeats-in-silence", Invariant: "I6", File: "goredislock/sender.go",
 			Breaks:  "go-redis sends a request of ours again, up to three times, when its answer is lost.",
-			Old:     "func (request) NoRetry() bool { return true }",
-			New:     "func (request) NoRetry() bool { return false }",
+			Old:     "func (*request) NoRetry() bool { return true }",
+			New:     "func (*request) NoRetry() bool { return false }",
 			FoundBy: []Finder{once},
 		},
 		{
 			Name: "goredis-repeats-many-in-silence", Invariant: "I6", File: "goredislock/sender.go",
 			Breaks:  "go-redis sends the requests of many again when their answer is lost.",
-			Old:     "func (intsRequest) NoRetry() bool { return true }",
-			New:     "func (intsRequest) NoRetry() bool { return false }",
+			Old:     "func (*intsRequest) NoRetry() bool { return true }",
+			New:     "func (*intsRequest) NoRetry() bool { return false }",
 			FoundBy: []Finder{once},
 		},
 		{
@@ -88,6 +88,13 @@ func goRedisMutants() []Mutant {
 			Old:     "if err != nil && s.failed != nil && isSilence(err) {",
 			New:     "if err != nil && s.failed != nil && false {",
 			FoundBy: []Finder{{"goredislock", "TestClusterFailover"}},
+		},
+		{
+			Name: "goredis-hook-that-leaves-is-certain", Invariant: "I10", File: "goredislock/sender.go",
+			Breaks:  "What a hook has sent, and does not wait for, is said not to have been sent.",
+			Old:     "if r.unread() {",
+			New:     "if true || r.unread() {",
+			FoundBy: []Finder{{"goredislock", "TestHookThatLeaves"}},
 		},
 		{
 			Name: "goredis-split-commands", Invariant: "", File: "goredislock/conn.go",
