@@ -50,8 +50,7 @@ func (k *Kit) Held(name string) bool {
 	k.t.Helper()
 	for _, h := range k.inspect(name).Holders {
 		k.mu.Lock()
-		l := k.leases[h.LeaseID]
-		ours := l != nil && !l.over
+		ours := k.leases[h.LeaseID] != nil
 		k.mu.Unlock()
 		if ours {
 			return true
@@ -94,7 +93,7 @@ func (k *Kit) AwaitStop(name string, d time.Duration) {
 		k.mu.Lock()
 		defer k.mu.Unlock()
 		for _, l := range k.leases {
-			if l.name == name && l.lost && !l.over {
+			if l.name == name && l.lost {
 				at = l.from()
 				return false
 			}

@@ -84,7 +84,7 @@ func (k *Kit) hear(e holdfast.Event) {
 }
 
 // Engine returns one more engine on the kit's store, for programs that make their
-// clients themselves, and must close them. What they Leave counts as left.
+// clients themselves, and must close them. A lease that they Leave counts as one that was not given back.
 func (k *Kit) Engine() driver.Engine { return newEngine(k) }
 
 // HoldElsewhere lets somebody else have the exclusive lock of a name from now on, for

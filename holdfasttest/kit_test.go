@@ -119,6 +119,29 @@ func TestHoldElsewhere(t *testing.T) {
 	})
 }
 
+// TestHeld: not before the lock is granted, and not when its release has begun, even if
+// the store has not heard of that.
+func TestHeld(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		k := holdfasttest.New(t)
+		if k.Held("a") {
+			t.Error("Held, by nobody")
+		}
+		l := acquire(t, k.Client, "a", nil)
+		if !k.Held("a") {
+			t.Error("not Held")
+		}
+		k.SlowStore(time.Second)
+		done := make(chan error, 1)
+		go func() { done <- l.Release(t.Context()) }()
+		synctest.Wait()
+		if k.Held("a") {
+			t.Error("Held, while it is being released")
+		}
+		wantErr(t, <-done, nil)
+	})
+}
+
 // In real time too a lock that is held elsewhere is free when its time is over.
 func TestHoldElsewhereInRealTime(t *testing.T) {
 	t.Parallel()

@@ -3,6 +3,7 @@ package holdfasttest
 import (
 	"context"
 	"fmt"
+	"maps"
 	"runtime"
 	"strings"
 	"time"
@@ -11,7 +12,8 @@ import (
 )
 
 // A lease is what the kit knows of one that a client has asked for. It goes by the
-// requests for it; what the library tells comes too late for that.
+// requests for it; what the library tells comes too late for that. One that is over is
+// forgotten.
 type lease struct {
 	name   string
 	asked  string // where in the program, as "file.go:31"; empty if nobody knows
@@ -54,7 +56,10 @@ func (k *Kit) has(id driver.LeaseID) { k.note(id, func(l *lease) { l.had = true 
 // gaveBack notes that a holder has begun to give a lease back, or a client to cancel
 // what it may have got.
 func (k *Kit) gaveBack(id driver.LeaseID, cancel bool) {
-	k.note(id, func(l *lease) { l.over, l.cancel = true, cancel })
+	k.note(id, func(l *lease) {
+		l.over, l.cancel = true, cancel
+		delete(k.leases, id)
+	})
 }
 
 // library begins the names of all functions of package holdfast.
@@ -108,11 +113,7 @@ func (k *Kit) open(leases map[driver.LeaseID]*lease) (kept int) {
 	k.t.Helper()
 	clear(leases)
 	k.mu.Lock()
-	for id, l := range k.leases {
-		if !l.over {
-			leases[id] = l
-		}
-	}
+	maps.Copy(leases, k.leases)
 	k.mu.Unlock()
 	for id, l := range leases {
 		live := k.live(l.name, id)

@@ -22,7 +22,7 @@ type trouble struct {
 var errNoReply = errors.New("holdfasttest: the answer was lost")
 
 // BreakStore makes every request fail with err from now on, without being carried
-// out: also those that SlowStore holds up, and those of the background. Nil mends
+// out: even those that SlowStore holds up, and those of the background. Nil mends
 // the store. An error that the library has no name for, as it has for ErrPermission,
 // becomes ErrUnavailable, and is wrapped.
 func (k *Kit) BreakStore(err error) {

@@ -50,9 +50,16 @@ func kitMutants() []Mutant {
 		{
 			Name: "kit-held-by-anybody", File: "holdfasttest/await.go",
 			Breaks:  "Held is true of a lock that somebody else has.",
-			Old:     "ours := l != nil && !l.over",
-			New:     "ours := l == nil || !l.over",
+			Old:     "ours := k.leases[h.LeaseID] != nil",
+			New:     "ours := h.LeaseID != \"\"",
 			FoundBy: []Finder{{dir, "TestHoldElsewhere"}},
+		},
+		{
+			Name: "kit-remembers-for-ever", File: "holdfasttest/leases.go",
+			Breaks:  "A lock that is being released counts as held, and who has released what he lost as one who goes on.",
+			Old:     "delete(k.leases, id)\n",
+			New:     "",
+			FoundBy: []Finder{{dir, "TestCaught/ignores_a_loss"}, {dir, "TestHeld"}},
 		},
 		{
 			Name: "kit-forbids-to-leave", File: "holdfasttest/leases.go",
@@ -71,8 +78,8 @@ func kitMutants() []Mutant {
 		{
 			Name: "kit-stop-is-not-awaited", File: "holdfasttest/await.go",
 			Breaks:  "AwaitStop is content with a holder that goes on.",
-			Old:     "if l.name == name && l.lost && !l.over {",
-			New:     "if l.name == name && l.lost && !l.over && d < 0 {",
+			Old:     "if l.name == name && l.lost {",
+			New:     "if l.name == name && l.lost && d < 0 {",
 			FoundBy: []Finder{{dir, "TestCaught/ignores_a_loss"}},
 		},
 		{
