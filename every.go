@@ -10,11 +10,11 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/ask"
 )
 
-const (
-	// standbySuffix makes the name of the lock under which one replica waits for the
-	// scheduled times, and the others wait for its place.
-	standbySuffix = "@schedule"
+// ScheduleSuffix behind the name of a schedule makes the name of the lock under which one
+// replica waits for the scheduled times, and the others wait for its place.
+const ScheduleSuffix = "@schedule"
 
+const (
 	defaultLate          = time.Minute
 	defaultEveryRetained = 400 * 24 * time.Hour
 	everyPause           = 100 * time.Millisecond // of a replica that has let go of the schedule
@@ -115,7 +115,7 @@ func Every(ctx context.Context, c *Client, name string, schedule Schedule, opts 
 		return opError("every", name, err)
 	}
 	s.fn = fn
-	err = Lead(ctx, c, name+standbySuffix, &LeadOptions{
+	err = Lead(ctx, c, name+ScheduleSuffix, &LeadOptions{
 		Acquire: AcquireOptions{TTL: s.opts.TTL, Reason: s.opts.Reason, Labels: s.opts.Labels},
 		Pause:   everyPause, LongestPause: everyLongestPause,
 		Failed: func(err error, _ time.Duration) { s.opts.Failed(err) },
@@ -143,7 +143,7 @@ func newScheduler(ctx context.Context, c *Client, name string, schedule Schedule
 	}
 	s := &scheduler{ctx: ctx, client: c, recorder: recorder, name: name, schedule: schedule, opts: o}
 	s.after(o.clock().Round(0).UTC())
-	return s, cmp.Or(s.verdict, driver.CheckName(name+standbySuffix))
+	return s, cmp.Or(s.verdict, driver.CheckName(name+ScheduleSuffix))
 }
 
 // Check returns an error that wraps ErrInvalid if an option is out of range.

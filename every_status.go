@@ -41,7 +41,7 @@ func (c *Client) everyStatus(ctx context.Context, name string) (s EveryStatus, e
 	if live := lock.Live(); len(live) > 0 {
 		s.Running, s.Runner, s.RunningFor = true, live[0].Holder, live[0].Since
 	}
-	stand, err := c.inspect(ctx, name+standbySuffix)
+	stand, err := c.inspect(ctx, name+ScheduleSuffix)
 	if err != nil {
 		return s, err
 	}

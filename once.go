@@ -61,10 +61,11 @@ const (
 	OnceAbsent     OnceState = iota // nobody has done it, or its result was forgotten
 	OnceInProgress                  // somebody does it
 	OnceDone                        // it is done, and its result is kept
+	OnceScheduled                   // it is the name of a schedule; see Every
 )
 
 func (s OnceState) String() string {
-	return nameOf(int(s), "absent", "in progress", "done")
+	return nameOf(int(s), "absent", "in progress", "done", "schedule")
 }
 
 // A OnceResult is what Once returns.

@@ -11,15 +11,17 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/ask"
 )
 
-// A OnceEntry is what has become of a do-once key, without its result.
+// A OnceEntry is what has become of a do-once key, without its result, or of a schedule.
 type OnceEntry struct {
 	Key       string
 	State     OnceState
-	Holder    Holder        // if in progress
+	Holder    Holder        // if in progress; of a schedule, in OnceList, whoever runs it, or zero
 	Since     time.Duration // if in progress: how long ago it began; 0 if the store does not know
 	Token     uint64        // if done: that of the run; 0 if Once has not stored the result
 	Length    int           // if done: of the result, in bytes
 	ExpiresIn time.Duration // of the result, or of the lease of the work unless it is extended
+
+	Schedule *ScheduleRecord // if it is that of a schedule; else nil
 }
 
 // OnceEntry is OnceStatus without the result, which may be long: the store is asked
@@ -38,7 +40,7 @@ func (c *Client) onceEntry(ctx context.Context, key string) (e OnceEntry, err er
 	}
 	ctx, cancel := c.requestContext(ctx)
 	defer cancel()
-	if e, err = describe(ctx, c.features.RecordLister, key); err != nil || e.State == OnceDone {
+	if e, err = describe(ctx, c.features.RecordLister, key); err != nil || e.State != OnceAbsent {
 		return e, err
 	}
 	lock, err := c.inspect(ctx, key)
@@ -96,8 +98,12 @@ func (c *Client) onceList(ctx context.Context, prefix string, yield func(OnceEnt
 		if err != nil {
 			return err
 		}
+		e := doneEntry(r)
+		if e.State == OnceScheduled {
+			e.Holder, e.Since = working[r.Name].Holder, working[r.Name].Since
+		}
 		delete(working, r.Name)
-		if !yield(doneEntry(r)) {
+		if !yield(e) {
 			return nil
 		}
 	}
@@ -115,6 +121,10 @@ func inProgress(key string, h Holding) OnceEntry {
 
 func doneEntry(r driver.RecordInfo) OnceEntry {
 	e := OnceEntry{Key: r.Name, State: OnceDone, Length: r.Length, ExpiresIn: r.ExpiresIn}
+	if e.Schedule = parseSchedule(r.Head); e.Schedule != nil {
+		e.State, e.Length = OnceScheduled, 0
+		return e
+	}
 	if h, value, ok := parseRecord(r.Head); ok {
 		e.Token, e.Length = h.Token, r.Length-(len(r.Head)-len(value))
 	}

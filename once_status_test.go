@@ -219,7 +219,7 @@ func TestOnceForeignRecord(t *testing.T) {
 
 func TestOnceStateStrings(t *testing.T) {
 	for s, want := range map[holdfast.OnceState]string{
-		holdfast.OnceAbsent: "absent", holdfast.OnceInProgress: "in progress", holdfast.OnceDone: "done", -1: "unknown", 3: "unknown",
+		holdfast.OnceAbsent: "absent", holdfast.OnceInProgress: "in progress", holdfast.OnceDone: "done", holdfast.OnceScheduled: "schedule", -1: "unknown", 4: "unknown",
 	} {
 		if s.String() != want {
 			t.Errorf("%d is %q, want %q", int(s), s.String(), want)

@@ -45,10 +45,12 @@ func BlockerOf(b driver.Blocker) Blocker {
 // A Once is what has become of a do-once key.
 type Once struct {
 	Key          string `json:"key"`
-	State        string `json:"state"`             // done, in_progress, unknown
+	State        string `json:"state"`             // done, in_progress, unknown, schedule
 	HeldMS       *int64 `json:"held_ms,omitempty"` // if in progress: for how long
 	ExpiresInMS  *int64 `json:"expires_in_ms"`     // of the result or the lease; null: none or never
 	*Token              // of the run that it was done in; nil if it is not done
 	OutputLength *int   `json:"output_length,omitempty"` // bytes, if done
 	Holder       *Who   `json:"holder,omitempty"`        // if in progress
+
+	Schedule *Schedule `json:"schedule,omitempty"` // if it is one
 }

@@ -110,7 +110,7 @@ func views() []any {
 		{Key: "clock", Level: driver.Warn, Server: "a:1", Text: "off by 2 ms", Measures: map[string]time.Duration{"offset": 2345 * time.Microsecond}, Counts: map[string]int64{"n": 3}},
 		{Key: "rights", Text: "fine"},
 	}}
-	token := wire.TokenOf(17)
+	token, day := wire.TokenOf(17), time.Date(2026, 11, 21, 3, 0, 0, 0, time.UTC)
 	return []any{
 		wire.LockOf(lock), wire.WholeLockOf(lock), wire.LockDetailsOf(lock, broken), wire.LockDetailsOf(driver.Lock{Name: "free"}, nil), []wire.Lock{},
 		wire.Break{Name: "n", Author: "a", Reason: "r", Broken: wire.HoldersOf(lock.Holders)}, wire.Break{Broken: wire.HoldersOf(nil)},
@@ -118,6 +118,13 @@ func views() []any {
 		wire.Once{Key: "k", State: "unknown"},
 		wire.Once{Key: "k", State: "done", ExpiresInMS: wire.Left(time.Minute), Token: &token, OutputLength: new(int)},
 		wire.Once{Key: "k", State: "in_progress", HeldMS: wire.Left(time.Minute), ExpiresInMS: wire.Left(driver.Never), Holder: &wire.Who{Host: "h"}},
+		wire.Once{Key: "k", State: "schedule", ExpiresInMS: wire.Left(time.Hour), Schedule: &wire.Schedule{Name: "k", Gaps: []wire.MissedRuns{}}},
+		wire.Schedule{
+			Name: "k", Began: day, Next: &day, Last: &wire.DoneRun{Scheduled: day, Started: day, TookMS: 17, By: "h", Attempt: 2, Token: token},
+			Failing: &wire.FailedRun{Scheduled: day, At: day, By: "h", Attempts: 3, Error: "no disk"}, Done: 5, Missed: 7,
+			Gaps: []wire.MissedRuns{{First: day, Last: day, Count: 1, Error: "no disk"}}, Running: &wire.Who{Host: "h"},
+			Led: new(bool), Leader: &wire.Who{Host: "h"}, Standby: []wire.Who{{Host: "i"}},
+		},
 		wire.Change{Change: "appeared", Name: "k", Lock: &wire.Lock{Name: "k", Holders: []wire.Holder{}}}, wire.Change{Change: "gone", Name: "k"}, wire.Change{Change: "store_away", Reason: "r"},
 		wire.Wait{Free: true, WaitedMS: 1500, Locks: []wire.Lock{wire.LockOf(driver.Lock{Name: "k"})}},
 		wire.LockDetails{Lock: wire.WholeLockOf(driver.Lock{Name: "k"}), Once: &wire.Once{Key: "k", State: "done", Token: &token}, Broken: []wire.Broken{}},

@@ -18,6 +18,8 @@ type Lock struct {
 	Queue        []Place  `json:"queue,omitzero"` // in order; nil if it was not asked for
 	LastToken    uint64   `json:"last_token"`
 	LastTokenStr string   `json:"last_token_str"`
+
+	Schedule *Schedule `json:"schedule,omitempty"` // nil: it is not the name of a schedule, nor of the lock by which one is led
 }
 
 // A LockDetails is a lock, who lost it, and what became of do-once work.

@@ -27,7 +27,7 @@ func TestPage(t *testing.T) {
 	}
 	for _, v := range []any{
 		wire.Lock{}, wire.LockDetails{}, wire.Holder{}, wire.Place{}, wire.Broken{}, wire.Break{}, wire.Who{}, wire.Token{},
-		wire.Wait{}, wire.Change{}, wire.Once{}, wire.Event{}, wire.Blocker{}, wire.Diagnosis{}, wire.Finding{}, wire.Problem{}, wire.Failure{},
+		wire.Wait{}, wire.Change{}, wire.Once{}, wire.Schedule{}, wire.DoneRun{}, wire.FailedRun{}, wire.MissedRuns{}, wire.Event{}, wire.Blocker{}, wire.Diagnosis{}, wire.Finding{}, wire.Problem{}, wire.Failure{},
 	} {
 		typ := reflect.TypeOf(v)
 		fields, parts := fieldsOf(typ)

@@ -123,7 +123,8 @@ func TestScripts(t *testing.T) {
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"status": status,
+			"status":   status,
+			"schedule": schedule,
 		},
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,

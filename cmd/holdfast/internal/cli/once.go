@@ -162,6 +162,9 @@ func (a *app) onceStatus(ctx context.Context, c *holdfast.Client, key string) er
 	if err != nil {
 		return err
 	}
+	if s.State == holdfast.OnceScheduled {
+		return a.scheduleStatus(ctx, c, s)
+	}
 	text, status := "unknown: nobody does it, and nobody has done it lately", exit.Not
 	switch s.State {
 	case holdfast.OnceDone:

@@ -14,7 +14,7 @@ import (
 	"github.com/holdfast-locks/holdfast/wire"
 )
 
-// onceList lists the keys that are done or in progress: all, or those that begin
+// onceList lists the keys that are done, in progress, or schedules: all, or those that begin
 // with the word behind "list".
 func (a *app) onceList(cmd *cobra.Command, words []string) error {
 	if len(words) > 2 {
@@ -45,6 +45,8 @@ func (a *app) onceList(cmd *cobra.Command, words []string) error {
 func onceView(e holdfast.OnceEntry) wire.Once {
 	v := wire.Once{Key: e.Key, State: "unknown"}
 	switch e.State {
+	case holdfast.OnceScheduled:
+		v.State, v.ExpiresInMS, v.Schedule = "schedule", wire.Left(e.ExpiresIn), entryView(e)
 	case holdfast.OnceDone:
 		v.State, v.ExpiresInMS, v.OutputLength = "done", wire.Left(e.ExpiresIn), &e.Length
 		token := wire.TokenOf(e.Token)

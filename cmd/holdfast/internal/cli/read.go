@@ -81,6 +81,14 @@ func (a *app) showCommand() *cobra.Command {
 				return err
 			}
 			view := wire.LockDetailsOf(lock, broken)
+			if once.State == holdfast.OnceScheduled {
+				s, err := c.EveryStatus(ctx, lock.Name)
+				if err != nil {
+					return err
+				}
+				view.Schedule = statusView(lock.Name, s)
+				return a.answer(view, render.Lock(lock, once, broken)+render.Schedule(s))
+			}
 			if once.State != holdfast.OnceAbsent {
 				v := onceView(once)
 				view.Once = &v
@@ -115,7 +123,15 @@ func (a *app) listCommand() *cobra.Command {
 			for i, lock := range locks {
 				views[i] = wire.LockOf(lock)
 			}
-			return a.answer(views, render.Table(locks))
+			schedules, err := schedulesOf(ctx, c, locks, views)
+			if err != nil {
+				return err
+			}
+			text := render.Table(locks)
+			if len(schedules) > 0 {
+				text += "\n" + render.ScheduleTable(schedules)
+			}
+			return a.answer(views, text)
 		})
 	cmd.Flags().BoolVarP(&verbose, "verbose", "v", false, "tell which store it is, and who has named it")
 	cmd.Aliases = []string{"list"}

@@ -7,13 +7,26 @@ import (
 	"github.com/holdfast-locks/holdfast"
 )
 
-// OnceTable lists do-once keys. Results are not shown, only how long they are.
+// OnceTable lists do-once keys, and schedules in a table of their own. Results are not
+// shown, only how long they are.
 func OnceTable(entries []holdfast.OnceEntry) string {
-	if len(entries) == 0 {
-		return ""
+	var keys, schedules []holdfast.OnceEntry
+	for _, e := range entries {
+		if e.State == holdfast.OnceScheduled {
+			schedules = append(schedules, e)
+		} else {
+			keys = append(keys, e)
+		}
+	}
+	text, between := ScheduleTable(schedules), "\n"
+	if len(keys) == 0 {
+		return text
+	}
+	if text == "" {
+		between = ""
 	}
 	rows := [][]string{{"KEY", "STATE", "HELD FOR", "KEPT FOR", "BYTES", "TOKEN", "HOLDER"}}
-	for _, e := range entries {
+	for _, e := range keys {
 		row := []string{e.Key, e.State.String(), "", "", "", "", ""}
 		switch e.State {
 		case holdfast.OnceDone:
@@ -23,7 +36,7 @@ func OnceTable(entries []holdfast.OnceEntry) string {
 		}
 		rows = append(rows, row)
 	}
-	return Columns(3, rows)
+	return Columns(3, rows) + between + text
 }
 
 // onceState says what has become of do-once work; nothing if there was none.

@@ -1,0 +1,47 @@
+package wire
+
+import "time"
+
+// A Schedule is what has become of a job that is run by a schedule. Times of day are by
+// the clocks of those who wrote them.
+type Schedule struct {
+	Name    string       `json:"name"`
+	Began   time.Time    `json:"began"`
+	Next    *time.Time   `json:"next"`    // null: there is none
+	Last    *DoneRun     `json:"last"`    // null: none was done
+	Failing *FailedRun   `json:"failing"` // null: the run that is due has not failed
+	Done    uint64       `json:"done"`
+	Missed  uint64       `json:"missed"`
+	Gaps    []MissedRuns `json:"gaps"`             // those missed lately, the latest last
+	Running *Who         `json:"running"`          // null: nobody runs it
+	Led     *bool        `json:"led,omitempty"`    // somebody sees to the next run; not there if that was not looked up
+	Leader  *Who         `json:"leader,omitempty"` // if it is led
+	Standby []Who        `json:"standby,omitempty"`
+}
+
+// A DoneRun is a run of a schedule that has succeeded.
+type DoneRun struct {
+	Scheduled time.Time `json:"scheduled"`
+	Started   time.Time `json:"started"`
+	TookMS    int64     `json:"took_ms"`
+	By        string    `json:"by"`
+	Attempt   int       `json:"attempt"`
+	Token
+}
+
+// A FailedRun is a run of a schedule that has failed so far.
+type FailedRun struct {
+	Scheduled time.Time `json:"scheduled"`
+	At        time.Time `json:"at"`
+	By        string    `json:"by"`
+	Attempts  int       `json:"attempts"`
+	Error     string    `json:"error"`
+}
+
+// MissedRuns are runs of a schedule that were missed, one after the other.
+type MissedRuns struct {
+	First time.Time `json:"first"`
+	Last  time.Time `json:"last"`
+	Count int       `json:"count"`
+	Error string    `json:"error"` // with which the first has failed last; empty if it was not begun
+}
