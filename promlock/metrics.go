@@ -38,6 +38,7 @@ type Metrics struct {
 	counters   []*prometheus.CounterVec
 	histograms []*prometheus.HistogramVec
 	gauges     []gauge
+	lastRun    *prometheus.GaugeVec
 }
 
 // A gauge is computed when it is read.
@@ -70,6 +71,12 @@ func New(opts *Options) *Metrics {
 		}
 		m.gauges = append(m.gauges, gauge{g, prometheus.NewDesc(name, g.Help+".", m.labels(true, ""), nil)})
 	}
+	m.lastRun = prometheus.NewGaugeVec(
+		prometheus.GaugeOpts{
+			Namespace: namespace, Name: "last_run_timestamp_seconds",
+			Help: "For when the last run of a schedule was due that this process has done.",
+		},
+		m.labels(false, ""))
 	if !m.tally.Named() {
 		m.beginAll()
 	}
@@ -114,6 +121,9 @@ func (m *Metrics) Observe(e holdfast.Event) {
 		}
 		m.counter(noted.Counter, noted.Group, noted.Value).Add(float64(noted.N))
 	}
+	if e.Kind == holdfast.RunDone {
+		m.lastRun.WithLabelValues(m.values(noted.Group, false, "", "")...).Set(float64(e.Scheduled.Unix()))
+	}
 	if noted.Histogram != tally.NoHistogram {
 		m.histograms[noted.Histogram].WithLabelValues(m.values(noted.Group, true, "", "")...).Observe(noted.Seconds)
 	}
@@ -151,6 +161,7 @@ func (m *Metrics) Describe(to chan<- *prometheus.Desc) {
 	for _, g := range m.gauges {
 		to <- g.desc
 	}
+	m.lastRun.Describe(to)
 }
 
 // Collect implements prometheus.Collector.
@@ -161,6 +172,7 @@ func (m *Metrics) Collect(to chan<- prometheus.Metric) {
 	for _, h := range m.histograms {
 		h.Collect(to)
 	}
+	m.lastRun.Collect(to)
 	for group, standing := range m.tally.Now() {
 		values := m.values(group, true, "", "")
 		for _, g := range m.gauges {

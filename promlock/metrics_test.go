@@ -54,7 +54,8 @@ func day() []observe.Event {
 		{Kind: observe.TokenRevoked, Name: "resets"}, {Kind: observe.TokensPruned, Name: "resets", Count: 5}, {Kind: observe.PruneFailed, Name: "resets"},
 		{Kind: observe.ClaimAccepted, Name: "seats"}, {Kind: observe.ClaimRefused, Name: "seats"},
 		{Kind: observe.RequestRan, Name: "pay/1"}, {Kind: observe.RequestReplayed, Name: "pay/2"}, {Kind: observe.RequestRefused},
-		{Kind: observe.RunDone, Name: "report"}, {Kind: observe.RunFailed, Name: "report"}, {Kind: observe.RunMissed, Name: "report"},
+		{Kind: observe.RunDone, Name: "report", Scheduled: time.Date(2026, 11, 21, 3, 0, 0, 0, time.UTC)},
+		{Kind: observe.RunFailed, Name: "report"}, {Kind: observe.RunMissed, Name: "report", Count: 3},
 	}
 }
 

@@ -28,7 +28,7 @@ func count(e observe.Event) (c Counter, value string, n int) {
 	case observe.TokensPruned:
 		return OneTimeTokens, "pruned", e.Count
 	case observe.RunMissed:
-		return Runs, "missed", e.Count
+		return Runs, "missed", max(e.Count, 1)
 	}
 	p, ok := plainly[e.Kind]
 	if !ok {

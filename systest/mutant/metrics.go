@@ -4,6 +4,13 @@ package mutant
 func metricsMutants() []Mutant {
 	return []Mutant{
 		{
+			Name: "missed-runs-count-as-one", Invariant: "", File: "observe/tally/count.go",
+			Breaks:  "Three runs that were missed together count as one.",
+			Old:     `return Runs, "missed", max(e.Count, 1)`,
+			New:     `return Runs, "missed", 1`,
+			FoundBy: []Finder{{"promlock", "TestText"}},
+		},
+		{
 			Name: "loss-has-no-cause", Invariant: "I10", File: "lease_loss.go",
 			Breaks:  "A lease that could not be renewed counts as one that the store has taken away.",
 			Old:     `{errExpired, "deadline"}, `,
