@@ -96,3 +96,27 @@ func TestClientKeepsLease(t *testing.T) {
 		_ = lease.Release(r.Context())
 	})
 }
+
+// However short the wait is, a quorum has the time of one request to answer: a free lock is
+// taken, by itself and with others, and of one that is held it is known who has it.
+func TestShortestWaitOnQuorum(t *testing.T) {
+	bubble(t, 3, func(r *rig) {
+		for _, l := range r.links {
+			l.slow(20 * time.Millisecond)
+		}
+		c, opts := r.client(), &holdfast.AcquireOptions{Wait: time.Microsecond}
+		err := c.Do(r.Context(), "a", opts, func(ctx context.Context, _ *holdfast.Lease) error {
+			all, err := c.AcquireAll(ctx, []string{"b", "c"}, opts)
+			if err != nil {
+				return err
+			}
+			if _, err := c.Acquire(r.Context(), "b", opts); !errors.Is(err, holdfast.ErrHeld) {
+				r.Errorf("held: %v", err)
+			}
+			return all.Release(ctx)
+		})
+		if err != nil {
+			r.Error(err)
+		}
+	})
+}
