@@ -25,6 +25,7 @@ import (
 // TestTLS: a client that speaks TLS, with a certificate of its own, needs nothing
 // more; and what keeps it from being let in is told as what it is.
 func TestTLS(t *testing.T) {
+	t.Parallel()
 	server, files := testsvc.RedisTLS(t)
 	_, others := testsvc.RedisTLS(t)
 	config := func(ca, cert, key, name string) func(*redis.Options) {
@@ -160,6 +161,7 @@ func TestHookThatLeaves(t *testing.T) {
 // TestOptionsOfTheCaller: locks work with whatever the caller's client does with
 // contexts, pools and protocols.
 func TestOptionsOfTheCaller(t *testing.T) {
+	t.Parallel()
 	server := testsvc.Redis(t)
 	for what, change := range map[string]func(*redis.Options){
 		"contexts":        func(o *redis.Options) { o.ContextTimeoutEnabled = true },

@@ -2,6 +2,7 @@ package goredislock
 
 import (
 	"context"
+	"flag"
 	"strings"
 	"testing"
 
@@ -11,7 +12,15 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/testsvc"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// TestMain lets more tests run at once than there are processors: they wait for real
+// TTLs nearly all of the time.
+func TestMain(m *testing.M) {
+	flag.Parse()
+	if err := flag.Set("test.parallel", "6"); err != nil {
+		panic(err)
+	}
+	goleak.VerifyTestMain(m)
+}
 
 // client returns a client of one server that ends with the test. change, unless
 // nil, changes its options.

@@ -85,6 +85,7 @@ func TestExhaustedPool(t *testing.T) {
 
 // TestPoolTimeout: when the pool's own time is over, nothing was sent, for certain.
 func TestPoolTimeout(t *testing.T) {
+	t.Parallel()
 	server := testsvc.Redis(t)
 	c := client(t, server, func(o *redis.Options) { o.PoolSize, o.PoolTimeout = 1, 50*time.Millisecond })
 	admin := client(t, server, nil)
@@ -169,6 +170,7 @@ func TestContextEndsOnHungServer(t *testing.T) {
 
 // TestNoConnectionIsHeld: leases and waiters keep none of the pool's connections.
 func TestNoConnectionIsHeld(t *testing.T) {
+	t.Parallel()
 	server := testsvc.Redis(t)
 	c := client(t, server, nil)
 	e := engine(t, c, nil)

@@ -34,6 +34,7 @@ func through(t *testing.T, p *faultproxy.Proxy, change func(*redis.Options)) *re
 // told that its outcome is unknown, and that the connection was given up. The same
 // client repeats what others ask.
 func TestRequestsAreSentOnce(t *testing.T) {
+	t.Parallel()
 	server := testsvc.Redis(t)
 	admin := client(t, server, nil)
 	sha := do(t, admin, "SCRIPT LOAD", "return {redis.call('INCR', KEYS[1])}").(string)

@@ -36,6 +36,7 @@ func tracked(t *testing.T, admin *redis.Client, keys string) {
 // TestDeletionsAreTold, one by one and all at once, and our own renewals are not;
 // and after a connection broke again. It takes nothing of the caller's pool.
 func TestDeletionsAreTold(t *testing.T) {
+	t.Parallel()
 	for _, protocol := range []int{2, 3} {
 		server := testsvc.Redis(t) // a server goes on counting keys that were tracked
 		admin := client(t, server, nil)
@@ -108,6 +109,7 @@ func TestTrackingWithoutTheRight(t *testing.T) {
 // TestOldNewsComesFirst: what is told of a key is told before the key has been read
 // again, though it comes over another connection, and later.
 func TestOldNewsComesFirst(t *testing.T) {
+	t.Parallel()
 	server := testsvc.Redis(t)
 	admin := client(t, server, nil)
 	p := faultproxy.New(t, server.Addr)
