@@ -14,19 +14,8 @@ import (
 // engine's own share is two requests without a client.
 func BenchmarkPair(b *testing.B) {
 	for what, acquire := range acquires {
-		b.Run(what, func(b *testing.B) {
-			c := newClient(b, memlock.New(), nil)
-			b.ReportAllocs()
-			for b.Loop() {
-				l, err := acquire(c, b.Context(), "a", nil)
-				if err != nil {
-					b.Fatal(err)
-				}
-				if err := l.Release(b.Context()); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
+		b.Run(what, func(b *testing.B) { benchmarkPair(b, acquire, nil) })
+		b.Run(what+", observed", func(b *testing.B) { benchmarkPair(b, acquire, func(holdfast.Event) {}) })
 	}
 	b.Run("engine", func(b *testing.B) {
 		e, id := memlock.New(), driver.NewLeaseID()
@@ -41,6 +30,20 @@ func BenchmarkPair(b *testing.B) {
 			}
 		}
 	})
+}
+
+func benchmarkPair(b *testing.B, acquire acquireFunc, observer holdfast.Observer) {
+	c := newClient(b, memlock.New(), &holdfast.Options{Observer: observer})
+	b.ReportAllocs()
+	for b.Loop() {
+		l, err := acquire(c, b.Context(), "a", nil)
+		if err != nil {
+			b.Fatal(err)
+		}
+		if err := l.Release(b.Context()); err != nil {
+			b.Fatal(err)
+		}
+	}
 }
 
 func BenchmarkValid(b *testing.B) {

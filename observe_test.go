@@ -3,7 +3,9 @@ package holdfast_test
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -133,6 +135,80 @@ func TestSlowObserverHearsOrder(t *testing.T) {
 			if kinds[0] != holdfast.Acquired || slices.Index(kinds, end) != len(kinds)-1 {
 				t.Errorf("lease %d: events = %v, want %s at last", i, kinds, end)
 			}
+		}
+	})
+}
+
+// An Observer that panics each time costs its events, and a warning.
+func TestPanickingObserver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		engine, log := newFaulty(), &logBuffer{}
+		told := 0
+		c := newClient(t, engine, &holdfast.Options{Logger: slog.New(slog.NewTextHandler(log, nil)), Observer: func(holdfast.Event) {
+			told++
+			panic("no metrics")
+		}})
+		l := mustAcquire(t, c, "a", nil)
+		time.Sleep(time.Minute)
+		if !l.Valid() {
+			t.Errorf("lost: %v", context.Cause(l.Context()))
+		}
+		wantErr(t, l.Release(t.Context()), nil)
+		wantErr(t, c.Close(t.Context()), nil)
+		if told < 10 {
+			t.Errorf("it was told of %d events", told)
+		}
+		lines := log.lines()
+		if len(lines) > 2 || !strings.Contains(lines[0], "level=WARN") || !strings.Contains(lines[0], `panic="no metrics"`) {
+			t.Errorf("logged: %q", lines)
+		}
+	})
+}
+
+// An Observer that does not return from its first event holds up nothing: not an
+// acquire, a wait, a release, or a loss, nor Close for ever. When it goes on, what it
+// has missed is logged, and what it was told balances.
+func TestBlockingObserver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		engine, log, free := newFaulty(), &logBuffer{}, make(chan struct{})
+		g := newPairs(t)
+		c := newClient(t, engine, &holdfast.Options{Logger: slog.New(slog.NewTextHandler(log, nil)), Observer: func(e holdfast.Event) {
+			<-free
+			g.observe(e)
+		}})
+		began := time.Now()
+		held := mustAcquire(t, c, "held", nil)
+		waiter := enqueue(t.Context(), c, "held", nil)
+		for i := range 5000 { // more than fit
+			wantErr(t, mustAcquire(t, c, fmt.Sprint(i), nil).Release(t.Context()), nil)
+		}
+		wantErr(t, held.Release(t.Context()), nil)
+		l := granted(t, waiter).lease
+		if took := time.Since(began); took > 0 {
+			t.Errorf("5,000 acquires and releases took %s", took)
+		}
+		time.Sleep(time.Minute)
+		if !l.Valid() {
+			t.Errorf("lost: %v", context.Cause(l.Context()))
+		}
+		takeAway(t, engine.Engine, "held")
+		wantErr(t, l.Verify(t.Context()), holdfast.ErrLost)
+		began = time.Now()
+		wantErr(t, c.Close(t.Context()), nil)
+		if took := time.Since(began); took != 5*time.Second {
+			t.Errorf("Close took %s, want the request timeout", took)
+		}
+		close(free)
+		wantErr(t, c.Close(t.Context()), nil)
+		g.balance()
+		text := strings.Join(log.lines(), "\n")
+		for _, part := range []string{"the Observer blocks", "dropped=", "untold=", "name=held"} {
+			if !strings.Contains(text, part) {
+				t.Errorf("no %s is logged:\n%s", part, text)
+			}
+		}
+		if g.seen[holdfast.Acquired] < 1000 || g.seen[holdfast.Acquired] > 4096 {
+			t.Errorf("it was told of %d acquires", g.seen[holdfast.Acquired])
 		}
 	})
 }

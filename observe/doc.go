@@ -17,10 +17,10 @@
 //   - Order: the events of one acquire and its lease are told in the order in which
 //     they happened, and nothing of a lease after its end.
 //   - Pairs: of each Key, Waiting is told at most once, and then one event for which
-//     EndsWait is true; Acquired at most once, and then one for which EndsHold is true;
-//     and OnceCompleted or OnceFailed once if the lease is that of do-once work and was
-//     not left; after OutageBegan comes OutageEnded before the next and before the
-//     wait is over. So whoever adds one at each beginning and subtracts one at each end
+//     EndsWait is true; Acquired at most once, and then one for which EndsHold is true,
+//     and one of OnceCompleted, OnceFailed and Left if the lease is that of do-once work,
+//     at the latest with its release; and after each OutageBegan OutageEnded, before the wait
+//     is over. So whoever adds one at each beginning and subtracts one at each end
 //     knows how many wait, and how many hold, whatever goes wrong.
 //   - Whatever an Observer does, no acquire, renewal, loss or release waits for it.
 //   - It is told soon: within microseconds, unless it is busy with earlier events.

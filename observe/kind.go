@@ -25,9 +25,9 @@ const (
 )
 
 // Kinds of do-once work, besides those of its lease. Each run that begins, with
-// Acquired, and is not left ends once, as OnceCompleted or OnceFailed, before its lease
-// does. One that was refused because another is in progress is Refused, with an Err that
-// is ErrInProgress.
+// Acquired, and is not left ends once, as OnceCompleted or OnceFailed, when its lease is
+// released: after Lost, if it was lost before. One that was refused because another is in
+// progress is Refused, with an Err that is ErrInProgress.
 const (
 	OnceCompleted Kind = iota + PlaceChanged + 1 // the work is done and its result is stored
 	OnceReplayed                                 // the work was done before, and the caller has its result; with Token, that of the run, AfterWait and Waited

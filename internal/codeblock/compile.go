@@ -214,7 +214,7 @@ var packagePaths = func() map[string]string {
 	all := map[string]string{"holdfast": ours}
 	for _, p := range []string{
 		"bytes", "context", "database/sql", "encoding/json", "errors", "fmt", "io", "log", "log/slog", "net/http", "net/url", "os",
-		"strconv", "strings", "sync", "testing", "testing/synctest", "time",
+		"strconv", "strings", "sync", "sync/atomic", "testing", "testing/synctest", "time",
 		ours + "/driver", ours + "/driver/rules", ours + "/enginetest", ours + "/fence", ours + "/fence/httpfence", ours + "/fence/sqlfence",
 		ours + "/goredislock", ours + "/holdfasttest", ours + "/memlock", ours + "/observe", ours + "/oncehttp",
 		ours + "/onetime", ours + "/otellock", ours + "/promlock", ours + "/quorumlock", ours + "/rediscore",

@@ -12,10 +12,13 @@ const (
 	passed verdict = iota
 	failed
 	hung
+	crashed // by a panic
 	unclear // it was not run, or something else went wrong
 )
 
-func (v verdict) String() string { return [...]string{"passed", "failed", "hung", "unclear"}[v] }
+func (v verdict) String() string {
+	return [...]string{"passed", "failed", "hung", "crashed", "unclear"}[v]
+}
 
 // judge tells from the output of a run, and how it ended, what has become of
 // the test.
@@ -31,6 +34,8 @@ func (f Finder) judge(output string, err error) verdict {
 		return passed
 	case err != nil && stands("FAIL"):
 		return failed
+	case err != nil && strings.Contains(output, "=== RUN   "+f.Test+"\n") && strings.Contains(output, "\npanic: "):
+		return crashed
 	}
 	return unclear
 }

@@ -22,6 +22,10 @@ type Mutant struct {
 	// runs into its time limit, or that the runtime ends because everything is
 	// blocked, counts as failed.
 	Hang bool
+
+	// Crash says that the symptom is that the program ends, by a panic that begins with
+	// this text.
+	Crash string
 }
 
 // A Finder is a test.
@@ -45,6 +49,7 @@ func All() []Mutant {
 		talkMutants(),
 		termMutants(),
 		lossMutants(),
+		observeMutants(),
 		waiterMutants(),
 		adoptMutants(),
 		formsMutants(),

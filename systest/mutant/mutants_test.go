@@ -4,6 +4,7 @@ package mutant
 
 import (
 	"flag"
+	"strings"
 	"testing"
 	"time"
 )
@@ -54,7 +55,7 @@ func (m Mutant) isFound(t *testing.T, root string) {
 	for _, f := range m.FoundBy {
 		began := time.Now()
 		v, output := f.run(binaries[f.Dir], root, overlay, limit)
-		if v == failed || v == hung && m.Hang {
+		if v == failed || v == hung && m.Hang || v == crashed && m.Crash != "" && strings.Contains(output, "\npanic: "+m.Crash) {
 			t.Logf("%s has found it: it %s after %s\n%s", f, v, time.Since(began).Round(time.Millisecond), output)
 			continue
 		}

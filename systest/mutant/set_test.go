@@ -184,6 +184,8 @@ func TestJudge(t *testing.T) {
 		{"skip", "--- SKIP: TestA/B (0.00s)\nPASS\n", nil, unclear},
 		{"timeout", "=== RUN   TestA/B\npanic: test timed out after 1s\n", wrong, hung},
 		{"all blocked", "--- FAIL: TestA/B (0.00s)\npanic: deadlock: all goroutines in bubble are blocked\n", wrong, hung},
+		{"panic", "=== RUN   TestA/B\npanic: no 1\n", wrong, crashed},
+		{"panic of another", "=== RUN   TestA/BC\npanic: no 1\n", wrong, unclear},
 		{"no such binary", "", wrong, unclear},
 	} {
 		if got := f.judge(c.output, c.err); got != c.want {
