@@ -83,7 +83,7 @@ type Measurement struct {
 
 // Note takes an event in. The events of one lease have to come in their order.
 func (t *Tally) Note(e observe.Event) Measurement {
-	m := Measurement{Group: Group{Name: t.names.Label(e.Name), Mode: e.Mode}}
+	m := Measurement{Group: t.group(e)}
 	m.Counter, m.Value, m.N = count(e)
 	m.Histogram, m.Seconds = measure(e)
 	t.mu.Lock()
@@ -100,6 +100,20 @@ func (t *Tally) Note(e observe.Event) Measurement {
 		}
 	}
 	return m
+}
+
+// group returns that of an event. A lease stays in the one in which it began, even if
+// it was downgraded since.
+func (t *Tally) group(e observe.Event) Group {
+	if e.EndsHold() {
+		t.mu.Lock()
+		h, known := t.holds[e.Key]
+		t.mu.Unlock()
+		if known {
+			return h.group
+		}
+	}
+	return Group{Name: t.names.Label(e.Name), Mode: e.Mode}
 }
 
 // follow notes what begins and what ends.

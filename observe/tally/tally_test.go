@@ -174,6 +174,11 @@ func TestGroups(t *testing.T) {
 	if m := hold("orders/2", driver.Shared, observe.Released); m.Histogram != tally.HoldDuration || m.Seconds != 60 {
 		t.Errorf("held for a minute: %+v", m)
 	}
+	hold("reports", driver.Exclusive, observe.Acquired)
+	downgraded := observe.Event{Kind: observe.Released, Name: "reports", Key: "reportsexclusive", Mode: driver.Shared}
+	if m := all.Note(downgraded); m.Mode != driver.Exclusive {
+		t.Errorf("a lease that was downgraded ends as %+v", m.Group)
+	}
 	if got, known := all.Now()[orders]; !known || got != (tally.Standing{}) {
 		t.Errorf("after their end: %+v, known %t", got, known)
 	}
