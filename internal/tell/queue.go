@@ -39,6 +39,7 @@ type Queue struct {
 	watching bool          // the timer of watch runs
 	warned   bool          // that the Observer blocks
 	dropped  int           // events, since the last warning
+	saidDrop time.Time     // when the last warning of that was
 
 	// The goroutine's.
 	batch  []observe.Event // what it tells, a part of list
@@ -117,8 +118,7 @@ func (q *Queue) take() bool {
 	q.list.drop(len(q.batch))
 	q.batch, q.next = q.list.first(), 0
 	for len(q.batch) == 0 {
-		if n := q.dropped; n > 0 {
-			q.dropped = 0
+		if n := q.dropsLocked(); n > 0 {
 			q.mu.Unlock()
 			q.warnDropped(n)
 			q.mu.Lock()
@@ -155,6 +155,7 @@ func (q *Queue) Wait(ctx context.Context, patience time.Duration) (untold int) {
 		q.mu.Lock()
 		if !q.running {
 			q.mu.Unlock()
+			q.sayDrops()
 			return 0
 		}
 		if q.idle == nil {
@@ -164,6 +165,7 @@ func (q *Queue) Wait(ctx context.Context, patience time.Duration) (untold int) {
 		q.mu.Unlock()
 		select {
 		case <-idle:
+			q.sayDrops()
 			return 0
 		case <-ctx.Done():
 			return q.giveUp()
@@ -176,14 +178,30 @@ func (q *Queue) Wait(ctx context.Context, patience time.Duration) (untold int) {
 	}
 }
 
-// giveUp logs how many events are not told.
-func (q *Queue) giveUp() (untold int) {
+// dropsLocked returns how many events were dropped, if that is to be logged: an
+// Observer that is too slow all the time would fill the log.
+func (q *Queue) dropsLocked() (n int) {
+	if now := time.Now(); q.dropped > 0 && (q.saidDrop.IsZero() || now.Sub(q.saidDrop) >= warnAgain) {
+		n, q.dropped, q.saidDrop = q.dropped, 0, now
+	}
+	return n
+}
+
+// sayDrops logs at once how many events were dropped, if any.
+func (q *Queue) sayDrops() {
 	q.mu.Lock()
-	untold = int(q.waitingLocked())
 	dropped := q.dropped
 	q.dropped = 0
 	q.mu.Unlock()
 	q.warnDropped(dropped)
+}
+
+// giveUp logs how many events are not told.
+func (q *Queue) giveUp() (untold int) {
+	q.mu.Lock()
+	untold = int(q.waitingLocked())
+	q.mu.Unlock()
+	q.sayDrops()
 	if untold > 0 {
 		q.warn("holdfast: closed before the Observer was told everything: it blocks, or is slow", slog.Int("untold", untold))
 	}
@@ -197,19 +215,18 @@ func (q *Queue) watchLocked(pause time.Duration) {
 }
 
 // watch looks whether the Observer blocks: told was the number when there was an event
-// to be told. It looks again as long as there are any.
+// to be told. It looks again as long as there are any, or dropped ones to be logged.
 func (q *Queue) watch(told uint64) {
 	q.mu.Lock()
-	if !q.running {
+	if !q.running && q.dropped == 0 {
 		q.watching = false
 		q.mu.Unlock()
 		return
 	}
-	blocks := q.told.Load() == told
+	blocks := q.running && q.told.Load() == told
 	warn := blocks && !q.warned
 	q.warned = blocks
-	waiting, dropped := q.waitingLocked(), q.dropped
-	q.dropped = 0
+	waiting, dropped := q.waitingLocked(), q.dropsLocked()
 	q.mu.Unlock()
 	if warn {
 		q.warn("holdfast: the Observer blocks: it is told nothing until it returns, and events are dropped if too many wait; locks go on",

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -272,6 +273,43 @@ func BenchmarkTell(b *testing.B) {
 			for range 3000 {
 				spin++
 			}
+		}
+	})
+}
+
+// An Observer that is too slow again and again fills no log: what was dropped is said
+// once a minute, and by Wait, and no number is left out.
+func TestDropsAreSaidOnceAMinute(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q, l := newQueue(func(observe.Event) { time.Sleep(time.Millisecond) })
+		dropped, said, lines := 0, 0, 0
+		read := func() {
+			for line := range strings.Lines(l.take()) {
+				_, n, _ := strings.Cut(line, "dropped=")
+				count, err := strconv.Atoi(strings.TrimSpace(n))
+				if err != nil {
+					t.Errorf("logged: %s", line)
+				}
+				said += count
+				lines++
+			}
+		}
+		for range 30 { // in some 150 s
+			for range tell.Most + 10 {
+				if !q.Tell(&observe.Event{Kind: observe.Renewed}, false) {
+					dropped++
+				}
+			}
+			time.Sleep(5 * time.Second)
+		}
+		if read(); lines < 2 || lines > 3 {
+			t.Errorf("%d lines in 150 s, want one a minute", lines)
+		}
+		if q.Wait(t.Context(), time.Minute); dropped == 0 {
+			t.Fatal("nothing was dropped")
+		}
+		if read(); said != dropped {
+			t.Errorf("%d were dropped, and %d are said", dropped, said)
 		}
 	})
 }

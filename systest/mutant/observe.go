@@ -75,6 +75,13 @@ func observeMutants() []Mutant {
 			FoundBy: []Finder{{"internal/tell", "TestBlocked"}},
 		},
 		{
+			Name: "dropped-events-fill-the-log", Invariant: "", File: "internal/tell/queue.go",
+			Breaks:  "An Observer that is too slow all the time has a line in the log each time.",
+			Old:     "now.Sub(q.saidDrop) >= warnAgain) {",
+			New:     "now.Sub(q.saidDrop) >= 0) {",
+			FoundBy: []Finder{{"internal/tell", "TestDropsAreSaidOnceAMinute"}},
+		},
+		{
 			Name: "replay-told-as-refusal", Invariant: "", File: "acquire.go",
 			Breaks:  "A replay of do-once work is told as a refusal.",
 			Old:     "if err != errRecorded {",
