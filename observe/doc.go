@@ -1,7 +1,14 @@
 // Package observe has what holdfast tells of what happens: to locks, do-once work,
-// one-time tokens, guarded resources and schedules. Package holdfast has aliases of
-// what its users need, so that most programs do not import it; metrics and traces that
-// are independent of the library do.
+// one-time tokens, guarded resources and schedules.
+//
+// # What
+//
+// An [Observer] is a function that is called with each [Event]. Package holdfast has
+// aliases of what its users need, so that most programs do not import this one; metrics
+// and traces that are independent of the library do. docs/observing.md has the table of
+// all kinds.
+//
+// # Example
 //
 //	client, err := holdfast.New(engine, &holdfast.Options{Observer: holdfast.Observers(
 //		counter.Observe,
@@ -12,7 +19,7 @@
 //		},
 //	)})
 //
-// # What is promised
+// # Guarantees
 //
 //   - Order: the events of one acquire and its lease are told in the order in which
 //     they happened, and nothing of a lease after its end.
@@ -25,8 +32,15 @@
 //   - Whatever an Observer does, no acquire, renewal, loss or release waits for it.
 //   - It is told soon: within microseconds, unless it is busy with earlier events.
 //     The Close of a client or service waits until all is told.
-//   - Memory is bounded: an Observer that blocks, or is too slow for too long, misses
-//     events. That is logged, with their number. They are dropped in pairs: of a
-//     wait or a possession both the beginning and the end, or neither.
 //   - A panic in an Observer is logged, and costs it the event that it was told.
+//
+// # What is not promised
+//
+// Memory is bounded: an Observer that blocks, or is too slow for too long, misses
+// events. That is logged, with their number. They are dropped in pairs: of a wait or a
+// possession both the beginning and the end, or neither.
+//
+// # Clocks
+//
+// Event.Time is the local clock's, with a monotonic reading. No decision rests on it.
 package observe

@@ -1,15 +1,43 @@
 // Package stores opens every store that holdfast has an engine for by its URL, the
-// one that the command takes in --store. A program that takes the URL from its
-// configuration can move from a file to a server, and from a server to a quorum,
-// without a new line of code.
+// one that the command takes in --store.
+//
+// # What
+//
+// A program that takes the URL from its configuration can move from a file to a server,
+// and from a server to a quorum, without a new line of code. A program that needs one
+// kind of store only imports that engine's package instead, and gets its dependencies
+// only; docs/modules.md lists them.
+//
+// # Example
 //
 //	engine, err := stores.Open(ctx, "redis://localhost:6379")
-//	if err != nil { … }
+//	if err != nil {
+//		return err
+//	}
 //	defer engine.Close()
 //	client, err := holdfast.New(engine, nil)
 //
-// A program that needs one kind of store only imports that engine's package instead,
-// and gets its dependencies only; docs/modules.md lists them.
+// # Guarantees
+//
+// They are those of the engine, which adds nothing and hides nothing of itself here:
+// see its package for clocks, fencing tokens and what a failover may take back.
+//
+// # What is not promised
+//
+// That the store is fit for locks: driver.Diagnoser and holdfast doctor look at that.
+// That it stays: a server that goes away shows in the requests after Open.
+//
+// # Errors
+//
+// A URL that is malformed, or of a kind that this version does not know, is
+// driver.ErrInvalid, and the error says which kinds there are. A store that cannot be
+// reached is driver.ErrUnavailable, and one that refuses this user is
+// driver.ErrPermission. No error contains a password. A URL that a program shows or
+// logs itself may have one: Public leaves it out.
+//
+// # Testing
+//
+// memory: needs no server, and keeps time by the clock of a testing/synctest bubble.
 //
 // # The URLs
 //
@@ -54,26 +82,4 @@
 // nowhere else: it reads no environment, no flag and no configuration file. The command
 // has an order in which it looks (docs/stores.md); a program that is to exclude the
 // command's jobs must be given the same URL. Same tells whether two URLs name one store.
-//
-// # Guarantees
-//
-// They are those of the engine, which adds nothing and hides nothing of itself here:
-// see its package for clocks, fencing tokens and what a failover may take back.
-//
-// # What is not promised
-//
-// That the store is fit for locks: driver.Diagnoser and holdfast doctor look at that.
-// That it stays: a server that goes away shows in the requests after Open.
-//
-// # Errors
-//
-// A URL that is malformed, or of a kind that this version does not know, is
-// driver.ErrInvalid, and the error says which kinds there are. A store that cannot be
-// reached is driver.ErrUnavailable, and one that refuses this user is
-// driver.ErrPermission. No error contains a password. A URL that a program shows or
-// logs itself may have one: Public leaves it out.
-//
-// # Testing
-//
-// memory: needs no server, and keeps time by the clock of a testing/synctest bubble.
 package stores

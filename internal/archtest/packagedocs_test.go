@@ -3,6 +3,7 @@ package archtest
 import (
 	"regexp"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -17,20 +18,37 @@ var withDocs = map[string][]string{
 	"fence":           {"Fencing"},
 	"fence/httpfence": {"Fencing"},
 	"fence/sqlfence":  {"Fencing"},
+	"goredislock":     nil,
 	"holdfasttest":    {"Fencing", "Testing"},
 	"memlock":         nil,
+	"observe":         {"Fencing", "Errors", "Testing"},
 	"oncehttp":        nil,
 	"onetime":         {"Fencing"},
+	"otellock":        nil,
+	"promlock":        nil,
 	"quorumlock":      nil,
 	"redislock":       nil,
 	"sqlitelock":      nil,
+	"stores":          {"Clocks", "Fencing"},
 }
+
+// withoutDocs begin the names of packages that are for whoever builds something on the
+// library, or not for others.
+var withoutDocs = []string{"driver", "enginetest", "quorumlock/membertest", "rediscore", "observe/tally", "wire", "cmd/", "examples", "systest", "scripts/", "internal/"}
 
 var packageHeading = regexp.MustCompile(`(?m)^// # (.*)$`)
 
 // TestPackageHeadings: whoever knows the documentation of one package finds their way in
 // that of the others.
 func TestPackageHeadings(t *testing.T) {
+	for _, p := range list(t) {
+		dir := relative(p.ImportPath)
+		_, with := withDocs[dir]
+		without := strings.Contains(dir, "/internal/") || slices.ContainsFunc(withoutDocs, func(begin string) bool { return strings.HasPrefix(dir, begin) })
+		if with == without {
+			t.Errorf("%s: say in withDocs or in withoutDocs whether programs use it", dir)
+		}
+	}
 	for dir, without := range withDocs {
 		var got []string
 		for _, m := range packageHeading.FindAllStringSubmatch(read(t, dir+"/doc.go"), -1) {
