@@ -18,48 +18,18 @@ const secret = "s3cr3t-PASS"
 
 // calls makes one call of each kind; the functions return its error.
 func calls(ctx context.Context, e *Engine, name string) map[string]func() error {
-	req := drivertest.Request(name, time.Minute)
-	return map[string]func() error{
-		"acquire": func() error { _, err := e.Acquire(ctx, drivertest.Request(name, time.Minute)); return err },
-		"acquire, behind replicas": func() error {
-			req := drivertest.Request(name, time.Minute)
-			req.Replicas = 1
-			_, err := e.Acquire(ctx, req)
-			return err
-		},
-		"extend": func() error {
-			return e.Extend(ctx, []driver.ExtendRequest{{Name: name, LeaseID: req.LeaseID, TTL: time.Minute}})[0]
-		},
-		"release": func() error {
-			return e.Release(ctx, driver.ReleaseRequest{Name: name, LeaseID: req.LeaseID})
-		},
-		"inspect": func() error { _, err := e.Inspect(ctx, name); return err },
-		"list": func() error {
-			for _, err := range e.List(ctx, "") {
-				return err
-			}
-			return nil
-		},
-		"refresh": func() error {
-			return e.Refresh(ctx, []driver.RefreshRequest{{Name: name, LeaseID: req.LeaseID, WaiterTTL: time.Minute}})[0].Err
-		},
-		"downgrade": func() error {
-			return e.Downgrade(ctx, driver.DowngradeRequest{Name: name, LeaseID: req.LeaseID})
-		},
-		"acquire all": func() error {
-			_, err := e.AcquireAll(ctx, []driver.AcquireRequest{drivertest.Request(name, time.Minute)})
-			return err
-		},
-		"complete": func() error {
-			return e.Complete(ctx, driver.CompleteRequest{Name: name, LeaseID: req.LeaseID, Retention: time.Minute})
-		},
-		"recall": func() error { _, _, err := e.Recall(ctx, name); return err },
-		"forget": func() error { _, err := e.Forget(ctx, name); return err },
-		"diagnose": func() error {
-			_, err := e.Diagnose(ctx, driver.DiagnoseRequest{TTL: time.Minute})
-			return err
-		},
+	all := drivertest.Calls(ctx, e, name)
+	all["acquire, behind replicas"] = func() error {
+		req := drivertest.Request(name, time.Minute)
+		req.Replicas = 1
+		_, err := e.Acquire(ctx, req)
+		return err
 	}
+	all["diagnose"] = func() error {
+		_, err := e.Diagnose(ctx, driver.DiagnoseRequest{TTL: time.Minute})
+		return err
+	}
+	return all
 }
 
 // TestRefusals: what cannot be asked is the documented error, and leaves nothing in

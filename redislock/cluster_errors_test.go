@@ -137,7 +137,7 @@ func TestClusterErrors(t *testing.T) {
 		m := newMigration(t, c, "{asked}")
 		m.begin()
 		m.move(6) // of 13
-		for what, call := range calls(t.Context(), e, "{asked}free") {
+		for what, call := range drivertest.Calls(t.Context(), e, "{asked}free") {
 			if what == "list" {
 				continue // it asks each node for what it has
 			}
@@ -231,7 +231,7 @@ func TestClusterErrors(t *testing.T) {
 			must(t, s, "ACL", "SETUSER", "app", "on", ">"+secret, "~other:*", "&*", "+@all")
 		}
 		url := strings.Replace(c.URL, "://", "://app:"+secret+"@", 1)
-		for what, call := range calls(t.Context(), open(t, url), "mine") {
+		for what, call := range drivertest.Calls(t.Context(), open(t, url), "mine") {
 			if what != "list" {
 				wantIs(t, what, call(), driver.ErrPermission)
 			}
@@ -250,7 +250,7 @@ func TestClusterDown(t *testing.T) {
 	drivertest.Granted(t, e, h)
 	slot := must(t, server, "CLUSTER", "KEYSLOT", "down")
 	must(t, server, "CLUSTER", "DELSLOTS", slot)
-	for what, call := range calls(t.Context(), e, "down") {
+	for what, call := range drivertest.Calls(t.Context(), e, "down") {
 		if what == "list" {
 			continue
 		}
@@ -280,7 +280,7 @@ func TestLoading(t *testing.T) {
 		})
 	}
 	says("loading its data")
-	for what, call := range calls(t.Context(), e, "a") {
+	for what, call := range drivertest.Calls(t.Context(), e, "a") {
 		wantIs(t, what, call(), driver.ErrUnavailable)
 	}
 	says("is a read-only replica")

@@ -258,7 +258,7 @@ func TestOneBadNameInABatch(t *testing.T) {
 	for i, reply := range e.Refresh(t.Context(), refreshes) {
 		wantIs(t, "refresh", reply.Err, map[int]error{1: driver.ErrKindMismatch}[i])
 	}
-	for what, call := range calls(t.Context(), e, "t1") {
+	for what, call := range drivertest.Calls(t.Context(), e, "t1") {
 		switch what {
 		case "recall", "forget", "list":
 			wantIs(t, what, call(), nil)

@@ -1,7 +1,6 @@
 package redislock
 
 import (
-	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -32,42 +31,6 @@ func wantText(t testing.TB, err error, want string) {
 	}
 }
 
-// calls makes one call of each kind; the functions return its error.
-func calls(ctx context.Context, e *Engine, name string) map[string]func() error {
-	req := drivertest.Request(name, time.Minute)
-	return map[string]func() error{
-		"acquire": func() error { _, err := e.Acquire(ctx, drivertest.Request(name, time.Minute)); return err },
-		"extend": func() error {
-			return e.Extend(ctx, []driver.ExtendRequest{{Name: name, LeaseID: req.LeaseID, TTL: time.Minute}})[0]
-		},
-		"release": func() error {
-			return e.Release(ctx, driver.ReleaseRequest{Name: name, LeaseID: req.LeaseID, Cancel: true})
-		},
-		"inspect": func() error { _, err := e.Inspect(ctx, name); return err },
-		"list": func() error {
-			for _, err := range e.List(ctx, "") {
-				return err
-			}
-			return nil
-		},
-		"refresh": func() error {
-			return e.Refresh(ctx, []driver.RefreshRequest{{Name: name, LeaseID: req.LeaseID, WaiterTTL: time.Minute}})[0].Err
-		},
-		"downgrade": func() error {
-			return e.Downgrade(ctx, driver.DowngradeRequest{Name: name, LeaseID: req.LeaseID})
-		},
-		"acquire all": func() error {
-			_, err := e.AcquireAll(ctx, []driver.AcquireRequest{drivertest.Request(name, time.Minute)})
-			return err
-		},
-		"complete": func() error {
-			return e.Complete(ctx, driver.CompleteRequest{Name: name, LeaseID: req.LeaseID, Retention: time.Minute})
-		},
-		"recall": func() error { _, _, err := e.Recall(ctx, name); return err },
-		"forget": func() error { _, err := e.Forget(ctx, name); return err },
-	}
-}
-
 // TestRefusals checks what the server's refusals become.
 func TestRefusals(t *testing.T) {
 	server := testsvc.Redis(t)
@@ -82,7 +45,7 @@ func TestRefusals(t *testing.T) {
 			// Whatever it is, it is not the lease.
 			"extend": driver.ErrLost, "release": driver.ErrLost, "downgrade": driver.ErrLost, "complete": driver.ErrLost,
 		}
-		for what, call := range calls(t.Context(), open(t, server.URL), "t") {
+		for what, call := range drivertest.Calls(t.Context(), open(t, server.URL), "t") {
 			wantIs(t, what, call(), want[what])
 		}
 	})
@@ -102,7 +65,7 @@ func TestRefusals(t *testing.T) {
 		wantIs(t, "acquire", err, driver.ErrKindMismatch)
 	})
 	t.Run("reserved name", func(t *testing.T) {
-		for what, call := range calls(t.Context(), open(t, server.URL), "holdfast:{x}:fence:y") {
+		for what, call := range drivertest.Calls(t.Context(), open(t, server.URL), "holdfast:{x}:fence:y") {
 			if what != "list" {
 				wantIs(t, what, call(), driver.ErrInvalid)
 			}
@@ -110,13 +73,13 @@ func TestRefusals(t *testing.T) {
 	})
 	t.Run("bad prefix", func(t *testing.T) {
 		e := New(admin, &Options{Prefix: "a{b"})
-		for what, call := range calls(t.Context(), e, "t") {
+		for what, call := range drivertest.Calls(t.Context(), e, "t") {
 			wantIs(t, what, call(), driver.ErrInvalid)
 		}
 	})
 	t.Run("closed", func(t *testing.T) {
 		e := open(t, server.URL)
-		ready := calls(t.Context(), e, "closed")
+		ready := drivertest.Calls(t.Context(), e, "closed")
 		_ = e.Close()
 		for what, call := range ready {
 			wantIs(t, what, call(), driver.ErrClosed)
@@ -211,14 +174,14 @@ func TestRights(t *testing.T) {
 		handed(t, e, waiter)
 	})
 	t.Run("other keys", func(t *testing.T) {
-		for what, call := range calls(t.Context(), engine(t, "~other:* &app:* "+documented), "t") {
+		for what, call := range drivertest.Calls(t.Context(), engine(t, "~other:* &app:* "+documented), "t") {
 			if what != "watch" && what != "list" {
 				wantIs(t, what, call(), driver.ErrPermission)
 			}
 		}
 	})
 	t.Run("no scripts", func(t *testing.T) {
-		for what, call := range calls(t.Context(), engine(t, "~app:* &app:* +@all -@scripting -scan -del"), "t") {
+		for what, call := range drivertest.Calls(t.Context(), engine(t, "~app:* &app:* +@all -@scripting -scan -del"), "t") {
 			wantIs(t, what, call(), driver.ErrPermission)
 		}
 	})
@@ -285,7 +248,7 @@ func useAll(t *testing.T, e *Engine, deleteByHand func()) {
 // TestNilClient: nil in place of a client is a bad option, and Close closes nothing.
 func TestNilClient(t *testing.T) {
 	e := New(nil, nil)
-	for what, call := range calls(t.Context(), e, "t") {
+	for what, call := range drivertest.Calls(t.Context(), e, "t") {
 		err := call()
 		wantIs(t, what, err, driver.ErrInvalid)
 		wantText(t, err, "client: it is nil")
@@ -306,7 +269,7 @@ func TestClosedClient(t *testing.T) {
 	client := plain(t, server)
 	e := New(client, nil)
 	client.Close()
-	for what, call := range calls(t.Context(), e, "t") {
+	for what, call := range drivertest.Calls(t.Context(), e, "t") {
 		err := call()
 		if what == "list" { // there are no nodes that could be asked
 			continue

@@ -18,7 +18,7 @@ import (
 // layoutCalls are all requests about a name, of an engine and of a member. Those
 // with a lease ID are of the lease id.
 func layoutCalls(t *testing.T, e *Engine, m *Member, name string, id driver.LeaseID) map[string]func() error {
-	all := calls(t.Context(), e, name)
+	all := drivertest.Calls(t.Context(), e, name)
 	for _, what := range []string{"recall", "forget", "list"} { // are not about a lock
 		delete(all, what)
 	}

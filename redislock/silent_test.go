@@ -18,11 +18,11 @@ func TestSilentServer(t *testing.T) {
 	server := testsvc.Redis(t)
 	e := open(t, server.URL)
 	server.Stop()
-	for what := range calls(t.Context(), e, "t") {
+	for what := range drivertest.Calls(t.Context(), e, "t") {
 		ctx, cancel := context.WithCancel(t.Context())
 		time.AfterFunc(20*time.Millisecond, cancel)
 		start := time.Now()
-		err := calls(ctx, e, "t")[what]()
+		err := drivertest.Calls(ctx, e, "t")[what]()
 		if !errors.Is(err, context.Canceled) {
 			t.Errorf("%s: %v, want the context's error", what, err)
 		}
@@ -36,7 +36,7 @@ func TestSilentServer(t *testing.T) {
 		_, err := e.Acquire(t.Context(), drivertest.Request("t", time.Minute))
 		return errors.Is(err, driver.ErrUnavailable)
 	})
-	for what, call := range calls(t.Context(), e, "t") {
+	for what, call := range drivertest.Calls(t.Context(), e, "t") {
 		wantIs(t, what, call(), driver.ErrUnavailable)
 	}
 	server.Restart()
