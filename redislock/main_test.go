@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"github.com/redis/rueidis"
-	"go.uber.org/goleak"
 
 	"github.com/holdfast-locks/holdfast/internal/drivertest"
 	"github.com/holdfast-locks/holdfast/internal/testsvc"
@@ -15,10 +14,8 @@ func TestMain(m *testing.M) {
 	// The client library looks at the topology a little later, and closes
 	// connections to nodes that it no longer knows after five seconds, whatever
 	// becomes of the client meanwhile.
-	goleak.VerifyTestMain(m,
-		goleak.IgnoreAnyFunction("github.com/redis/rueidis.(*clusterClient)._refresh.func2"),
-		goleak.IgnoreAnyFunction("github.com/redis/rueidis.(*clusterClient).redirectOrNew.func1"),
-		goleak.IgnoreAnyFunction("github.com/redis/rueidis.(*call).DelayDo.func1"))
+	drivertest.ExitWithoutLeaks(m, []string{"/holdfast/", "/rueidis"},
+		"rueidis.(*clusterClient)._refresh.func2", "rueidis.(*clusterClient).redirectOrNew.func1", "rueidis.(*call).DelayDo.func1")
 }
 
 // open returns an engine that is closed with the test.

@@ -7,8 +7,6 @@ import (
 	"path/filepath"
 	"testing"
 
-	"go.uber.org/goleak"
-
 	"github.com/holdfast-locks/holdfast/internal/drivertest"
 )
 
@@ -21,7 +19,7 @@ func TestMain(m *testing.M) {
 		}
 		return
 	}
-	goleak.VerifyTestMain(m)
+	drivertest.ExitWithoutLeaks(m, []string{"/holdfast/", "modernc.org/", "/fsnotify"})
 }
 
 // open returns an engine that is closed with the test.

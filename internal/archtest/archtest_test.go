@@ -60,6 +60,7 @@ var mayImport = map[string][]string{
 	"systest/model/quorum":    {},
 	"systest/modules":         {},
 	"systest/mutant":          {},
+	"systest/oteltest":        {},
 	"systest/net":             {},
 	"systest/nettest":         {},
 	"systest/quorumsim":       {".", "driver", "memlock", "quorumlock"},

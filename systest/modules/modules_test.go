@@ -142,7 +142,31 @@ func (c consumer) row(t *testing.T, env []string) string {
 	if tested := c.linked(t, tree, append(os.Environ(), linux...)); !slices.Equal(got, tested) {
 		t.Errorf("%s downloads %s, and the tests run with %s: require that in go.mod", c.name, got, tested)
 	}
+	c.checkList(t, dir, env, got)
 	return "| " + c.name + " | " + names(got) + " |"
+}
+
+// families begin the names of modules that only those may have in their list of
+// modules who link one of them. Nobody gets the SDK of OpenTelemetry from us.
+var families = []string{
+	"github.com/prometheus/", "github.com/redis/go-redis/", "github.com/redis/rueidis", "github.com/spf13/",
+	"go.opentelemetry.io/otel/sdk", "go.opentelemetry.io/", "go.uber.org/goleak", "modernc.org/",
+}
+
+// checkList checks that what "go list -m all" names in dir, and a scanner reports, has
+// nothing of what others bring.
+func (c consumer) checkList(t *testing.T, dir string, env []string, linked []string) {
+	t.Helper()
+	listed := others(strings.Fields(run(t, dir, env, "list", "-m", "-f", "{{if not .Main}}{{.Path}}@{{.Version}}{{end}}", "all")))
+	for _, family := range families {
+		has := func(m string) bool { return strings.HasPrefix(m, family) }
+		if slices.ContainsFunc(listed, has) && !slices.ContainsFunc(linked, has) {
+			t.Errorf("%s: go list -m all names %s: %s", c.name, family, listed)
+		}
+	}
+	if strings.Contains(c.name, "goredislock") && !slices.Equal(listed, linked) {
+		t.Errorf("%s: go list -m all names %s, and more than go-redis needs: %s", c.name, listed, linked)
+	}
 }
 
 // linked returns the modules of others, with versions, whose packages the

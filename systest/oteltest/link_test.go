@@ -1,4 +1,4 @@
-package otellock_test
+package oteltest
 
 import (
 	"context"
