@@ -1,7 +1,7 @@
 #!/bin/sh
-# cross.sh builds the command for the systems that "make test" does not run on, and
-# vets what is built there, tests included. Tests that start servers or send signals
-# need unix.
+# cross.sh builds the command, and all that programs use, for the systems that "make
+# test" does not run on, and vets what is built there, tests included. Tests that start
+# servers or send signals need unix.
 set -eu
 cd "$(dirname "$0")/.."
 for os in windows darwin freebsd; do
@@ -10,6 +10,7 @@ for os in windows darwin freebsd; do
 		GOOS=$os GOARCH=$arch go build -o /dev/null ./cmd/holdfast
 	done
 	skip='/systest|/examples'
-	[ $os != windows ] || skip="$skip|/rediscore|/redislock|/cmd/holdfast\$"
+	GOOS=$os go build $(GOOS=$os go list -f '{{if .GoFiles}}{{.ImportPath}}{{end}}' work | grep -Ev "$skip")
+	[ $os != windows ] || skip="$skip|/rediscore|redislock|/cmd/holdfast\$"
 	GOOS=$os go vet $(GOOS=$os go list work | grep -Ev "$skip")
 done
