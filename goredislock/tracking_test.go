@@ -129,9 +129,19 @@ func TestOldNewsComesFirst(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	p.Reorder(20*time.Millisecond, 1)
-	for i := range 20 {
+	// An answer that is late holds up what is told behind it.
+	p.OnRequest(func(r faultproxy.Request) faultproxy.Action {
+		if r.Command() == "PING" {
+			return faultproxy.Action{ReplyDelay: 50 * time.Millisecond}
+		}
+		return faultproxy.Action{}
+	})
+	tells := s.(*session).tells.on
+	for i := range 5 {
 		read()
+		if err := tells.Ping(t.Context()); err != nil {
+			t.Fatal(err)
+		}
 		do(t, admin, "SET a x")
 		read()
 		if n := told.Load(); n != int32(i+1) {
