@@ -65,7 +65,7 @@ const (
 )
 
 func (s OnceState) String() string {
-	return nameOf(int(s), "absent", "in progress", "done", "schedule")
+	return nameOf(int(s), onceStates)
 }
 
 // A OnceResult is what Once returns.

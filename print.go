@@ -3,6 +3,7 @@ package holdfast
 import (
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"time"
 
@@ -126,7 +127,13 @@ func (s WaitState) standing() string {
 	return driver.Blocker{Holder: s.Holder, Since: s.Since, ExpiresIn: s.ExpiresIn, Released: s.Released, Foreign: s.Foreign}.Possession()
 }
 
-func (k KeepAlive) String() string { return nameOf(int(k), "on", "off") }
+// The names of types that count from 0.
+var (
+	keepAlives = []string{"on", "off"}
+	onceStates = []string{"absent", "in progress", "done", "schedule"}
+)
+
+func (k KeepAlive) String() string { return nameOf(int(k), keepAlives) }
 
 // MarshalText is String, for logs and JSON.
 func (k KeepAlive) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
@@ -134,31 +141,30 @@ func (k KeepAlive) MarshalText() ([]byte, error) { return []byte(k.String()), ni
 // UnmarshalText sets what MarshalText has said. Another text is ErrInvalid, and leaves k as
 // it is.
 func (k *KeepAlive) UnmarshalText(text []byte) error {
-	return named(k, text, KeepAliveOn, KeepAliveOff)
+	return named(k, text, keepAlives)
 }
 
-// named sets value to that of all that is called text.
-func named[T fmt.Stringer](value *T, text []byte, all ...T) error {
-	for _, v := range all {
-		if v.String() == string(text) {
-			*value = v
-			return nil
-		}
+// named sets value to the one of names that text is.
+func named[T ~int](value *T, text []byte, names []string) error {
+	i := slices.Index(names, string(text))
+	if i < 0 {
+		return fmt.Errorf("%w %T %q: want one of %v", ErrInvalid, *value, text, names)
 	}
-	return fmt.Errorf("%w %T %q: want one of %v", ErrInvalid, *value, text, all)
+	*value = T(i)
+	return nil
 }
 
 // UnmarshalText sets what MarshalText has said. Another text is ErrInvalid, and leaves s as
 // it is.
 func (s *OnceState) UnmarshalText(text []byte) error {
-	return named(s, text, OnceAbsent, OnceInProgress, OnceDone)
+	return named(s, text, onceStates)
 }
 
 // MarshalText is String, for logs and JSON.
 func (s OnceState) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
 // nameOf returns the name of the value i of a type that counts from 0.
-func nameOf(i int, names ...string) string {
+func nameOf(i int, names []string) string {
 	if i < 0 || i >= len(names) {
 		return "unknown"
 	}

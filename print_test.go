@@ -280,6 +280,8 @@ func TestOptionsThroughJSON(t *testing.T) {
 			holdfast.AdoptOptions{Mode: holdfast.Semaphore, Limit: 3, Token: 7, KeepAlive: holdfast.KeepAliveOff},
 			holdfast.KeepAliveOff, holdfast.OnceDone,
 		},
+		{State: holdfast.OnceInProgress},
+		{State: holdfast.OnceScheduled},
 	} {
 		text, err := json.Marshal(sent)
 		if err != nil {

@@ -21,7 +21,7 @@ func adoptMutants() []Mutant {
 		{
 			Name: "keep-alive-cannot-be-read", File: "print.go",
 			Breaks:  "The options of an adoption do not survive JSON, by which a script's keeper has them.",
-			Old:     "return named(k, text, KeepAliveOn, KeepAliveOff)",
+			Old:     "return named(k, text, keepAlives)",
 			New:     "return ErrInvalid",
 			FoundBy: []Finder{{".", "TestOptionsThroughJSON"}},
 		},
