@@ -169,8 +169,8 @@ func final(err error) bool {
 }
 
 // attempts makes the first attempt under asked, so that it has the request
-// timeout however short the wait is, and all
-// others under ctx, which ends with the wait.
+// timeout however short the wait is, and all others under ctx, which ends with
+// the wait.
 func (w *waiter) attempts(asked, ctx context.Context) (*Lease, error) {
 	if w.waits {
 		w.ask()

@@ -32,12 +32,8 @@ func (p periodic) Next(t time.Time) time.Time {
 	if period <= 0 || p.every%time.Second != 0 {
 		return t // which no schedule may say
 	}
-	since := t.Unix() - p.start.Unix()
-	n := since / period
-	if since%period < 0 {
-		n-- // the next lower one, even before start
-	}
-	return time.Unix(p.start.Unix()+(n+1)*period, int64(p.start.Nanosecond())).In(p.start.Location())
+	n := floor(t.Unix()-p.start.Unix(), period) + 1
+	return time.Unix(p.start.Unix()+n*period, int64(p.start.Nanosecond())).In(p.start.Location())
 }
 
 // after returns the scheduled time that follows t, in UTC, or the zero time. What no

@@ -46,9 +46,14 @@ func ScheduledTime(now, start time.Time, every time.Duration) time.Time {
 	// as a Duration, which ends after 292 years.
 	period := int64(every / time.Second)
 	since := 2*(now.Unix()-start.Unix()) + int64(now.Nanosecond()/5e8) + period
-	n := since / (2 * period)
-	if since%(2*period) < 0 {
-		n-- // the next lower one, even before start
+	return time.Unix(start.Unix()+floor(since, 2*period)*period, 0).In(start.Location())
+}
+
+// floor divides and rounds down, even what is negative: a time before the start.
+func floor(a, b int64) int64 {
+	n := a / b
+	if a%b < 0 {
+		n--
 	}
-	return time.Unix(start.Unix()+n*period, 0).In(start.Location())
+	return n
 }

@@ -26,10 +26,11 @@ func formatRecord(h recordHeader, value []byte) []byte {
 // the record is of another request than fingerprint, where both are known.
 func replay(record []byte, fingerprint string) (OnceResult, error) {
 	h, value, ok := parseRecord(record)
-	if parseSchedule(record) != nil {
+	switch {
+	case ok:
+	case parseSchedule(record) != nil:
 		return OnceResult{}, fmt.Errorf("%w: it is a schedule: see EveryStatus, or take another name for the key", ErrKindMismatch)
-	}
-	if !ok {
+	default:
 		return OnceResult{}, fmt.Errorf("%w: the record is not of this version: forget the key", ErrKindMismatch)
 	}
 	if err := compareFingerprints(h.Fingerprint, fingerprint); err != nil {

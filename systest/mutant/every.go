@@ -120,8 +120,8 @@ func everyMutants() []Mutant {
 		{
 			Name: "once-replays-a-schedule", Invariant: "I12", File: "once_record.go",
 			Breaks:  "Do-once work under the name of a schedule is not told that it is one.",
-			Old:     "if parseSchedule(record) != nil {",
-			New:     "if parseSchedule(record) != nil && fingerprint != \"\" {",
+			Old:     "case parseSchedule(record) != nil:",
+			New:     "case parseSchedule(record) != nil && fingerprint != \"\":",
 			FoundBy: []Finder{{".", "TestOnceOfASchedule"}},
 		},
 	}
