@@ -36,13 +36,7 @@ func newMetrics(meter metric.Meter, all *tally.Tally) (*metrics, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !all.Named() {
-		for _, mode := range tally.Modes() {
-			for _, family := range tally.Families() {
-				m.begin(family, tally.Group{Mode: mode})
-			}
-		}
-	}
+	all.AtStart(m.begin)
 	return m, nil
 }
 

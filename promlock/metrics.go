@@ -77,9 +77,7 @@ func New(opts *Options) *Metrics {
 			Help: "For when the last run of a schedule was due that this process has done.",
 		},
 		m.labels(false, ""))
-	if !m.tally.Named() {
-		m.beginAll()
-	}
+	m.tally.AtStart(m.begin)
 	return m
 }
 
@@ -139,15 +137,6 @@ func (m *Metrics) counter(c tally.Counter, g tally.Group, value string) promethe
 // the first step of a counter that begins with 1.
 func (m *Metrics) begin(family tally.Family, g tally.Group) {
 	family.Each(func(c tally.Counter, value string) { m.counter(c, g, value) })
-}
-
-// beginAll makes all there can be 0, where names are not told apart.
-func (m *Metrics) beginAll() {
-	for _, mode := range tally.Modes() {
-		for _, family := range tally.Families() {
-			m.begin(family, tally.Group{Mode: mode})
-		}
-	}
 }
 
 // Describe implements prometheus.Collector.

@@ -16,7 +16,6 @@ type Tally struct {
 	mu    sync.Mutex
 	waits map[driver.LeaseID]open // by Event.Key
 	holds map[driver.LeaseID]open
-	known map[Group]struct{} // of Now: locks were wanted
 	began map[beginning]struct{}
 }
 
@@ -51,14 +50,22 @@ func New(label func(name string) string) *Tally {
 	t := &Tally{
 		names: NewNames(label),
 		waits: map[driver.LeaseID]open{}, holds: map[driver.LeaseID]open{},
-		known: map[Group]struct{}{}, began: map[beginning]struct{}{},
-	}
-	if label == nil {
-		for _, mode := range Modes() {
-			t.known[Group{Mode: mode}] = struct{}{}
-		}
+		began: map[beginning]struct{}{},
 	}
 	return t
+}
+
+// AtStart calls begin for each family of each Group that is known before anything
+// happens: those of all modes where there are no labels, and none where there are.
+func (t *Tally) AtStart(begin func(Family, Group)) {
+	if t.Named() {
+		return
+	}
+	for _, mode := range Modes() {
+		for _, family := range Families() {
+			begin(family, Group{Mode: mode})
+		}
+	}
 }
 
 // Named reports whether there are labels.
@@ -93,9 +100,6 @@ func (t *Tally) Note(e observe.Event) Measurement {
 		b := beginning{counters[m.Counter].Family, m.Group}
 		if _, known := t.began[b]; !known {
 			t.began[b] = struct{}{}
-			if b.family == Locks {
-				t.known[m.Group] = struct{}{}
-			}
 			m.First = true
 		}
 	}
@@ -144,9 +148,15 @@ func (t *Tally) Now() map[Group]Standing {
 	now := time.Now()
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	all := make(map[Group]Standing, len(t.known))
-	for g := range t.known {
-		all[g] = Standing{}
+	all := map[Group]Standing{}
+	wanted := func(f Family, g Group) {
+		if f == Locks {
+			all[g] = Standing{}
+		}
+	}
+	t.AtStart(wanted)
+	for b := range t.began {
+		wanted(b.family, b.group)
 	}
 	for _, w := range t.waits {
 		s := all[w.group]

@@ -27,8 +27,8 @@ func metricsMutants() []Mutant {
 		{
 			Name: "gauge-vanishes", Invariant: "", File: "observe/tally/tally.go",
 			Breaks:  "A gauge is not 0 after the last wait or possession, but gone.",
-			Old:     "t.known[m.Group] = struct{}{}",
-			New:     "_ = t.known",
+			Old:     "wanted(b.family, b.group)",
+			New:     "_ = b",
 			FoundBy: []Finder{{"observe/tally", "TestGroups"}},
 		},
 		{
