@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -12,147 +11,9 @@ import (
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/driver"
-	"github.com/holdfast-locks/holdfast/memlock"
 	"github.com/holdfast-locks/holdfast/otellock"
-	"go.opentelemetry.io/otel/codes"
 	sdk "go.opentelemetry.io/otel/sdk/trace"
-	"go.opentelemetry.io/otel/sdk/trace/tracetest"
-	"go.opentelemetry.io/otel/trace"
 )
-
-// A traced is a client whose spans are recorded.
-type traced struct {
-	*holdfast.Client
-	engine    *flaky
-	telemetry *otellock.Telemetry
-	recorder  *tracetest.SpanRecorder
-	tracer    trace.Tracer
-	leaseIDs  []holdfast.LeaseID // that the Observer has heard of
-}
-
-// newTraced returns a client on a memory of its own. At the end of t it is closed, and
-// then no span may be open, and none may have a lease ID in it.
-func newTraced(t *testing.T, opts otellock.Options) *traced {
-	t.Helper()
-	c := &traced{recorder: tracetest.NewSpanRecorder(), engine: &flaky{Forward: driver.Forward{Engine: memlock.New()}}}
-	provider := sdk.NewTracerProvider(sdk.WithSpanProcessor(c.recorder))
-	opts.TracerProvider = provider
-	c.tracer = provider.Tracer("test")
-	var err error
-	if c.telemetry, err = otellock.New(opts); err != nil {
-		t.Fatal(err)
-	}
-	c.Client, err = holdfast.New(otellock.Engine(c.engine), &holdfast.Options{
-		TTL: 10 * time.Second, Holder: holdfast.Holder{Host: "web-3", PID: 812},
-		Observer: holdfast.Observers(c.telemetry.Observe, func(e holdfast.Event) { c.leaseIDs = append(c.leaseIDs, e.LeaseID, e.Key) }),
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { c.closed(t) })
-	return c
-}
-
-// closed closes the client, and checks that no span is left open or says too much. It
-// returns all spans in the order in which they ended.
-func (c *traced) closed(t *testing.T) []sdk.ReadOnlySpan {
-	t.Helper()
-	if err := c.Close(context.Background()); err != nil {
-		t.Error(err)
-	}
-	ended := c.recorder.Ended()
-	for _, begun := range c.recorder.Started() {
-		if !slices.ContainsFunc(ended, func(s sdk.ReadOnlySpan) bool { return s.SpanContext().SpanID() == begun.SpanContext().SpanID() }) {
-			t.Errorf("%s is open", begun.Name())
-		}
-	}
-	for _, span := range ended {
-		text := fmt.Sprint(span.Name(), span.Attributes(), span.Events(), span.Links(), span.Status())
-		for _, id := range c.leaseIDs {
-			if id != "" && strings.Contains(text, string(id)) {
-				t.Errorf("a span has the lease ID: %s", text)
-			}
-		}
-	}
-	return ended
-}
-
-// locks returns the spans of locks as lines, those of others left out; see line.
-func (c *traced) locks(t *testing.T) (lines []string) {
-	t.Helper()
-	for _, span := range c.closed(t) {
-		if strings.HasPrefix(span.Name(), "lock.") {
-			lines = append(lines, line(span))
-		}
-	}
-	return lines
-}
-
-// line writes a span: its name, how long it took, its attributes by their keys without
-// holdfast, its status if it is an error, its events, and how many links it has.
-func line(span sdk.ReadOnlySpan) string {
-	parts := []string{span.Name(), span.EndTime().Sub(span.StartTime()).String()}
-	for _, a := range span.Attributes() {
-		if a.Key != "holdfast.token" { // is a time
-			parts = append(parts, strings.TrimPrefix(string(a.Key), "holdfast.")+"="+a.Value.String())
-		}
-	}
-	slices.Sort(parts[2:])
-	if span.Status().Code == codes.Error {
-		parts = append(parts, "ERROR("+span.Status().Description+")")
-	}
-	for _, e := range span.Events() {
-		parts = append(parts, "["+e.Name+" at "+e.Time.Sub(span.StartTime()).String()+"]")
-	}
-	if n := len(span.Links()); n > 0 {
-		parts = append(parts, fmt.Sprint("links=", n))
-	}
-	return strings.Join(parts, " ")
-}
-
-// compare fails t unless the lines are these.
-func compare(t *testing.T, got []string, want ...string) {
-	t.Helper()
-	if !slices.Equal(got, want) {
-		t.Errorf("spans:\n\t%s\nwant\n\t%s", strings.Join(got, "\n\t"), strings.Join(want, "\n\t"))
-	}
-}
-
-// A flaky engine can lose replies.
-type flaky struct {
-	driver.Forward
-	lose func(op string) error // after the request was carried out; or nil
-}
-
-func (f *flaky) after(op string) error {
-	if f.lose == nil {
-		return nil
-	}
-	return f.lose(op)
-}
-
-func (f *flaky) Acquire(ctx context.Context, req driver.AcquireRequest) (driver.AcquireReply, error) {
-	reply, err := f.Forward.Acquire(ctx, req)
-	if lost := f.after("acquire"); lost != nil {
-		return driver.AcquireReply{}, lost
-	}
-	return reply, err
-}
-
-func (f *flaky) Extend(ctx context.Context, reqs []driver.ExtendRequest) []error {
-	errs := f.Forward.Extend(ctx, reqs)
-	if lost := f.after("extend"); lost != nil {
-		for i := range errs {
-			errs[i] = lost
-		}
-	}
-	return errs
-}
-
-func (f *flaky) Release(ctx context.Context, req driver.ReleaseRequest) error {
-	err := f.Forward.Release(ctx, req)
-	return errors.Join(err, f.after("release"))
-}
 
 func TestLoneAcquire(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -277,18 +138,6 @@ func TestCancelledWait(t *testing.T) {
 	})
 }
 
-// inOrder reports whether s has all parts, in their order.
-func inOrder(s string, parts ...string) bool {
-	for _, part := range parts {
-		_, after, found := strings.Cut(s, part)
-		if !found {
-			return false
-		}
-		s = after
-	}
-	return true
-}
-
 // Renewals are counted, and each is an event only if that was asked for.
 func TestRenewals(t *testing.T) {
 	for _, each := range []bool{false, true} {
@@ -312,18 +161,6 @@ func TestRenewals(t *testing.T) {
 	}
 }
 
-// spansOf returns the lines of the spans of a name that have ended.
-func (c *traced) spansOf(t *testing.T, name string) (lines []string) {
-	t.Helper()
-	synctest.Wait()
-	for _, span := range c.recorder.Ended() {
-		if span.Name() == name {
-			lines = append(lines, line(span))
-		}
-	}
-	return lines
-}
-
 func TestLostAtDeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newTraced(t, otellock.Options{})
@@ -331,8 +168,8 @@ func TestLostAtDeadline(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		c.engine.lose = func(op string) error {
-			if op == "extend" {
+		c.lose = func(method string) error {
+			if method == "Extend" {
 				return fmt.Errorf("%w: no route", driver.ErrUnavailable)
 			}
 			return nil
@@ -410,9 +247,9 @@ func TestPanicInWork(t *testing.T) {
 func TestLostReplies(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newTraced(t, otellock.Options{})
-		left := map[string]int{"acquire": 2, "extend": 1, "release": 1}
-		c.engine.lose = func(op string) error {
-			if left[op]--; left[op] >= 0 {
+		left := map[string]int{"Acquire": 2, "Extend": 1, "Release": 1}
+		c.lose = func(method string) error {
+			if left[method]--; left[method] >= 0 {
 				return errors.New("connection reset")
 			}
 			return nil
