@@ -8,8 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redis/rueidis"
-
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/systest/report"
 	"github.com/holdfast-locks/holdfast/systest/soak"
@@ -22,16 +20,11 @@ const everyTTL = 500 * time.Millisecond
 // take 50 ms and count in a resource when they have begun and when they have ended. With
 // Waits each scheduled time is run, however late.
 func runEverySecond(ctx context.Context, j traffic.Job) (any, error) {
-	client, engine, err := j.Client(ctx, nil)
+	client, resource, done, err := withResource(ctx, j)
 	if err != nil {
 		return nil, err
 	}
-	defer engine.Close()
-	resource, err := rueidis.NewClient(rueidis.MustParseURL(j.Resource))
-	if err != nil {
-		return nil, err
-	}
-	defer resource.Close()
+	defer done()
 	count := func(ctx context.Context, what string, run holdfast.EveryRun) error {
 		key := fmt.Sprintf("%s/%s/%d", what, run.Name, run.Scheduled.Unix())
 		return resource.Do(ctx, resource.B().Arbitrary("INCR", key).Build()).Error()

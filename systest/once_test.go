@@ -16,20 +16,29 @@ import (
 
 const onceTTL = 500 * time.Millisecond
 
+// withResource returns a job's client, and one of its resource, until done is called.
+func withResource(ctx context.Context, j traffic.Job) (client *holdfast.Client, resource rueidis.Client, done func(), err error) {
+	client, engine, err := j.Client(ctx, nil)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	resource, err = rueidis.NewClient(rueidis.MustParseURL(j.Resource))
+	if err != nil {
+		_ = engine.Close()
+		return nil, nil, nil, err
+	}
+	return client, resource, func() { resource.Close(); _ = engine.Close() }, nil
+}
+
 // doOnce is a job: the crew does the work of a key once. The work has an effect
 // on a resource that knows the key, and says before and after the effect where
 // it is; it goes on when the test says so, around every fault.
 func doOnce(ctx context.Context, j traffic.Job) (any, error) {
-	client, engine, err := j.Client(ctx, nil)
+	client, resource, done, err := withResource(ctx, j)
 	if err != nil {
 		return nil, err
 	}
-	defer engine.Close()
-	resource, err := rueidis.NewClient(rueidis.MustParseURL(j.Resource))
-	if err != nil {
-		return nil, err
-	}
-	defer resource.Close()
+	defer done()
 	result, err := client.Once(ctx, j.Name, &holdfast.OnceOptions{TTL: onceTTL}, func(ctx context.Context, l *holdfast.Lease) ([]byte, error) {
 		return onceWork(ctx, resource, l, j.Out)
 	})
