@@ -12,6 +12,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/holdfast-locks/holdfast/internal/drivertest"
 )
 
 // crontab returns the commands of the crontab as cron would run them: what follows the
@@ -155,7 +157,7 @@ func TestSidecar(t *testing.T) {
 		t.Errorf("token %d after %d; the first was last seen at %s, the second at %s", second, first, last, begin)
 	}
 	stopOne := startOne() // it stands by
-	eventually(t, func() bool { _, err := os.Stat(filepath.Join(one, "token")); return os.IsNotExist(err) })
+	drivertest.Eventually(t, "the old token is gone", func() bool { _, err := os.Stat(filepath.Join(one, "token")); return os.IsNotExist(err) })
 	stopTwo(false)
 	if _, err := os.Stat(filepath.Join(two, "token")); err == nil {
 		t.Error("a pod that has ended leaves its token behind")
@@ -169,7 +171,7 @@ func TestSidecar(t *testing.T) {
 // token waits for the token of a pod.
 func token(t *testing.T, dir string) (token uint64) {
 	t.Helper()
-	eventually(t, func() bool {
+	drivertest.Eventually(t, "a token", func() bool {
 		text, err := os.ReadFile(filepath.Join(dir, "token"))
 		if err == nil {
 			token, err = strconv.ParseUint(strings.TrimSpace(string(text)), 10, 64)
@@ -187,14 +189,4 @@ func changed(t *testing.T, dir string) time.Time {
 		t.Fatal(err)
 	}
 	return info.ModTime()
-}
-
-// eventually waits until ok.
-func eventually(t *testing.T, ok func() bool) {
-	t.Helper()
-	for end := time.Now().Add(30 * time.Second); !ok(); time.Sleep(20 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatal("it did not happen within 30 s")
-		}
-	}
 }
