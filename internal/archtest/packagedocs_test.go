@@ -20,6 +20,8 @@ var withDocs = map[string][]string{
 	"fence/sqlfence":  {"Fencing"},
 	"goredislock":     nil,
 	"holdfasttest":    {"Fencing", "Testing"},
+	"httplock":        nil,
+	"httplock/server": nil,
 	"memlock":         nil,
 	"observe":         {"Fencing", "Errors", "Testing"},
 	"oncehttp":        nil,
@@ -34,7 +36,7 @@ var withDocs = map[string][]string{
 
 // withoutDocs begin the names of packages that are for whoever builds something on the
 // library, or not for others.
-var withoutDocs = []string{"driver", "enginetest", "quorumlock/membertest", "rediscore", "observe/tally", "wire", "cmd/", "examples", "systest", "scripts/", "internal/"}
+var withoutDocs = []string{"driver", "enginetest", "httplock/server/caller", "quorumlock/membertest", "rediscore", "observe/tally", "wire", "cmd/", "examples", "systest", "scripts/", "internal/"}
 
 var packageHeading = regexp.MustCompile(`(?m)^// # (.*)$`)
 

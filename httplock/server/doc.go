@@ -1,0 +1,48 @@
+// Package server answers over HTTP for the locks of one engine: to engines of package
+// httplock, and to programs in any language.
+//
+// # What
+//
+// An http.Handler with two doors. Below /v1/driver it does what the engine of package
+// httplock asks for. The rest of /v1 is for people: leases, streams that hold them,
+// do-once work, one-time tokens, and what is known of locks, in JSON. The command
+// holdfast serve runs it, and any program can mount it.
+//
+// # Example
+//
+//	s, err := server.New(engine, nil)
+//	if err != nil {
+//		return err
+//	}
+//	err = http.ListenAndServe("127.0.0.1:7420", s)
+//
+// # Guarantees
+//
+// Any number of servers may be open on one store, and none has anything that another
+// lacks: a request may be repeated at any of them. The store decides, as it does for
+// those who ask it directly.
+//
+// # What is not promised
+//
+// A server adds a hop. While it is away, its clients cannot reach the store: give them
+// the addresses of several.
+//
+// # Clocks
+//
+// Only durations go over the wire. A caller counts the deadline of its lease from
+// before it sent the request that was answered.
+//
+// # Fencing
+//
+// Each grant comes with its fencing token. There is no request that checks one: such a
+// check could not be one step with the write that follows. The resource checks it.
+//
+// # Errors
+//
+// Every refusal is a problem (RFC 9457) with a code for programs. 503 and 429 of this
+// server say that nothing was done.
+//
+// # Testing
+//
+// Package memlock is an engine that needs no server: New(memlock.New(), nil).
+package server

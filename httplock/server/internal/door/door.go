@@ -1,0 +1,98 @@
+// Package door has what all doors of the server share: who asks, how a body is read,
+// how a refusal is written, and how long a request may take.
+package door
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/httplock/server/caller"
+)
+
+// Budget is how long a request may take from where it began, over all hops. It is well
+// below driver.TombstoneTTL, so that no request is carried out after its cancel is
+// forgotten (INVARIANT I5).
+const Budget = 15 * time.Second
+
+// TimeoutHeader is how many milliseconds of its budget a request has left.
+const TimeoutHeader = "Holdfast-Timeout-Ms"
+
+// A House is what is behind all doors.
+type House struct {
+	Engine   driver.Engine
+	Features driver.Features  // of the engine
+	Client   *holdfast.Client // of the engine
+	Log      *slog.Logger
+	Secret   func(context.Context) ([]byte, error) // of which lease IDs are made, the same on all servers of the store
+	Draining <-chan struct{}                       // closed when no new work is taken
+}
+
+// A Request is one that the server has let in.
+type Request struct {
+	*http.Request
+	House  *House
+	Caller *caller.Caller
+}
+
+// A Func answers a request. An error that it returns is written as a problem; then it
+// must have written nothing.
+type Func func(w http.ResponseWriter, r *Request) error
+
+// Handle returns f as a handler of the house. The caller stands in the context.
+func (h *House) Handle(f Func) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		r := &Request{Request: req, House: h, Caller: caller.From(req.Context())}
+		if err := f(w, r); err != nil {
+			Refuse(w, r, err)
+		}
+	})
+}
+
+// Need returns a refusal unless the caller has a right to name.
+func (r *Request) Need(right caller.Rights, name string) error {
+	if r.Caller.May(right, name) {
+		return nil
+	}
+	return Forbidden(right, name)
+}
+
+// Budgeted returns a context for what the store is asked because of r: it ends when
+// the caller hangs up, and when the budget is spent that the caller has left.
+func (r *Request) Budgeted() (context.Context, context.CancelFunc, error) {
+	left := Budget
+	if text := r.Header.Get(TimeoutHeader); text != "" {
+		ms, err := strconv.ParseInt(text, 10, 64)
+		if err != nil || ms <= 0 {
+			return nil, nil, Invalid(TimeoutHeader + ": want milliseconds, 1 or more")
+		}
+		left = min(left, time.Duration(min(ms, Budget.Milliseconds()))*time.Millisecond)
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), left)
+	return ctx, cancel, nil
+}
+
+// NewWork returns a refusal once the server drains.
+func (r *Request) NewWork() error {
+	select {
+	case <-r.House.Draining:
+		return errDraining
+	default:
+		return nil
+	}
+}
+
+var errDraining error = &Refusal{
+	Status: http.StatusServiceUnavailable, Code: "draining", Again: time.Second,
+	Detail: "this server is about to stop: ask another one, or again soon; nothing was done",
+}
+
+// Gone reports whether err is that of a caller that has hung up.
+func (r *Request) Gone(err error) bool {
+	return r.Context().Err() != nil && errors.Is(err, context.Canceled)
+}

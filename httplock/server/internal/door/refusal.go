@@ -1,0 +1,75 @@
+package door
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/httplock/server/caller"
+	"github.com/holdfast-locks/holdfast/wire"
+	"github.com/holdfast-locks/holdfast/wire/codes"
+	"github.com/holdfast-locks/holdfast/wire/problem"
+)
+
+// A Refusal is an answer that is not the one hoped for.
+type Refusal struct {
+	Status int
+	Code   string              // for programs
+	Detail string              // for people: what happened, and what to do
+	Again  time.Duration       // when to ask again; 0 if that is of no use
+	More   func(*wire.Problem) // sets what else this kind of refusal says; may be nil
+}
+
+func (r *Refusal) Error() string { return r.Detail }
+
+// Invalid returns the refusal of a request that is wrong in itself.
+func Invalid(detail string) error {
+	return &Refusal{Status: http.StatusBadRequest, Code: "invalid", Detail: detail}
+}
+
+// Forbidden returns the refusal of a caller that lacks a right to a name.
+func Forbidden(right caller.Rights, name string) error {
+	return &Refusal{
+		Status: http.StatusForbidden, Code: "not-permitted",
+		Detail: fmt.Sprintf("you lack the right %q to %q", right, name),
+	}
+}
+
+// Refuse writes err as a problem. Nothing may have been written before.
+func Refuse(w http.ResponseWriter, r *Request, err error) {
+	refusal := RefusalOf(err)
+	if refusal.Again > 0 {
+		w.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(refusal.Again.Seconds()))))
+	}
+	p := wire.Problem{Status: refusal.Status, Code: refusal.Code, Detail: refusal.Detail}
+	if refusal.More != nil {
+		refusal.More(&p)
+	}
+	problem.Write(w, p)
+}
+
+// again is when to repeat a request that met a store that is not there.
+const again = time.Second
+
+// RefusalOf returns what to answer because of an error, whichever kind it is: an error
+// that nobody has classified leaves it open what was done.
+func RefusalOf(err error) *Refusal {
+	var refusal *Refusal
+	if errors.As(err, &refusal) {
+		return refusal
+	}
+	code := codes.Of(err)
+	if code.Name == "" {
+		code = codes.Of(driver.ErrOutcomeUnknown)
+	}
+	refusal = &Refusal{Status: code.Status, Code: code.Name, Detail: err.Error()}
+	if cmp.Or(refusal.Status == http.StatusConflict, refusal.Status == http.StatusServiceUnavailable) {
+		refusal.Again = again
+	}
+	return refusal
+}

@@ -1,0 +1,109 @@
+package server
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"sync"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/httplock/server/caller"
+	"github.com/holdfast-locks/holdfast/httplock/server/internal/door"
+	"github.com/holdfast-locks/holdfast/httplock/server/internal/driverdoor"
+	"github.com/holdfast-locks/holdfast/httplock/server/internal/eventdoor"
+	"github.com/holdfast-locks/holdfast/httplock/server/internal/leasedoor"
+)
+
+// Options configure New. Nil is default; a zero field is default.
+type Options struct {
+	// Callers finds out who sends a request. Whoever is not known is refused with 401.
+	// Default: everybody may do everything, which is for loopback addresses only.
+	Callers caller.Source
+
+	// Secret is what lease IDs are made of, the same on all servers of a store: 32 bytes
+	// or more. Default: one that the servers draw and keep in the store.
+	Secret []byte
+
+	// Observer is told of what this server does to locks; see holdfast.Options.
+	Observer holdfast.Observer
+
+	// Logger is where refusals, breaks, and what is wrong are written. No line has a
+	// lease ID, a secret or a payload. Default: slog.Default.
+	Logger *slog.Logger
+}
+
+// A Server answers requests for the locks of one engine. It is an http.Handler. Use
+// New to make one.
+type Server struct {
+	callers caller.Source
+	house   *door.House
+	mux     *http.ServeMux
+	drain   func()
+}
+
+// New returns a server for the locks of engine. It sends nothing. The caller must Close
+// it, and the engine after it.
+func New(engine driver.Engine, opts *Options) (*Server, error) {
+	var o Options
+	if opts != nil {
+		o = *opts
+	}
+	client, err := holdfast.New(engine, &holdfast.Options{Observer: o.Observer, Logger: o.Logger})
+	if err != nil {
+		return nil, fmt.Errorf("server: %w", err)
+	}
+	draining := make(chan struct{})
+	s := &Server{
+		callers: o.Callers, mux: http.NewServeMux(),
+		drain: sync.OnceFunc(func() { close(draining) }),
+		house: &door.House{
+			Engine: engine, Features: client.Features(), Client: client, Draining: draining,
+			Log:    cmp.Or(o.Logger, slog.Default()),
+			Secret: func(context.Context) ([]byte, error) { return o.Secret, nil },
+		},
+	}
+	driverdoor.Routes(s.mux, s.house)
+	leasedoor.Routes(s.mux, s.house)
+	eventdoor.Routes(s.mux, s.house)
+	s.mux.Handle("/", s.house.Handle(notFound))
+	return s, nil
+}
+
+// everybody is who sends requests where nobody is asked.
+var everybody = caller.Caller{Name: "anonymous", Rights: caller.All}
+
+// ServeHTTP implements http.Handler.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	c := &everybody
+	if s.callers != nil {
+		var err error
+		if c, err = s.callers.Identify(r); c == nil || err != nil {
+			door.Refuse(w, &door.Request{Request: r, House: s.house}, errUnknownCaller)
+			return
+		}
+	}
+	s.mux.ServeHTTP(w, r.WithContext(caller.With(r.Context(), c)))
+}
+
+var errUnknownCaller error = &door.Refusal{
+	Status: http.StatusUnauthorized, Code: "not-authenticated",
+	Detail: "the server does not know you: send Authorization: Bearer and a token that it knows",
+}
+
+func notFound(_ http.ResponseWriter, r *door.Request) error {
+	return &door.Refusal{Status: http.StatusNotFound, Code: "not-found", Detail: "there is nothing at " + r.URL.Path}
+}
+
+// Drain refuses new work from now on, and tells streams to move to another server. Their
+// leases are left as they are.
+func (s *Server) Drain() { s.drain() }
+
+// Close ends what the server does in the background, as holdfast.Client.Close does. It does not
+// close the engine.
+func (s *Server) Close(ctx context.Context) error {
+	s.drain()
+	return s.house.Client.Close(ctx)
+}
