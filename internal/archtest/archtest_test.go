@@ -82,6 +82,7 @@ var mayImport = map[string][]string{
 	"internal/codeblock":                  {},
 	"internal/contexttest":                {},
 	"internal/drivertest":                 {"driver"},
+	"internal/exchange":                   {},
 	"internal/faultproxy":                 {},
 	"internal/faketest":                   {},
 	"internal/hook":                       {"driver"},
@@ -129,7 +130,7 @@ type room struct {
 // "..." stands for all packages that begin with it.
 var rooms = map[string]room{
 	"net/http": {
-		importers: []string{"fence/httpfence", "httplock...", "oncehttp", "wire/problem", "systest..."},
+		importers: []string{"fence/httpfence", "httplock...", "internal/exchange", "oncehttp", "wire/problem", "systest..."},
 		users:     []string{"promlock"}, // expvar, which the client library offers
 	},
 	"database/sql": {
