@@ -88,6 +88,32 @@ func TestBreakIsFoundAtRenewal(t *testing.T) {
 
 // TestSlowInquiryDelaysLittle: a store that does not say why a lease was lost
 // does not keep its context alive.
+// A holder who is shown no lease IDs of others still finds out who broke its own lease.
+func TestBreakIsToldByHiddenIDs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := memlock.New()
+		engine := hidesIDs{driver.Forward{Engine: store, Without: driver.Capabilities{Losses: true}}}
+		c, admin := newClient(t, engine, nil), newClient(t, store, nil)
+		l := mustAcquire(t, c, "a", nil)
+		if _, err := admin.Break(t.Context(), "a", &holdfast.BreakOptions{Author: "ada"}); err != nil {
+			t.Fatal(err)
+		}
+		err := l.Verify(t.Context())
+		wantErr(t, err, holdfast.ErrBroken)
+	})
+}
+
+// A hidesIDs shows no lease IDs, as a server does.
+type hidesIDs struct{ driver.Forward }
+
+func (e hidesIDs) Breaks(ctx context.Context, name string) ([]driver.Broken, error) {
+	all, err := e.Forward.Breaks(ctx, name)
+	for i := range all {
+		all[i].LeaseID = all[i].LeaseID.Hidden()
+	}
+	return all, err
+}
+
 func TestSlowInquiryDelaysLittle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := memlock.New()
@@ -253,8 +279,8 @@ func TestTimeToLookRenewsAtOnce(t *testing.T) {
 		engine.told(driver.Loss{Name: "b"})
 		engine.told(driver.Loss{Name: "c"})
 		synctest.Wait()
-		if n := engine.count("extend"); n != 1 {
-			t.Errorf("%d renewals, want 1: of the lease that is kept alive", n)
+		if n := engine.count("extend"); n != 2 {
+			t.Errorf("%d requests, want 2: a renewal of the lease that is kept alive, and a look at the other", n)
 		}
 		if !kept.Valid() || !byHand.Valid() || !byHand.Deadline().Equal(before) {
 			t.Error("a look at a lease that is live has changed it")

@@ -158,25 +158,6 @@ func (l *Lease) validAt(now instant) bool {
 	return false
 }
 
-// Verify asks the store whether the lease is live. It returns ErrLost if it is
-// not; the lease then is lost for good. Any other error says that the store
-// could not be asked, and changes nothing.
-func (l *Lease) Verify(ctx context.Context) error {
-	if !l.Valid() {
-		return opError("verify", l.name, l.lostError())
-	}
-	lock, err := l.client.inspect(ctx, l.name)
-	if err != nil {
-		return opError("verify", l.name, err)
-	}
-	for _, h := range lock.Holders {
-		if h.LeaseID == l.id && !h.Released {
-			return nil
-		}
-	}
-	return opError("verify", l.name, l.gone(ctx))
-}
-
 // Progress tells the keep-alive that the work goes on; see
 // AcquireOptions.Progress.
 func (l *Lease) Progress() {

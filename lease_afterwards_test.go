@@ -56,6 +56,50 @@ func TestReleaseWaitsForRenewals(t *testing.T) {
 	})
 }
 
+// INVARIANT I9: nor while a Verify is, which is an Extend.
+func TestReleaseWaitsForVerify(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		engine := newFaulty()
+		c := newClient(t, engine, nil)
+		extending := neverDuringRenewal(t, engine, "release")
+		l := mustAcquire(t, c, "a", &holdfast.AcquireOptions{KeepAlive: holdfast.KeepAliveOff})
+		verified := make(chan error)
+		go func() { verified <- l.Verify(t.Context()) }()
+		synctest.Wait()
+		if !extending.Load() {
+			t.Fatal("Verify is not under way")
+		}
+		if err := l.Release(t.Context()); err != nil {
+			t.Error(err)
+		}
+		if err := <-verified; err != nil {
+			t.Errorf("Verify before the release: %v", err)
+		}
+		wantErr(t, l.Verify(t.Context()), holdfast.ErrLost)
+	})
+}
+
+// Whoever asks again and again has the lease for no longer by it.
+func TestVerifyLengthensNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		engine := newFaulty()
+		c := newClient(t, engine, nil)
+		l := mustAcquire(t, c, "a", &holdfast.AcquireOptions{TTL: 10 * time.Second, KeepAlive: holdfast.KeepAliveOff})
+		deadline := l.Deadline()
+		time.Sleep(5 * time.Second)
+		if err := l.Verify(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		lock, err := engine.Inspect(t.Context(), "a")
+		if err != nil || len(lock.Holders) != 1 || lock.Holders[0].ExpiresIn > 5*time.Second {
+			t.Errorf("after Verify: %v, %v; want the 5 s that were left", lock, err)
+		}
+		if !l.Deadline().Equal(deadline) {
+			t.Errorf("Verify moved the deadline by %s", l.Deadline().Sub(deadline))
+		}
+	})
+}
+
 // INVARIANT I9: from the instant at which Release begins nothing lengthens the
 // lease, even while the release request itself is under way.
 func TestExtendDuringRelease(t *testing.T) {

@@ -164,7 +164,7 @@ func (q *inquiry) cause(ctx context.Context, l *Lease) error {
 		return errTakenAway
 	}
 	for _, b := range broken {
-		if b.LeaseID == l.id {
+		if l.id.Is(b.LeaseID) {
 			return b.Err()
 		}
 	}

@@ -127,7 +127,7 @@ func TestVerify(t *testing.T) {
 		if err := l.Verify(t.Context()); err != nil {
 			t.Errorf("a live lease: %v", err)
 		}
-		engine.set(fail(errLink, "inspect"), nil)
+		engine.set(fail(errLink, "extend"), nil)
 		err := l.Verify(t.Context())
 		wantErr(t, err, holdfast.ErrUnavailable)
 		if !l.Valid() {

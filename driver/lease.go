@@ -2,6 +2,7 @@ package driver
 
 import (
 	"crypto/rand"
+	"crypto/sha256"
 	"encoding/hex"
 	"strconv"
 	"strings"
@@ -22,6 +23,17 @@ func NewLeaseID() LeaseID {
 func (id LeaseID) Valid() bool {
 	return len(id) == 32 && strings.Trim(string(id), "0123456789abcdef") == ""
 }
+
+// Hidden returns what others may be shown in place of id: the first 128 bits of its
+// SHA-256. It tells leases apart, and releases none.
+func (id LeaseID) Hidden() LeaseID {
+	sum := sha256.Sum256([]byte(id))
+	return LeaseID(hex.EncodeToString(sum[:16]))
+}
+
+// Is reports whether shown, which a store has told of somebody's lease, is id, or is
+// what is shown in its place.
+func (id LeaseID) Is(shown LeaseID) bool { return shown == id || shown == id.Hidden() }
 
 // A Holder tells people who holds a lock. Engines store it with the lease and
 // give it back; they must not compare it.

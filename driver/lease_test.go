@@ -21,3 +21,18 @@ func TestHolderString(t *testing.T) {
 		}
 	}
 }
+
+// Whoever is shown what is hidden can recognize their own lease by it, and do nothing to
+// that of another.
+func TestHiddenLeaseID(t *testing.T) {
+	id, other := NewLeaseID(), NewLeaseID()
+	if !id.Hidden().Valid() || id.Hidden() == id {
+		t.Errorf("%s is shown as %s", id, id.Hidden())
+	}
+	if !id.Is(id) || !id.Is(id.Hidden()) || id.Hidden().Is(id) {
+		t.Error("a lease ID is not what is shown of it, or the other way round")
+	}
+	if id.Is(other) || id.Is(other.Hidden()) || id.Is("") || id.Is(id.Hidden().Hidden()) {
+		t.Error("a lease ID is another's")
+	}
+}

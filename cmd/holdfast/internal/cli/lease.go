@@ -109,7 +109,7 @@ func (p possession) find(ctx context.Context, c *holdfast.Client) (driver.Holdin
 		return driver.Holding{}, err
 	}
 	for _, h := range lock.Live() {
-		if h.LeaseID == p.leaseID {
+		if p.leaseID.Is(h.LeaseID) {
 			return h, nil
 		}
 	}

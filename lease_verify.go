@@ -1,0 +1,51 @@
+package holdfast
+
+import (
+	"context"
+
+	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/internal/ask"
+)
+
+// Verify asks the store whether the lease is live, by an Extend of MinTTL, which
+// shortens nothing. It returns ErrLost if it is not; the lease then is lost for good.
+// Any other error says that the store could not be asked, and changes nothing.
+func (l *Lease) Verify(ctx context.Context) error {
+	if !l.beginVerify() {
+		return opError("verify", l.name, l.lostError())
+	}
+	err := l.verify(ctx)
+	l.endVerify()
+	if isLost(err) {
+		err = l.gone(ctx)
+	}
+	return opError("verify", l.name, err)
+}
+
+// verify sends the request. An Extend asks about one lease ID, and so nobody has to be
+// shown those of others for it, as Inspect would.
+func (l *Lease) verify(ctx context.Context) error {
+	ctx, cancel := l.client.requestContext(ctx)
+	defer cancel()
+	req := driver.ExtendRequest{Name: l.name, LeaseID: l.id, TTL: MinTTL}
+	return ask.Harmless(ctx, l.client.engine.Extend(ctx, []driver.ExtendRequest{req})[0])
+}
+
+// beginVerify notes that the request is about to be sent, or refuses it because the
+// lease is over. INVARIANT I9: Release waits for it.
+func (l *Lease) beginVerify() bool {
+	if !l.Valid() {
+		return false
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.beginLocked(extension{stored: MinTTL}, l.client.now())
+}
+
+// endVerify notes that it is under way no more.
+func (l *Lease) endVerify() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.term = l.term.landed(extension{stored: MinTTL}, false, l.client.now())
+	l.landLocked()
+}
