@@ -9,7 +9,7 @@
 // Six methods make an [Engine]. Whatever else a store can do has a flag in
 // [Capabilities] and an optional interface that carries it: [Queuer],
 // [Downgrader], [AllAcquirer], [Recorder], [RecordLister], [Vault], [Lister], [Router],
-// [Breaker], [LossTeller] and [Diagnoser]. [FeaturesOf] resolves the flags of an
+// [Breaker], [LossTeller], [Diagnoser] and [Historian]. [FeaturesOf] resolves the flags of an
 // engine, and [Forward] is the base of a wrapper. [Member] is a contract of its
 // own, for one store of a quorum. The page docs/engines.md says in which order to
 // write an engine.

@@ -205,6 +205,11 @@ type ReleaseRequest struct {
 	// the store within TombstoneTTL, whether or not there was a lease to end
 	// (INVARIANT I5).
 	Cancel bool
+
+	// Lost says that the holder counts the lease as lost and gives back what the
+	// store may still have of it. It must change nothing but the kind of the event that
+	// is written, if any is; see Historian.
+	Lost bool
 }
 
 // MaxLimit is the greatest Limit of a Semaphore.
@@ -231,6 +236,7 @@ type Capabilities struct {
 	ListRecords bool // the engine implements RecordLister
 	Routes      bool // the engine implements Router
 	Diagnose    bool // the engine implements Diagnoser
+	History     bool // the engine implements Historian; only if whoever opened it has asked for that
 
 	// MaxTTL is the longest TTL of a lease. Acquire and Extend must refuse a
 	// longer one with ErrInvalid, without asking the store. Zero: 30 days.

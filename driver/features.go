@@ -23,6 +23,7 @@ type Features struct {
 	Breaker      Breaker
 	LossTeller   LossTeller
 	Diagnoser    Diagnoser
+	Historian    Historian
 }
 
 // A Capable says what it can do: an Engine or a Member.
@@ -61,6 +62,7 @@ func resolve(engine any, capable Capabilities) (Features, error) {
 		carry(&f.Breaker, engine, f.Break, "Break", "Break and Breaks of driver.Breaker"),
 		carry(&f.LossTeller, engine, f.Losses, "Losses", "OnLoss of driver.LossTeller"),
 		carry(&f.Diagnoser, engine, f.Diagnose, "Diagnose", "Diagnose of driver.Diagnoser"),
+		carry(&f.Historian, engine, f.History, "History", "History and OnEvent of driver.Historian"),
 	)
 	if err != nil {
 		return Features{}, err
@@ -97,6 +99,7 @@ func (c Capabilities) without(off Capabilities) Capabilities {
 		ListRecords: c.ListRecords && !off.ListRecords,
 		Routes:      c.Routes && !off.Routes,
 		Diagnose:    c.Diagnose && !off.Diagnose,
+		History:     c.History && !off.History,
 		MaxTTL:      c.MaxTTL,
 		MaxExtend:   c.MaxExtend,
 	}

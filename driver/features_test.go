@@ -99,8 +99,8 @@ func TestEveryInterfaceIsAFeature(t *testing.T) {
 			}
 		}
 	}
-	if seen < 14 {
-		t.Errorf("%d interfaces were seen, want 14 at least", seen)
+	if seen < 15 {
+		t.Errorf("%d interfaces were seen, want 15 at least", seen)
 	}
 }
 
@@ -136,6 +136,7 @@ func TestForwardLacksWhatItsEngineLacks(t *testing.T) {
 	default:
 	}
 	f.OnLoss(func(driver.Loss) { t.Error("told of a loss") })()
+	f.OnEvent(func(driver.Event) { t.Error("told of an event") })()
 	if f.Route("a") != f.Route("b") || f.SelfPruning() {
 		t.Errorf("routes %d and %d, SelfPruning %t; want one route and false", f.Route("a"), f.Route("b"), f.SelfPruning())
 	}

@@ -150,6 +150,19 @@ func (f Forward) Diagnose(ctx context.Context, req DiagnoseRequest) (Diagnosis, 
 	return pass(ctx, f.features().Diagnoser, Diagnoser.Diagnose, req)
 }
 
+// History implements Historian.
+func (f Forward) History(ctx context.Context, name string) ([]Event, error) {
+	return pass(ctx, f.features().Historian, Historian.History, name)
+}
+
+// OnEvent implements Historian. Without history told is never called.
+func (f Forward) OnEvent(told func(Event)) (stop func()) {
+	if h := f.features().Historian; h != nil {
+		return h.OnEvent(told)
+	}
+	return func() {}
+}
+
 // Complete implements Recorder.
 func (f Forward) Complete(ctx context.Context, req CompleteRequest) error {
 	return passOrder(ctx, f.features().Recorder, Recorder.Complete, req)

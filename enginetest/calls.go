@@ -55,6 +55,12 @@ func optionalCalls(t *T, f driver.Features) (all []call) {
 			return err
 		}})
 	}
+	if f.Historian != nil {
+		all = append(all, call{"History", func(ctx context.Context, _ *T, l lease) error {
+			_, err := f.Historian.History(ctx, l.Name)
+			return err
+		}})
+	}
 	if f.Lister != nil {
 		all = append(all, call{"List", func(ctx context.Context, _ *T, l lease) error {
 			var last error

@@ -112,6 +112,7 @@ func idle(t *T) (f driver.Features) {
 	unflagged(&f.Breaker, t, of.Break)
 	unflagged(&f.LossTeller, t, of.Losses)
 	unflagged(&f.Diagnoser, t, of.Diagnose)
+	unflagged(&f.Historian, t, of.History)
 	return f
 }
 
@@ -143,6 +144,9 @@ func refusesMethods(t *T) {
 	}
 	if f.LossTeller != nil {
 		f.LossTeller.OnLoss(func(driver.Loss) {})()
+	}
+	if f.Historian != nil {
+		f.Historian.OnEvent(func(driver.Event) {})()
 	}
 	if left := t.live(l); left > t.units(40)+t.slack() {
 		t.Errorf("the lease lasts for %s, want what it was granted for", left)

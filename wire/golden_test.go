@@ -128,5 +128,12 @@ func views() []any {
 		wire.Change{Change: "appeared", Name: "k", Lock: &wire.Lock{Name: "k", Holders: []wire.Holder{}}}, wire.Change{Change: "gone", Name: "k"}, wire.Change{Change: "store_away", Reason: "r"},
 		wire.Wait{Free: true, WaitedMS: 1500, Locks: []wire.Lock{wire.LockOf(driver.Lock{Name: "k"})}},
 		wire.LockDetails{Lock: wire.WholeLockOf(driver.Lock{Name: "k"}), Once: &wire.Once{Key: "k", State: "done", Token: &token}, Broken: []wire.Broken{}},
+		wire.HistoryOf("k", []driver.Event{
+			{ID: "1-0", Kind: driver.EventHandedOver, Name: "k", Ago: 90 * time.Second, Mode: driver.Semaphore, Limit: 3, Permits: 2, Token: 17, Holder: person, Waited: 2500 * time.Millisecond},
+			{ID: "2-0", Kind: driver.EventBroken, Name: "k", Ago: 80 * time.Second, Mode: driver.Semaphore, Limit: 3, Permits: 2, Token: 17, Holder: person, Held: 10 * time.Second, Author: "ada@ops-1", Reason: "the host is gone"},
+			{ID: "3-0", Kind: driver.EventQueued, Name: "k", Holder: driver.Holder{Host: "web-4"}},
+			{ID: "4-0", Kind: driver.EventLeft, Name: "k", Holder: driver.Holder{Host: "web-4"}},
+			{Kind: driver.EventGap},
+		}), wire.HistoryOf("free", nil),
 	}
 }

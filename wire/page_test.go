@@ -26,7 +26,7 @@ func TestPage(t *testing.T) {
 		text[heading] = body
 	}
 	for _, v := range []any{
-		wire.Lock{}, wire.LockDetails{}, wire.Holder{}, wire.Place{}, wire.Broken{}, wire.Break{}, wire.Who{}, wire.Token{},
+		wire.Lock{}, wire.LockDetails{}, wire.Holder{}, wire.Place{}, wire.History{}, wire.HistoryEvent{}, wire.Broken{}, wire.Break{}, wire.Who{}, wire.Token{},
 		wire.Wait{}, wire.Change{}, wire.Once{}, wire.Schedule{}, wire.DoneRun{}, wire.FailedRun{}, wire.MissedRuns{}, wire.Event{}, wire.Blocker{}, wire.Diagnosis{}, wire.Finding{}, wire.Problem{}, wire.Failure{},
 	} {
 		typ := reflect.TypeOf(v)

@@ -22,7 +22,7 @@ type Request struct {
 type Func func(ctx context.Context, req Request, send func() error) error
 
 // An Engine hands every request on to another engine by way of Each. What sends
-// nothing goes there directly: capabilities, watches, losses, routes, and Close.
+// nothing goes there directly: capabilities, watches, losses, events, routes, and Close.
 type Engine struct {
 	driver.Forward
 	Each Func

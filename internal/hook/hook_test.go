@@ -29,7 +29,7 @@ func TestConforms(t *testing.T) {
 }
 
 // direct are the methods that send nothing.
-var direct = []string{"Capabilities", "Close", "OnLoss", "Route", "SelfPruning", "Watch"}
+var direct = []string{"Capabilities", "Close", "OnEvent", "OnLoss", "Route", "SelfPruning", "Watch"}
 
 // TestEveryRequestIsHooked: a method that the driver gets some day may not go past
 // the hook, and what the hook answers is what the caller is told.

@@ -63,6 +63,11 @@ func (e *Engine) Diagnose(ctx context.Context, req driver.DiagnoseRequest) (driv
 	return ask(ctx, e, Request{"Diagnose", true}, req, e.Forward.Diagnose)
 }
 
+// History implements driver.Historian.
+func (e *Engine) History(ctx context.Context, name string) ([]driver.Event, error) {
+	return ask(ctx, e, Request{"History", true}, name, e.Forward.History)
+}
+
 // Complete implements driver.Recorder.
 func (e *Engine) Complete(ctx context.Context, req driver.CompleteRequest) error {
 	return order(ctx, e, Request{Method: "Complete"}, req, e.Forward.Complete)

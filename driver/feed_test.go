@@ -1,0 +1,72 @@
+package driver_test
+
+import (
+	"strconv"
+	"testing"
+	"testing/synctest"
+
+	"github.com/holdfast-locks/holdfast/driver"
+)
+
+func event(i int) driver.Event { return driver.Event{ID: strconv.Itoa(i), Kind: driver.EventAcquired} }
+
+// TestFeedTellsInOrder: everybody who listens is told everything in order, and nobody
+// who has stopped. Whoever tells does not wait, and may listen or stop while told.
+func TestFeedTellsInOrder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var f driver.Feed
+		f.Tell(event(0)) // nobody listens
+		if f.Heard() {
+			t.Error("heard by somebody")
+		}
+		var first, second []string
+		stop := f.OnEvent(func(e driver.Event) { first = append(first, e.ID) })
+		var once func()
+		once = f.OnEvent(func(e driver.Event) {
+			second = append(second, e.ID)
+			once()
+			f.Tell(event(4))
+		})
+		f.Tell(event(1), event(2))
+		f.Tell(event(3))
+		synctest.Wait()
+		stop()
+		stop()
+		f.Tell(event(5))
+		synctest.Wait()
+		if len(first) != 4 || first[0]+first[1]+first[2]+first[3] != "1234" || len(second) != 1 || f.Heard() {
+			t.Errorf("told %v and %v; heard %t", first, second, f.Heard())
+		}
+	})
+}
+
+// TestFeedIsBounded: what waits for a listener who blocks is bounded, and what was
+// dropped leaves a gap in front of the latest.
+func TestFeedIsBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var f driver.Feed
+		var told []driver.Event
+		blocked := make(chan struct{})
+		defer f.OnEvent(func(e driver.Event) {
+			<-blocked
+			told = append(told, e)
+		})()
+		f.Tell(event(0))
+		synctest.Wait()
+		const many = 10_000
+		for i := range many {
+			f.Tell(event(1 + i))
+		}
+		close(blocked)
+		synctest.Wait()
+		if len(told) > 4100 || told[1].Kind != driver.EventGap || told[len(told)-1].ID != strconv.Itoa(many) {
+			t.Errorf("told %d events, the second %+v, the last %+v", len(told), told[1], told[len(told)-1])
+		}
+		for i := 3; i < len(told); i++ {
+			before, _ := strconv.Atoi(told[i-1].ID)
+			if now, _ := strconv.Atoi(told[i].ID); now != before+1 {
+				t.Fatalf("%s was told after %s", told[i].ID, told[i-1].ID)
+			}
+		}
+	})
+}

@@ -1,0 +1,61 @@
+package wire
+
+import "github.com/holdfast-locks/holdfast/driver"
+
+// A History is what happened to one name lately.
+type History struct {
+	Name   string         `json:"name"`
+	Events []HistoryEvent `json:"events"` // the oldest first
+}
+
+// A HistoryEvent is one thing that happened to a name, as the store has written it
+// down. A gap says that events may have been missed, and has no other field.
+type HistoryEvent struct {
+	ID    string `json:"id,omitempty"`
+	Event string `json:"event"` // acquired, handed_over, released, expired, lost, broken, queued, left, completed; gap
+	Name  string `json:"name,omitempty"`
+	AgoMS *int64 `json:"ago_ms,omitempty"`
+
+	Mode    string `json:"mode,omitempty"`
+	Limit   int    `json:"limit,omitempty"`   // of a semaphore
+	Permits int    `json:"permits,omitempty"` // of a semaphore
+	*Token         // nil if there was no lease
+	Holder  *Who   `json:"holder,omitempty"`
+
+	WaitedMS *int64 `json:"waited_ms,omitempty"` // of handed_over and left
+	HeldMS   *int64 `json:"held_ms,omitempty"`   // of those that end a lease
+	Author   string `json:"author,omitempty"`    // of broken: who did it
+	Reason   string `json:"reason,omitempty"`    // of broken: why
+}
+
+// HistoryOf returns the events of one name.
+func HistoryOf(name string, events []driver.Event) History {
+	v := History{Name: name, Events: make([]HistoryEvent, len(events))}
+	for i, e := range events {
+		v.Events[i] = HistoryEventOf(e)
+	}
+	return v
+}
+
+// HistoryEventOf returns one event.
+func HistoryEventOf(e driver.Event) HistoryEvent {
+	kind, _ := e.Kind.MarshalText()
+	v := HistoryEvent{Event: string(kind)}
+	if e.Kind == driver.EventGap {
+		return v
+	}
+	who := WhoOf(e.Holder)
+	v.ID, v.Name, v.AgoMS, v.Holder = e.ID, e.Name, Left(e.Ago), &who
+	v.Mode, v.Limit, v.Permits, v.Author, v.Reason = e.Mode.String(), e.Limit, e.Permits, e.Author, e.Reason
+	if e.Token > 0 {
+		token := TokenOf(e.Token)
+		v.Token = &token
+	}
+	if e.Kind == driver.EventHandedOver || e.Kind == driver.EventLeft {
+		v.WaitedMS = Left(e.Waited)
+	}
+	if e.Kind.Ends() {
+		v.HeldMS = Left(e.Held)
+	}
+	return v
+}
