@@ -7,17 +7,10 @@ import (
 
 	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/internal/ask"
+	"github.com/holdfast-locks/holdfast/internal/places"
 )
 
 const (
-	// The waiter TTL is how long a dead waiter may delay the queue, and how
-	// long a lease lasts at first that was handed to a waiter: as long as the
-	// TTL, within these bounds; but where a client has more waiters than 1,666,
-	// waiterTTLEach for each of them, if the TTL is as long. INVARIANT I7.
-	waiterTTLShortest = 500 * time.Millisecond
-	waiterTTLLongest  = 5 * time.Second
-	waiterTTLEach     = refreshPart * (time.Second / 1000) // about 1,000 refreshes a second
-
 	// pollLongest is for engines without a queue: how long a release may go
 	// unnoticed. expiryJitter spreads those who wait for the same expiry.
 	pollLongest  = 250 * time.Millisecond
@@ -44,9 +37,7 @@ func (w *waiter) ask() {
 	}
 	w.stop()
 	w.watch = queuer.Watch(w.req.LeaseID)
-	longest := max(waiterTTLLongest, time.Duration(w.client.places.waiters.Add(1))*waiterTTLEach)
-	w.req.Queue = true
-	w.req.WaiterTTL = min(max(w.opts.TTL, waiterTTLShortest), longest)
+	w.req.Queue, w.req.WaiterTTL = true, w.client.places.Enter(w.opts.TTL)
 }
 
 // stop ends the watch.
@@ -54,14 +45,14 @@ func (w *waiter) stop() {
 	if w.watch != nil {
 		w.watch.Stop()
 		w.watch = nil
-		w.client.places.waiters.Add(-1)
+		w.client.places.Exit()
 	}
 }
 
 // pause sleeps after an attempt that got no lease. It returns the lease if the
 // store handed it over, nothing when it is time for the next attempt, or ctx's
 // error. INVARIANT I7: a message may lead to an attempt, but never within
-// lookAgain of the previous one.
+// places.LookAgain of the previous one.
 func (w *waiter) pause(ctx context.Context) (*Lease, error) {
 	if w.failures > 0 {
 		return nil, w.sleep(ctx, w.failing.Next(ask.LastPause))
@@ -79,7 +70,7 @@ func (w *waiter) pause(ctx context.Context) (*Lease, error) {
 
 // tooSoon returns how long there must be no attempt yet; 0 or less if there may
 // be one.
-func (w *waiter) tooSoon() time.Duration { return time.Until(w.tried.Add(lookAgain)) }
+func (w *waiter) tooSoon() time.Duration { return time.Until(w.tried.Add(places.LookAgain)) }
 
 // sleep returns nil after d, or at a notice, whose meaning the next attempt finds
 // out, or ctx's error.
@@ -116,7 +107,7 @@ func (w *waiter) sleep(ctx context.Context, d time.Duration) error {
 func (w *waiter) pollPause() time.Duration {
 	pause := w.polling.Next(pollLongest)
 	if left := w.blocker.ExpiresIn; left != Never {
-		pause = min(pause, max(left, 0)+expirySlack+rand.N(expiryJitter))
+		pause = min(pause, max(left, 0)+places.ExpirySlack+rand.N(expiryJitter))
 	}
 	return pause
 }
@@ -137,9 +128,9 @@ func (w *waiter) courtesy(ctx context.Context) time.Duration {
 
 // await waits in the queue, where the place keeper refreshes the place.
 func (w *waiter) await(ctx context.Context) (*Lease, error) {
-	places := &w.client.places
-	p := places.join(driver.RefreshRequest{Name: w.req.Name, LeaseID: w.req.LeaseID, WaiterTTL: w.req.WaiterTTL}, *w.blocker)
-	defer places.leave(p)
+	keeper := &w.client.places
+	p := keeper.Join(driver.RefreshRequest{Name: w.req.Name, LeaseID: w.req.LeaseID, WaiterTTL: w.req.WaiterTTL}, *w.blocker)
+	defer keeper.Leave(p)
 	for {
 		select {
 		case notice := <-w.watch.C():
@@ -148,28 +139,28 @@ func (w *waiter) await(ctx context.Context) (*Lease, error) {
 			if notice.Token != 0 && !w.uncertain {
 				return w.handedOver(notice.Token), nil
 			}
-			places.hurry(p)
-		case r := <-p.answers:
+			keeper.Hurry(p)
+		case r := <-p.Answers:
 			switch {
-			case r.reply.Err == nil && r.reply.Outcome == driver.Granted:
-				return w.found(r.reply.Token), nil
-			case r.reply.Err == nil:
-				w.queued = r.sent
+			case r.Reply.Err == nil && r.Reply.Outcome == driver.Granted:
+				return w.found(r.Reply.Token), nil
+			case r.Reply.Err == nil:
+				w.queued = r.Sent
 				w.answered()
-				w.blocked(r.reply.Blocker)
+				w.blocked(r.Reply.Blocker)
 				w.tellPlace()
 				w.tellState()
-			case driver.Permanent(r.reply.Err):
+			case driver.Permanent(r.Reply.Err):
 				w.startOver() // the next attempt asks for another place, or says why not
 				return nil, nil
 			default:
-				w.countFailure(r.sent.mono)
-				w.suffer(r.reply.Err)
+				w.countFailure(r.Sent.mono)
+				w.suffer(r.Reply.Err)
 			}
 		case <-w.client.closing:
 			return nil, nil
 		case <-ctx.Done():
-			if sent := places.unanswered(p); !sent.IsZero() {
+			if sent := keeper.Unanswered(p); !sent.IsZero() {
 				w.countFailure(sent)
 			}
 			return nil, ctx.Err()

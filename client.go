@@ -11,6 +11,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/internal/ask"
+	"github.com/holdfast-locks/holdfast/internal/places"
 	"github.com/holdfast-locks/holdfast/internal/tell"
 )
 
@@ -25,7 +26,7 @@ type Client struct {
 	logs      tell.Queue // for the log
 	boot      bootReader
 	leases    leaseKeeper
-	places    placeKeeper
+	places    places.Keeper[instant]
 	turns     *turns        // nil if the engine has a queue
 	closing   chan struct{} // closed by Close: waiting ends
 	deafen    func()        // no more messages about losses
@@ -69,7 +70,9 @@ func New(engine driver.Engine, opts *Options) (*Client, error) {
 	c.logs.Init(tell.NewLogger(o.Logger), o.Logger)
 	c.boot.init(systemBootClock(), bootFresh)
 	c.leases.init(c)
-	c.places.init(c)
+	c.places.Init(places.Owner[instant]{
+		Queuer: features.Queuer, Router: features.Router, Now: c.now, Spawn: c.spawn, Limit: c.requestContext,
+	})
 	if features.Queuer == nil {
 		c.turns = newTurns()
 	}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/internal/places"
 )
 
 // A term is the arithmetic of one lease: until when its holder trusts it, when
@@ -214,7 +215,7 @@ func (t term) nextRenewal(pace time.Duration) time.Time {
 // has that no more than a waiter TTL.
 func (t term) presentTTL() time.Duration {
 	if t.provisional {
-		return min(t.ttl, waiterTTLLongest)
+		return min(t.ttl, places.LongestTTL)
 	}
 	return t.ttl
 }

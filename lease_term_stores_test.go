@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/holdfast-locks/holdfast/internal/places"
 )
 
 // INVARIANT I3: whatever happens to a lease, and in whatever order answers
@@ -39,7 +41,7 @@ func checkAgainstStores(t *testing.T) {
 	var ok bool
 	earliest := sent.add(o.TTL) // a store's end, by requests that were answered
 	latest := now.mono.Add(o.TTL + o.LockDelay)
-	if waiterTTL := min(max(o.TTL, waiterTTLShortest), waiterTTLLongest); rand.IntN(2) == 0 && o.LockDelay == 0 {
+	if waiterTTL := min(max(o.TTL, places.ShortestTTL), places.LongestTTL); rand.IntN(2) == 0 && o.LockDelay == 0 {
 		l, ok = newTerm(&o, max(o.TTL, waiterTTL)).handedOver(sent, now, waiterTTL, pace)
 		earliest, latest = sent.add(waiterTTL), now.mono.Add(waiterTTL)
 	} else {

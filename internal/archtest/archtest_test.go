@@ -19,7 +19,7 @@ const root = "github.com/holdfast-locks/holdfast"
 // stores, the command and the examples know engines. A package that is not listed fails
 // the test.
 var mayImport = map[string][]string{
-	".":                                   {"driver", "internal/ask", "internal/schedule", "internal/tell", "observe"},
+	".":                                   {"driver", "internal/ask", "internal/places", "internal/schedule", "internal/tell", "observe"},
 	"driver":                              {},
 	"driver/mailbox":                      {"driver"},
 	"driver/rules":                        {"driver"},
@@ -87,6 +87,7 @@ var mayImport = map[string][]string{
 	"internal/faketest":                   {},
 	"internal/hook":                       {"driver"},
 	"internal/onetimetest":                {".", "driver", "onetime"},
+	"internal/places":                     {"driver", "internal/ask", "internal/schedule"},
 	"internal/schedule":                   {"driver"},
 	"internal/tell":                       {"observe"},
 	"internal/testsvc":                    {},

@@ -32,17 +32,17 @@ func costMutants() []Mutant {
 			FoundBy: []Finder{{"systest", "TestServerCost"}},
 		},
 		{
-			Name: "places-as-if-few", Invariant: "", File: "acquire_wait.go",
+			Name: "places-as-if-few", Invariant: "", File: "internal/places/places.go",
 			Breaks:  "The places of 100,000 waiters are refreshed as often as those of one, which is more than a store can do.",
-			Old:     "places.waiters.Add(1))*waiterTTLEach",
-			New:     "places.waiters.Add(1))",
+			Old:     "k.waiters.Add(1))*eachTTL",
+			New:     "k.waiters.Add(1))",
 			FoundBy: []Finder{{".", "TestManyPlacesAreRefreshedSlowly"}},
 		},
 		{
-			Name: "waiters-only-grow", Invariant: "I7", File: "acquire_wait.go",
+			Name: "waiters-only-grow", Invariant: "I7", File: "internal/places/places.go",
 			Breaks:  "Waiters that are gone still count, so that after some days a dead waiter delays the others for as long as a TTL.",
-			Old:     "w.client.places.waiters.Add(-1)",
-			New:     "w.client.places.waiters.Add(0)",
+			Old:     "k.waiters.Add(-1)",
+			New:     "k.waiters.Add(0)",
 			FoundBy: []Finder{{".", "TestManyPlacesAreRefreshedSlowly"}},
 		},
 		{

@@ -32,14 +32,14 @@ func foreignMutants() []Mutant {
 			FoundBy: []Finder{{"redislock", "TestHeadIsToldOfTheEndOfTheGap"}},
 		},
 		{
-			Name: "head-waits-for-foreign-news", Invariant: "I7", File: "acquire_places.go",
+			Name: "head-waits-for-foreign-news", Invariant: "I7", File: "internal/places/places.go",
 			Breaks:  "The first of the queue waits for news from a client that sends none.",
 			Old:     "if p.foreign > 0 {",
 			New:     "if p.foreign > time.Hour {",
 			FoundBy: []Finder{{".", "TestHeadLooksForForeignClients"}},
 		},
 		{
-			Name: "foreign-looks-unbounded", Invariant: "I7", File: "acquire_places.go",
+			Name: "foreign-looks-unbounded", Invariant: "I7", File: "internal/places/places.go",
 			Breaks:  "However many names foreign clients have, the first of each queue looks as often as if it were alone.",
 			Old:     "foreignShare   = 5 * time.Millisecond",
 			New:     "foreignShare   = 5 * time.Nanosecond",

@@ -77,7 +77,7 @@ func lossMutants() []Mutant {
 		{
 			Name: "refresh-failures-unseen", Invariant: "", File: "acquire_wait.go",
 			Breaks:  "A waiter in the queue does not notice that the store does not answer.",
-			Old:     "w.countFailure(r.sent.mono)\n\t\t\t\tw.suffer(r.reply.Err)",
+			Old:     "w.countFailure(r.Sent.mono)\n\t\t\t\tw.suffer(r.Reply.Err)",
 			New:     "_ = r",
 			FoundBy: []Finder{{".", "TestOutageIsTold"}},
 		},

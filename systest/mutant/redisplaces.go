@@ -21,8 +21,8 @@ func unheardMutants() []Mutant {
 		{
 			Name: "refreshed-lease-trusted-for-longer", Invariant: "I3", File: "acquire_wait.go",
 			Breaks:  "A waiter that finds its lease by a refresh trusts it for the waiter TTL from then on.",
-			Old:     "case r.reply.Err == nil && r.reply.Outcome == driver.Granted:\n",
-			New:     "case r.reply.Err == nil && r.reply.Outcome == driver.Granted:\n\t\t\t\tw.queued = r.sent\n",
+			Old:     "case r.Reply.Err == nil && r.Reply.Outcome == driver.Granted:\n",
+			New:     "case r.Reply.Err == nil && r.Reply.Outcome == driver.Granted:\n\t\t\t\tw.queued = r.Sent\n",
 			FoundBy: []Finder{{".", "TestLostNoticeIsFoundByRefresh"}},
 		},
 		{

@@ -147,7 +147,7 @@ func termMutants() []Mutant {
 		{
 			Name: "short-lease-waits-like-a-whole-one", Invariant: "I9", File: "lease_term.go",
 			Breaks:  "What was handed over is confirmed by the time that the whole TTL leaves, not the place.",
-			Old:     "return min(t.ttl, waiterTTLLongest)",
+			Old:     "return min(t.ttl, places.LongestTTL)",
 			New:     "return t.ttl",
 			FoundBy: []Finder{{".", "TestTerm"}},
 		},

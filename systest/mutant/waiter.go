@@ -19,14 +19,14 @@ func waiterMutants() []Mutant {
 			FoundBy: []Finder{{".", "TestStaleNoticeIsNotBelieved"}},
 		},
 		{
-			Name: "waiter-spins", Invariant: "I7", File: "acquire_places.go",
+			Name: "waiter-spins", Invariant: "I7", File: "internal/places/places.go",
 			Breaks:  "A waiter asks the store again as often as it is told to look.",
-			Old:     "lookAgain = 10 * time.Millisecond",
-			New:     "lookAgain = 10 * time.Microsecond",
+			Old:     "LookAgain = 10 * time.Millisecond",
+			New:     "LookAgain = 10 * time.Microsecond",
 			FoundBy: []Finder{{".", "TestWaiterNeverSpins"}},
 		},
 		{
-			Name: "head-sleeps-through-expiry", Invariant: "I7", File: "acquire_places.go",
+			Name: "head-sleeps-through-expiry", Invariant: "I7", File: "internal/places/places.go",
 			Breaks:  "The first of the queue does not look when the lease in the way ends by itself.",
 			Old:     "if w.Place == 1 && w.ExpiresIn != driver.Never {",
 			New:     "if w.Place == 0 && w.ExpiresIn != driver.Never {",
@@ -55,10 +55,10 @@ func waiterMutants() []Mutant {
 			Hang:    true,
 		},
 		{
-			Name: "place-counts-from-reply", Invariant: "I3", File: "acquire_places.go",
+			Name: "place-counts-from-reply", Invariant: "I3", File: "internal/places/places.go",
 			Breaks:  "A place counts from the answer to its refresh, and so does the lease that it becomes.",
-			Old:     "k.answerLocked(p, refresh{sent, replies[i]})",
-			New:     "k.answerLocked(p, refresh{k.client.now(), replies[i]})\n\t\t_ = sent",
+			Old:     "k.answerLocked(p, Refresh[I]{sent, replies[i]})",
+			New:     "k.answerLocked(p, Refresh[I]{k.Now(), replies[i]})\n\t\t_ = sent",
 			FoundBy: []Finder{{".", "TestHandedOverLeaseIsTrustedNoLongerThanItLasts"}},
 		},
 		{
