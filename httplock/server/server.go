@@ -15,6 +15,7 @@ import (
 	"github.com/holdfast-locks/holdfast/httplock/server/internal/driverdoor"
 	"github.com/holdfast-locks/holdfast/httplock/server/internal/eventdoor"
 	"github.com/holdfast-locks/holdfast/httplock/server/internal/leasedoor"
+	"github.com/holdfast-locks/holdfast/httplock/server/internal/limit"
 )
 
 // Options configure New. Nil is default; a zero field is default.
@@ -27,12 +28,23 @@ type Options struct {
 	// or more. Default: one that the servers draw and keep in the store.
 	Secret []byte
 
+	// Limits are for each caller, at this server.
+	Limits Limits
+
 	// Observer is told of what this server does to locks; see holdfast.Options.
 	Observer holdfast.Observer
 
 	// Logger is where refusals, breaks, and what is wrong are written. No line has a
 	// lease ID, a secret or a payload. Default: slog.Default.
 	Logger *slog.Logger
+}
+
+// Limits is how much one caller may have at one server. Whoever wants more is answered 429,
+// and the other callers do not notice. A zero field is default.
+type Limits struct {
+	Waiters int // requests that wait for a lock; default 10,000
+	Streams int // responses that go on: held locks, events, news; default 5,000
+	Leases  int // leases asked for through this server that have not ended; default 100,000
 }
 
 // A Server answers requests for the locks of one engine. It is an http.Handler. Use
@@ -61,6 +73,7 @@ func New(engine driver.Engine, opts *Options) (*Server, error) {
 		drain: sync.OnceFunc(func() { close(draining) }),
 		house: &door.House{
 			Engine: engine, Features: client.Features(), Client: client, Draining: draining,
+			Limits: limit.New(limit.Max(o.Limits)),
 			Log:    cmp.Or(o.Logger, slog.Default()),
 			Secret: func(context.Context) ([]byte, error) { return o.Secret, nil },
 		},

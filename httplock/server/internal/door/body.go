@@ -8,14 +8,20 @@ import (
 	"net/http"
 )
 
+// BodyLimit is how many bytes of a body Read takes.
+const BodyLimit = 128 << 10
+
 // Read reads the body of r, which must be one JSON value of the type of v and nothing
-// else, without a field that v lacks.
-func (r *Request) Read(v any) error {
+// else, without a field that v lacks, and have no more than BodyLimit bytes.
+func (r *Request) Read(v any) error { return r.ReadUpTo(v, BodyLimit) }
+
+// ReadUpTo does as Read, for a body that may be of another length.
+func (r *Request) ReadUpTo(v any, limit int64) error {
 	kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if err != nil || kind != "application/json" {
 		return &Refusal{Status: http.StatusUnsupportedMediaType, Code: "not-json", Detail: "send the body as Content-Type: application/json"}
 	}
-	d := json.NewDecoder(r.Body)
+	d := json.NewDecoder(http.MaxBytesReader(nil, r.Body, limit))
 	d.DisallowUnknownFields()
 	if err := d.Decode(v); err != nil {
 		return badBody(err)

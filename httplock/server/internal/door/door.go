@@ -8,11 +8,13 @@ import (
 	"log/slog"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/httplock/server/caller"
+	"github.com/holdfast-locks/holdfast/httplock/server/internal/limit"
 )
 
 // Budget is how long a request may take from where it began, over all hops. It is well
@@ -28,6 +30,7 @@ type House struct {
 	Engine   driver.Engine
 	Features driver.Features  // of the engine
 	Client   *holdfast.Client // of the engine
+	Limits   *limit.Limits    // of each caller; nil: none
 	Log      *slog.Logger
 	Secret   func(context.Context) ([]byte, error) // of which lease IDs are made, the same on all servers of the store
 	Draining <-chan struct{}                       // closed when no new work is taken
@@ -54,12 +57,34 @@ func (h *House) Handle(f Func) http.Handler {
 	})
 }
 
-// Need returns a refusal unless the caller has a right to name.
+// Need returns a refusal unless the caller has a right to name, or to all names that
+// begin with it.
 func (r *Request) Need(right caller.Rights, name string) error {
-	if r.Caller.May(right, name) {
-		return nil
+	switch {
+	case Reserved(name):
+		return errReserved
+	case !r.Caller.May(right, name):
+		return Forbidden(right, name)
 	}
-	return Forbidden(right, name)
+	return nil
+}
+
+// Shows reports whether a list that the caller has asked for by a right may have name in
+// it: it may have asked for a prefix that reserved names begin with, too.
+func (r *Request) Shows(right caller.Rights, name string) bool {
+	return !Reserved(name) && r.Caller.May(right, name)
+}
+
+// Reserved reports whether servers keep something of their own under a name, which is
+// for no caller.
+func Reserved(name string) bool { return strings.HasPrefix(name, reserved) }
+
+// reserved begins the names that servers use themselves.
+const reserved = "holdfast@"
+
+var errReserved error = &Refusal{
+	Status: http.StatusForbidden, Code: "reserved-name",
+	Detail: "names that begin with " + reserved + " are the servers' own: choose another one",
 }
 
 // Budgeted returns a context for what the store is asked because of r: it ends when

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"log/slog"
 	"math"
 	"net/http"
 	"strconv"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/httplock/server/caller"
+	"github.com/holdfast-locks/holdfast/httplock/server/internal/limit"
 	"github.com/holdfast-locks/holdfast/wire"
 	"github.com/holdfast-locks/holdfast/wire/codes"
 	"github.com/holdfast-locks/holdfast/wire/problem"
@@ -43,6 +45,9 @@ func Forbidden(right caller.Rights, name string) error {
 // Refuse writes err as a problem. Nothing may have been written before.
 func Refuse(w http.ResponseWriter, r *Request, err error) {
 	refusal := RefusalOf(err)
+	if refusal.Status == http.StatusUnauthorized || refusal.Status == http.StatusForbidden {
+		r.Audit("refused", slog.String("code", refusal.Code), slog.String("detail", refusal.Detail))
+	}
 	if refusal.Again > 0 {
 		w.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(refusal.Again.Seconds()))))
 	}
@@ -62,6 +67,10 @@ func RefusalOf(err error) *Refusal {
 	var refusal *Refusal
 	if errors.As(err, &refusal) {
 		return refusal
+	}
+	var exceeded *limit.Exceeded
+	if errors.As(err, &exceeded) {
+		return &Refusal{Status: http.StatusTooManyRequests, Code: exceeded.Code, Detail: exceeded.Detail, Again: exceeded.Again}
 	}
 	code := codes.Of(err)
 	if code.Name == "" {

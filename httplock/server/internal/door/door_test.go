@@ -1,0 +1,92 @@
+package door_test
+
+import (
+	"bytes"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/httplock/server/caller"
+	"github.com/holdfast-locks/holdfast/httplock/server/internal/door"
+	"github.com/holdfast-locks/holdfast/httplock/server/internal/limit"
+)
+
+// ask sends body to f as c, and returns the answer and what was logged.
+func ask(c *caller.Caller, body string, f door.Func) (*httptest.ResponseRecorder, string) {
+	var log bytes.Buffer
+	h := &door.House{Log: slog.New(slog.NewTextHandler(&log, nil))}
+	req := httptest.NewRequest(http.MethodPost, "/", strings.NewReader(body))
+	req.Header.Set("Content-Type", "application/json")
+	w := httptest.NewRecorder()
+	h.Handle(f).ServeHTTP(w, req.WithContext(caller.With(req.Context(), c)))
+	return w, log.String()
+}
+
+func TestNeed(t *testing.T) {
+	c := &caller.Caller{Name: "ci", Rights: caller.Acquire | caller.Read, Prefixes: []string{"ci/", "holdfast@"}}
+	for _, want := range []struct {
+		right caller.Rights
+		name  string
+		code  string // "" if it may
+	}{
+		{caller.Acquire, "ci/build", ""},
+		{caller.Acquire, "ci", "not-permitted"},
+		{caller.Acquire, "web", "not-permitted"},
+		{caller.Break, "ci/build", "not-permitted"},
+		{caller.Read, "holdfast@server/secret", "reserved-name"},
+		{caller.Read, "holdfast@", "reserved-name"},
+	} {
+		w, log := ask(c, "", func(w http.ResponseWriter, r *door.Request) error {
+			if may := r.Need(want.right, want.name) == nil; may != r.Shows(want.right, want.name) {
+				t.Errorf("%q: Need and Shows say different things", want.name)
+			}
+			return r.Need(want.right, want.name)
+		})
+		switch {
+		case want.code == "":
+			if w.Code != http.StatusOK || log != "" {
+				t.Errorf("%s %q: %d, logged %q, want it allowed", want.right, want.name, w.Code, log)
+			}
+		case w.Code != http.StatusForbidden || !strings.Contains(w.Body.String(), `"code":"`+want.code+`"`):
+			t.Errorf("%s %q: %d %s, want %s", want.right, want.name, w.Code, w.Body, want.code)
+		case !strings.Contains(log, "msg=audit what=refused caller=ci") || !strings.Contains(log, want.code):
+			t.Errorf("%s %q: logged %q", want.right, want.name, log)
+		}
+	}
+}
+
+func TestReadUpTo(t *testing.T) {
+	body := func(n int) string { return `"` + strings.Repeat("x", n-2) + `"` }
+	for _, c := range []struct {
+		body   string
+		read   func(r *door.Request, v any) error
+		status int
+	}{
+		{body(door.BodyLimit), (*door.Request).Read, http.StatusOK},
+		{body(door.BodyLimit + 1), (*door.Request).Read, http.StatusRequestEntityTooLarge},
+		{body(door.BodyLimit + 1), func(r *door.Request, v any) error { return r.ReadUpTo(v, door.BodyLimit+1) }, http.StatusOK},
+	} {
+		w, _ := ask(&caller.Caller{}, c.body, func(_ http.ResponseWriter, r *door.Request) error {
+			var text string
+			return c.read(r, &text)
+		})
+		if w.Code != c.status {
+			t.Errorf("%d bytes: %d %s, want %d", len(c.body), w.Code, w.Body, c.status)
+		}
+	}
+}
+
+func TestExceededLimit(t *testing.T) {
+	c := &caller.Caller{Name: "one"}
+	limits := limit.New(limit.Max{Leases: 1})
+	if err := limits.Lease(c, "a", time.Minute); err != nil {
+		t.Fatal(err)
+	}
+	w, _ := ask(c, "", func(http.ResponseWriter, *door.Request) error { return limits.Lease(c, "b", time.Minute) })
+	if w.Code != http.StatusTooManyRequests || w.Header().Get("Retry-After") != "60" || !strings.Contains(w.Body.String(), `"code":"too-many-leases"`) {
+		t.Errorf("%d %v %s", w.Code, w.Header(), w.Body)
+	}
+}

@@ -1,0 +1,115 @@
+package limit_test
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/httplock/server/caller"
+	"github.com/holdfast-locks/holdfast/httplock/server/internal/limit"
+)
+
+var one, other = &caller.Caller{Name: "one"}, &caller.Caller{Name: "other"}
+
+func TestWaitersAndStreams(t *testing.T) {
+	l := limit.New(limit.Max{Waiters: 2, Streams: 1})
+	for code, enter := range map[string]func(*caller.Caller) (func(), error){"too-many-waiters": l.Waiter, "too-many-streams": l.Stream} {
+		var leaves []func()
+		for {
+			leave, err := enter(one)
+			if err != nil {
+				wantExceeded(t, err, code)
+				break
+			}
+			leaves = append(leaves, leave)
+		}
+		if want := map[string]int{"too-many-waiters": 2, "too-many-streams": 1}[code]; len(leaves) != want {
+			t.Errorf("%s after %d, want %d", code, len(leaves), want)
+		}
+		if _, err := enter(other); err != nil {
+			t.Errorf("another caller: %v", err)
+		}
+		leaves[0]()
+		leaves[0]() // again: it has left already
+		if _, err := enter(one); err != nil {
+			t.Errorf("after one has left: %v", err)
+		}
+		_, err := enter(one)
+		wantExceeded(t, err, code)
+	}
+}
+
+func wantExceeded(t *testing.T, err error, code string) {
+	t.Helper()
+	var e *limit.Exceeded
+	if !errors.As(err, &e) || e.Code != code || e.Again < time.Second {
+		t.Errorf("%#v, want code %s, and when to ask again", err, code)
+	}
+}
+
+func TestLeases(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := limit.New(limit.Max{Leases: 2})
+		take := func(id driver.LeaseID, ttl time.Duration) error { return l.Lease(one, id, ttl) }
+		if err := errors.Join(take("a", 10*time.Second), take("b", 20*time.Second)); err != nil {
+			t.Fatal(err)
+		}
+		wantExceeded(t, take("c", time.Second), "too-many-leases")
+		if err := take("a", 10*time.Second); err != nil {
+			t.Errorf("the same lease again: %v", err)
+		}
+		if err := l.Lease(other, "c", time.Second); err != nil {
+			t.Errorf("another caller: %v", err)
+		}
+		l.Ended(one, "b")
+		if err := take("c", time.Second); err != nil {
+			t.Errorf("after one has ended: %v", err)
+		}
+		time.Sleep(9 * time.Second)
+		l.Renewed(one, "a", 10*time.Second)
+		if err := take("d", time.Hour); err != nil { // c has run out
+			t.Errorf("after one has run out: %v", err)
+		}
+		time.Sleep(9 * time.Second)
+		wantExceeded(t, take("e", time.Second), "too-many-leases") // a was renewed
+		time.Sleep(time.Second)
+		if err := take("e", time.Second); err != nil {
+			t.Errorf("after the renewed one has run out: %v", err)
+		}
+	})
+}
+
+// TestCallersAreForgotten: there may be as many callers as an issuer has accounts.
+func TestCallersAreForgotten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := limit.New(limit.Max{})
+		for n := range 1000 {
+			c := &caller.Caller{Name: fmt.Sprint(n)}
+			if err := l.Lease(c, "a", time.Second); err != nil {
+				t.Fatal(err)
+			}
+			leave, _ := l.Waiter(c)
+			leave()
+			time.Sleep(100 * time.Millisecond)
+		}
+		if n := limit.Callers(l); n > 20 {
+			t.Errorf("%d callers are remembered, want those of the last second", n)
+		}
+	})
+}
+
+func TestNilAllowsEverything(t *testing.T) {
+	var l *limit.Limits
+	leave, err := l.Waiter(one)
+	leave()
+	leave, err2 := l.Stream(one)
+	leave()
+	l.Renewed(one, "a", time.Second)
+	l.Ended(one, "a")
+	if err := errors.Join(err, err2, l.Lease(one, "a", time.Second)); err != nil {
+		t.Error(err)
+	}
+}
