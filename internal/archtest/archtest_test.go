@@ -52,6 +52,7 @@ var mayImport = map[string][]string{
 	"wire/problem":                        {"wire"},
 	"sqlitelock":                          {"driver", "driver/mailbox", "driver/rules"},
 	"systest":                             {},
+	"systest/apitest":                     {},
 	"systest/fencetest":                   {},
 	"systest/check":                       {".", "driver", "systest/model/lease"},
 	"systest/fault":                       {"driver", "internal/hook"},

@@ -149,6 +149,7 @@ func (c consumer) row(t *testing.T, env []string) string {
 // families begin the names of modules that only those may have in their list of
 // modules who link one of them. Nobody gets the SDK of OpenTelemetry from us.
 var families = []string{
+	"github.com/getkin/",
 	"github.com/prometheus/", "github.com/redis/go-redis/", "github.com/redis/rueidis", "github.com/spf13/",
 	"go.opentelemetry.io/otel/sdk", "go.opentelemetry.io/", "go.uber.org/goleak", "modernc.org/",
 }

@@ -1,0 +1,166 @@
+package apitest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+
+	"github.com/getkin/kin-openapi/openapi3"
+	"github.com/getkin/kin-openapi/openapi3filter"
+	"github.com/getkin/kin-openapi/routers"
+
+	"github.com/holdfast-locks/holdfast/internal/exchange"
+)
+
+// An api is a description, and which answers of it were seen.
+type api struct {
+	doc  *openapi3.T
+	mux  *http.ServeMux  // of its operations; each leaves itself in the request
+	seen map[string]bool // of answers
+}
+
+// found is where the mux leaves the operation of a request; foundKey has it in the
+// request's context.
+type found struct {
+	route  routers.Route
+	values map[string]string
+}
+
+type foundKey struct{}
+
+// load reads a description, and checks it, its examples included.
+func load(text []byte) (*api, error) {
+	doc, err := openapi3.NewLoader().LoadFromData(text)
+	if err != nil {
+		return nil, err
+	}
+	if err := doc.Validate(context.Background()); err != nil {
+		return nil, err
+	}
+	a := &api{doc: doc, mux: http.NewServeMux(), seen: map[string]bool{}}
+	for path, item := range doc.Paths.Map() {
+		for method, operation := range item.Operations() {
+			route := routers.Route{Spec: doc, Path: path, PathItem: item, Method: method, Operation: operation}
+			a.mux.HandleFunc(method+" "+path, func(_ http.ResponseWriter, r *http.Request) {
+				f := r.Context().Value(foundKey{}).(*found)
+				f.route, f.values = route, map[string]string{}
+				for _, p := range slices.Concat(item.Parameters, operation.Parameters) {
+					if p.Value.In == openapi3.ParameterInPath {
+						f.values[p.Value.Name] = r.PathValue(p.Value.Name)
+					}
+				}
+			})
+		}
+	}
+	return a, nil
+}
+
+// find returns the operation of a request. Its operation is nil if there is none.
+func (a *api) find(r *http.Request) found {
+	var f found
+	a.mux.ServeHTTP(httptest.NewRecorder(), r.WithContext(context.WithValue(r.Context(), foundKey{}, &f)))
+	return f
+}
+
+// check compares an exchange with the description: its answer, and its request too if
+// that was accepted.
+func (a *api) check(e exchange.Exchange) error {
+	if e.Status == 0 {
+		return nil // the caller was gone before there was an answer
+	}
+	r, err := http.NewRequest(e.Method, e.URL, bytes.NewReader(e.Request.Body))
+	if err != nil {
+		return err
+	}
+	r.Header = e.Request.Header.Clone()
+	f := a.find(r)
+	if f.route.Operation == nil {
+		if e.Status < http.StatusBadRequest {
+			return errors.New("the description has no such operation")
+		}
+		f.route = a.elsewhere(e.Status)
+	}
+	in := &openapi3filter.RequestValidationInput{Request: r, PathParams: f.values, Route: &f.route, Options: options}
+	if e.Status < http.StatusBadRequest {
+		if err := openapi3filter.ValidateRequest(context.Background(), in); err != nil {
+			return fmt.Errorf("a request was accepted that is not as described: %w", err)
+		}
+	}
+	for _, part := range parts(e) {
+		if err := answered(in, e, part); err != nil {
+			return err
+		}
+	}
+	a.seen[fmt.Sprintf("%s %s %d", f.route.Method, f.route.Path, e.Status)] = true
+	return nil
+}
+
+var options = &openapi3filter.Options{
+	IncludeResponseStatus: true, RejectWhenRequestBodyNotSpecified: true,
+	AuthenticationFunc: openapi3filter.NoopAuthenticationFunc, // it was accepted by the server
+}
+
+// elsewhere is the operation of all requests that the description does not have: they
+// are refused.
+func (a *api) elsewhere(status int) routers.Route {
+	return routers.Route{Spec: a.doc, PathItem: &openapi3.PathItem{}, Operation: &openapi3.Operation{
+		Security:  openapi3.NewSecurityRequirements(),
+		Responses: openapi3.NewResponses(openapi3.WithStatus(status, a.doc.Components.Responses["Elsewhere"])),
+	}}
+}
+
+// answered compares an answer, or one part of it, with the description.
+func answered(in *openapi3filter.RequestValidationInput, e exchange.Exchange, part []byte) error {
+	response := in.Route.Operation.Responses.Status(e.Status)
+	if response != nil && len(response.Value.Content) == 0 && len(part) > 0 {
+		return fmt.Errorf("%d has a body: %s", e.Status, part)
+	}
+	err := openapi3filter.ValidateResponse(context.Background(), &openapi3filter.ResponseValidationInput{
+		RequestValidationInput: in, Options: options,
+		Status: e.Status, Header: e.Response.Header, Body: io.NopCloser(bytes.NewReader(part)),
+	})
+	if err != nil {
+		return fmt.Errorf("%w\nin %s", err, part)
+	}
+	return nil
+}
+
+// The streams: each line of one, and the data of each event of the other, is a value of
+// what the description says of them.
+const (
+	ndjson = "application/x-ndjson"
+	sse    = "text/event-stream"
+)
+
+func init() {
+	openapi3filter.RegisterBodyDecoder(ndjson, openapi3filter.JSONBodyDecoder)
+	openapi3filter.RegisterBodyDecoder(sse, openapi3filter.JSONBodyDecoder)
+}
+
+// parts returns the values of an answer. A stream that was cut may end within one.
+func parts(e exchange.Exchange) (values [][]byte) {
+	kind, _, _ := mime.ParseMediaType(e.Response.Header.Get("Content-Type"))
+	if kind != ndjson && kind != sse {
+		return [][]byte{e.Response.Body}
+	}
+	for line := range bytes.Lines(e.Response.Body) {
+		value, whole := strings.CutSuffix(string(line), "\n")
+		if kind == sse {
+			var data bool
+			if value, data = strings.CutPrefix(value, "data: "); !data {
+				continue
+			}
+		}
+		if whole && value != "" {
+			values = append(values, []byte(value))
+		}
+	}
+	return values
+}
