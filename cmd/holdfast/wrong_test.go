@@ -194,6 +194,20 @@ var wrong = []struct {
 	{64, `token revoke`, `standard input`},
 	{64, `token prune a`, `a`},
 
+	// serve.
+	{64, `serve extra`, `extra`},
+	{64, `serve --listen nowhere`, `"nowhere"`},
+	{64, `serve --listen http://127.0.0.1:0`, `want host:port`},
+	{64, `serve --listen unix://relative`, `three slashes`},
+	{64, `serve --drain 0`, `--drain 0s`},
+	{64, `serve --drain 2h`, `--drain 2h0m0s`},
+	{64, `serve --log-format xml`, `"xml"`},
+	{64, `serve --log-level loud`, `"loud"`},
+	{78, `serve --listen 0.0.0.0:0`, `--insecure`},
+	{78, `serve --listen :0`, `other hosts can reach`},
+	{78, `serve --listen '[::]:0'`, `other hosts can reach`},
+	{69, `serve --listen unix:///no/such/directory/socket`, `/no/such/directory`},
+
 	// Commands for what runs under a lock, and for scripts.
 	{64, `acquire`, `want one NAME`},
 	{64, `acquire a b`, `want one NAME`},

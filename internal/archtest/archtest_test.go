@@ -100,7 +100,7 @@ var mayImport = map[string][]string{
 	"examples/seats":     {".", "fence", "fence/sqlfence", "stores"},
 
 	"cmd/holdfast":                     {"cmd/holdfast/internal/cli"},
-	"cmd/holdfast/internal/cli":        {".", "driver", "onetime", "wire", "wire/codes", "cmd/holdfast/internal/bench", "cmd/holdfast/internal/control", "cmd/holdfast/internal/duration", "cmd/holdfast/internal/exit", "cmd/holdfast/internal/held", "cmd/holdfast/internal/keep", "cmd/holdfast/internal/linewriter", "cmd/holdfast/internal/notify", "cmd/holdfast/internal/polling", "cmd/holdfast/internal/render", "cmd/holdfast/internal/runner", "cmd/holdfast/internal/store", "stores", "cmd/holdfast/internal/supervise", "cmd/holdfast/internal/terminal", "cmd/holdfast/internal/ticket", "cmd/holdfast/internal/waitline", "cmd/holdfast/internal/watch"},
+	"cmd/holdfast/internal/cli":        {".", "driver", "onetime", "wire", "wire/codes", "cmd/holdfast/internal/bench", "cmd/holdfast/internal/control", "cmd/holdfast/internal/duration", "cmd/holdfast/internal/exit", "cmd/holdfast/internal/held", "cmd/holdfast/internal/keep", "cmd/holdfast/internal/linewriter", "cmd/holdfast/internal/notify", "cmd/holdfast/internal/polling", "cmd/holdfast/internal/render", "cmd/holdfast/internal/runner", "cmd/holdfast/internal/serve", "cmd/holdfast/internal/store", "stores", "cmd/holdfast/internal/supervise", "cmd/holdfast/internal/terminal", "cmd/holdfast/internal/ticket", "cmd/holdfast/internal/waitline", "cmd/holdfast/internal/watch"},
 	"cmd/holdfast/internal/bench":      {".", "driver"},
 	"cmd/holdfast/internal/control":    {".", "cmd/holdfast/internal/exit"},
 	"cmd/holdfast/internal/notify":     {},
@@ -115,6 +115,7 @@ var mayImport = map[string][]string{
 	"cmd/holdfast/internal/held":       {".", "driver", "driver/rules"},
 	"cmd/holdfast/internal/linewriter": {},
 	"cmd/holdfast/internal/manual":     {"cmd/holdfast/internal/cli"},
+	"cmd/holdfast/internal/serve":      {"driver", "httplock/server", "wire", "wire/problem"},
 	"cmd/holdfast/internal/store":      {"cmd/holdfast/internal/duration", "driver", "quorumlock", "sqlitelock", "stores"},
 	"cmd/holdfast/internal/supervise":  {"cmd/holdfast/internal/terminal"},
 	"cmd/holdfast/internal/terminal":   {},
@@ -133,8 +134,8 @@ type room struct {
 // "..." stands for all packages that begin with it.
 var rooms = map[string]room{
 	"net/http": {
-		importers: []string{"fence/httpfence", "httplock...", "internal/exchange", "oncehttp", "wire/problem", "systest..."},
-		users:     []string{"promlock"}, // expvar, which the client library offers
+		importers: []string{"fence/httpfence", "httplock...", "internal/exchange", "oncehttp", "wire/problem", "cmd/holdfast/internal/serve", "systest..."},
+		users:     []string{"cmd/holdfast...", "promlock"}, // expvar, which the client library offers
 	},
 	"database/sql": {
 		importers: []string{"fence/sqlfence", "sqlitelock", "examples...", "systest..."},

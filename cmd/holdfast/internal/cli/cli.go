@@ -39,6 +39,7 @@ type app struct {
 	args     []string    // of the program
 	asked    store.Asked // --store, and where to look without it
 	stdout   io.Writer
+	stderr   io.Writer                         // for a server's log; all else is written by messages
 	messages *linewriter.Writer                // to standard error
 	screen   *terminal.Terminal                // on standard error, or nil
 	wrap     func(driver.Engine) driver.Engine // what a command has done to its engine; may be nil
@@ -66,7 +67,7 @@ func Main(args []string, getenv func(string) string, prefix string, stdout, stde
 	if status, ok := helper(args); ok {
 		return status
 	}
-	a := &app{asked: store.Asked{Getenv: getenv, Root: prefix}, stdout: stdout}
+	a := &app{asked: store.Asked{Getenv: getenv, Root: prefix}, stdout: stdout, stderr: stderr}
 	a.args = args
 	a.speakTo(stderr, getenv("TERM"))
 	a.opener = a.open
@@ -165,6 +166,7 @@ URLs of stores:
 		a.benchCommand(),
 		a.waitCommand(),
 		a.watchCommand(),
+		a.serveCommand(),
 	)
 	group(root)
 	return root

@@ -1,0 +1,144 @@
+package serve
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// socketMode lets the user and the group of the server reach its socket.
+const socketMode = 0o660
+
+// Listen opens a socket at the address. The caller must close it.
+func (a Address) Listen(ctx context.Context) (net.Listener, error) {
+	if a.network == "unix" {
+		return listenUnix(ctx, a.address)
+	}
+	var config net.ListenConfig
+	return config.Listen(ctx, a.network, a.address)
+}
+
+// listenUnix makes a socket that takes the place of one that nobody answers at. It gets
+// its mode before it gets its name: at no time can others reach it.
+func listenUnix(ctx context.Context, path string) (net.Listener, error) {
+	if err := mayTakePlace(ctx, path); err != nil {
+		return nil, err
+	}
+	dir, err := os.MkdirTemp(filepath.Dir(path), ".holdfast-") // which nobody else can enter
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	made := filepath.Join(dir, "s")
+	var config net.ListenConfig
+	l, err := config.Listen(ctx, "unix", made)
+	if err != nil {
+		return nil, err
+	}
+	l.(*net.UnixListener).SetUnlinkOnClose(false)
+	u := &unixListener{Listener: l, addr: &net.UnixAddr{Name: path, Net: "unix"}}
+	if err = os.Chmod(made, socketMode); err == nil {
+		if u.made, err = os.Lstat(made); err == nil {
+			err = os.Rename(made, path)
+		}
+	}
+	if err != nil {
+		_ = l.Close()
+		return nil, err
+	}
+	return u, nil
+}
+
+// mayTakePlace returns an error unless there is nothing at path, or a socket that
+// nobody answers at.
+func mayTakePlace(ctx context.Context, path string) error {
+	info, err := os.Lstat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return err
+	case info.Mode().Type() != fs.ModeSocket:
+		return fmt.Errorf("%s is not a socket: it is left as it is", path)
+	}
+	dialer := net.Dialer{Timeout: time.Second}
+	conn, err := dialer.DialContext(ctx, "unix", path)
+	if err == nil {
+		_ = conn.Close()
+		return fmt.Errorf("somebody answers at %s already", path)
+	}
+	if !errors.Is(err, syscall.ECONNREFUSED) { // it may be full, or another user's
+		return fmt.Errorf("nobody knows whether %s is in use: %w", path, err)
+	}
+	return nil
+}
+
+// A unixListener has the name that its socket was given after it was made.
+type unixListener struct {
+	net.Listener
+	addr  *net.UnixAddr
+	made  fs.FileInfo
+	close sync.Once
+}
+
+func (l *unixListener) Addr() net.Addr { return l.addr }
+
+// Close removes the socket, unless another server has taken its place.
+func (l *unixListener) Close() error {
+	l.close.Do(func() {
+		if now, err := os.Lstat(l.addr.Name); err == nil && os.SameFile(now, l.made) {
+			_ = os.Remove(l.addr.Name)
+		}
+	})
+	return l.Listener.Close()
+}
+
+// firstInherited is the number of the first socket that systemd passes on.
+const firstInherited = 3
+
+// Inherited returns the sockets that systemd has opened for this process, as
+// sd_listen_fds(3) says. The environment does not name them afterwards.
+func Inherited(getenv func(string) string) ([]net.Listener, error) {
+	count, pid := getenv("LISTEN_FDS"), getenv("LISTEN_PID")
+	for _, name := range []string{"LISTEN_FDS", "LISTEN_PID", "LISTEN_FDNAMES"} {
+		_ = os.Unsetenv(name) // fails for names that are not names
+	}
+	if count == "" || pid != strconv.Itoa(os.Getpid()) {
+		return nil, nil
+	}
+	n, err := strconv.Atoi(count)
+	if err != nil || n < 0 || n > 1000 {
+		return nil, fmt.Errorf("LISTEN_FDS: %q is not a number of sockets", count)
+	}
+	var all []net.Listener
+	for fd := firstInherited; fd < firstInherited+n; fd++ {
+		file := os.NewFile(uintptr(fd), "socket "+strconv.Itoa(fd)+" of LISTEN_FDS")
+		l, err := net.FileListener(file) // it is a copy, which programs do not inherit
+		_ = file.Close()
+		if err != nil {
+			return nil, errors.Join(fmt.Errorf("LISTEN_FDS: socket %d is not one to listen on: %w", fd, err), CloseAll(all))
+		}
+		if u, isUnix := l.(*net.UnixListener); isUnix {
+			u.SetUnlinkOnClose(false) // it is systemd's
+		}
+		all = append(all, l)
+	}
+	return all, nil
+}
+
+// CloseAll closes sockets.
+func CloseAll(all []net.Listener) error {
+	var errs []error
+	for _, l := range all {
+		errs = append(errs, l.Close())
+	}
+	return errors.Join(errs...)
+}

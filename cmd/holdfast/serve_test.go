@@ -1,0 +1,170 @@
+//go:build unix
+
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/internal/testsvc"
+)
+
+// A served is a run of holdfast serve.
+type served struct {
+	*process
+	urls []string
+}
+
+// serve starts a server on a store, and returns when it listens. Without a --listen it is
+// at a free port.
+func serve(t *testing.T, store string, flags ...string) *served {
+	t.Helper()
+	want := strings.Count(strings.Join(flags, " "), "--listen")
+	if want == 0 {
+		flags, want = append(flags, "--listen", "127.0.0.1:0"), 1
+	}
+	s := &served{process: start(t, store, append([]string{"serve", "--drain", "5s"}, flags...)...)}
+	eventually(t, "the server listens", func() bool {
+		select {
+		case <-s.done:
+			t.Fatalf("it has ended with status %d: %s", s.wait(), read(t, s.stderr))
+		default:
+		}
+		s.urls = strings.Fields(read(t, s.stdout))
+		return len(s.urls) == want
+	})
+	return s
+}
+
+// get asks the server at its first address.
+func (s *served) get(path string) (status int, body string) {
+	s.t.Helper()
+	return get(s.t, http.DefaultClient, s.urls[0]+path)
+}
+
+func get(t *testing.T, client *http.Client, url string) (status int, body string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := client.Do(req)
+	if err != nil {
+		return 0, err.Error()
+	}
+	defer func() { _ = resp.Body.Close() }()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resp.StatusCode, string(text)
+}
+
+// overSocket returns a client of a server at a unix socket.
+func overSocket(path string) *http.Client {
+	return &http.Client{Transport: &http.Transport{
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			var d net.Dialer
+			return d.DialContext(ctx, "unix", path)
+		},
+		DisableKeepAlives: true,
+	}}
+}
+
+// TestServeListens: at each address that is named, at the port that it prints, and at a
+// socket that only its user and group can reach. TERM ends it with status 0, and takes the
+// socket away.
+func TestServeListens(t *testing.T) {
+	t.Parallel()
+	socket := filepath.Join(t.TempDir(), "s")
+	s := serve(t, sqlite(t), "--listen", "127.0.0.1:0", "--listen", "unix://"+socket, "--listen", "127.0.0.1:0")
+	for _, url := range []string{s.urls[0], s.urls[2]} {
+		if status, body := get(t, http.DefaultClient, url+"/healthz"); status != 200 || body != "ok\n" {
+			t.Errorf("%s: %d %s", url, status, body)
+		}
+	}
+	if status, body := get(t, overSocket(socket), "http://holdfast/readyz"); status != 200 || s.urls[1] != "http+unix://"+socket {
+		t.Errorf("%s: %d %s", s.urls[1], status, body)
+	}
+	if info, err := os.Stat(socket); err != nil || info.Mode().Perm() != 0o660 {
+		t.Errorf("%v, %v, want mode 0660", info, err)
+	}
+	s.signal(syscall.SIGTERM)
+	s.want(0)
+	if _, err := os.Stat(socket); !os.IsNotExist(err) {
+		t.Errorf("the socket has stayed (%v)", err)
+	}
+}
+
+// TestServeTakesOverAStaleSocket, which a server has left that was killed. It leaves one
+// alone where another server answers, and a file.
+func TestServeTakesOverAStaleSocket(t *testing.T) {
+	t.Parallel()
+	store, socket := sqlite(t), filepath.Join(t.TempDir(), "s")
+	first := serve(t, store, "--listen", "unix://"+socket)
+	if stderr := wantRun(t, 69, store, "serve", "--listen", "unix://"+socket); !strings.Contains(stderr, "answers") {
+		t.Errorf("it does not say that another one is there: %s", stderr)
+	}
+	if status, _ := get(t, overSocket(socket), "http://holdfast/healthz"); status != 200 {
+		t.Error("the first server is gone")
+	}
+	first.signal(syscall.SIGKILL)
+	first.want(128 + int(syscall.SIGKILL))
+	serve(t, store, "--listen", "unix://"+socket)
+	if status, _ := get(t, overSocket(socket), "http://holdfast/healthz"); status != 200 {
+		t.Error("the second server does not answer")
+	}
+
+	file := filepath.Join(t.TempDir(), "f")
+	write(t, file, "precious")
+	wantRun(t, 69, store, "serve", "--listen", "unix://"+file)
+	if read(t, file) != "precious" {
+		t.Error("a file was overwritten")
+	}
+}
+
+// TestServeIsNotReady while its store does not answer, and is again when it does.
+func TestServeIsNotReady(t *testing.T) {
+	t.Parallel()
+	redis := testsvc.Redis(t)
+	s := serve(t, redis.URL)
+	if status, body := s.get("/readyz"); status != 200 {
+		t.Fatalf("%d %s", status, body)
+	}
+	redis.Stop()
+	began := time.Now()
+	eventually(t, "it is not ready", func() bool { status, _ := s.get("/readyz"); return status == 503 })
+	if _, body := s.get("/readyz"); !strings.Contains(body, `"code":"unavailable"`) || strings.Contains(body, redis.URL) {
+		t.Errorf("after %s: %s", time.Since(began), body)
+	}
+	if status, _ := s.get("/healthz"); status != 200 {
+		t.Error("it says that it does not live")
+	}
+	redis.Cont()
+	eventually(t, "it is ready again", func() bool { status, _ := s.get("/readyz"); return status == 200 })
+}
+
+// TestServeLogs: in JSON unless it is told otherwise, what it is told to log.
+func TestServeLogs(t *testing.T) {
+	t.Parallel()
+	s := serve(t, sqlite(t))
+	var line struct{ Level, Msg, URL string }
+	if err := json.Unmarshal([]byte(read(t, s.stderr)), &line); err != nil || line.Msg != "listening" || line.URL != s.urls[0] {
+		t.Errorf("%v: %+v", err, line)
+	}
+	s = serve(t, sqlite(t), "--log-format", "text", "--log-level", "warn")
+	if log := read(t, s.stderr); log != "" {
+		t.Errorf("--log-level warn: %s", log)
+	}
+}
