@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"net"
 	"net/http"
 	"sync"
 
@@ -16,6 +17,7 @@ import (
 	"github.com/holdfast-locks/holdfast/httplock/server/internal/eventdoor"
 	"github.com/holdfast-locks/holdfast/httplock/server/internal/leasedoor"
 	"github.com/holdfast-locks/holdfast/httplock/server/internal/limit"
+	"github.com/holdfast-locks/holdfast/httplock/server/internal/peer"
 )
 
 // Options configure New. Nil is default; a zero field is default.
@@ -84,6 +86,11 @@ func New(engine driver.Engine, opts *Options) (*Server, error) {
 	s.mux.Handle("/", s.house.Handle(notFound))
 	return s, nil
 }
+
+// ConnContext is for the field of that name of the http.Server that runs s. Without it, s
+// cannot tell a client that is cut off from one that listens: its lock is kept until the
+// system gives the connection up, which may take a quarter of an hour.
+func ConnContext(ctx context.Context, conn net.Conn) context.Context { return peer.With(ctx, conn) }
 
 // everybody is who sends requests where nobody is asked.
 var everybody = caller.Caller{Name: "anonymous", Rights: caller.All}

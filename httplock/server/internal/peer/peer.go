@@ -1,0 +1,63 @@
+// Package peer tells how much of what was written to a connection has arrived at its
+// other end: the only thing that a server can know of a client that says nothing.
+package peer
+
+import (
+	"context"
+	"crypto/tls"
+	"net"
+	"syscall"
+)
+
+type key struct{}
+
+// With returns a context of the requests on conn. It is for http.Server.ConnContext.
+func With(ctx context.Context, conn net.Conn) context.Context {
+	return context.WithValue(ctx, key{}, conn)
+}
+
+// Of returns the connection that the request of ctx has come on, below TLS; nil if With
+// was not called.
+func Of(ctx context.Context) net.Conn {
+	conn, _ := ctx.Value(key{}).(net.Conn)
+	if secure, ok := conn.(*tls.Conn); ok {
+		return secure.NetConn()
+	}
+	return conn
+}
+
+// Arrivals are what arrives of what is written to a connection. What has arrived was
+// acknowledged: over TCP by the system at the other end of the connection, which may be
+// a proxy, and on a unix socket by the program, which has read it.
+type Arrivals struct {
+	told func() (waiting int, acked uint64, ok bool)
+	last uint64 // of acked
+}
+
+// A teller is a connection that knows by itself what of it has arrived.
+type teller interface {
+	Arrived() (waiting int, acked uint64, ok bool)
+}
+
+// ArrivalsOf returns the arrivals of conn.
+func ArrivalsOf(conn net.Conn) *Arrivals {
+	switch c := conn.(type) {
+	case teller:
+		return &Arrivals{told: c.Arrived}
+	case syscall.Conn:
+		if raw, err := c.SyscallConn(); err == nil {
+			return &Arrivals{told: func() (int, uint64, bool) { return arrived(raw) }}
+		}
+	}
+	return &Arrivals{told: func() (int, uint64, bool) { return 0, 0, false }}
+}
+
+// Look reports whether everything has arrived that was written so far, or at least more
+// than when it was called last: what is written goes on arriving. known is false where
+// the system does not tell.
+func (a *Arrivals) Look() (arrives, known bool) {
+	waiting, acked, ok := a.told()
+	more := acked > a.last
+	a.last = acked
+	return ok && (waiting == 0 || more), ok
+}
