@@ -105,8 +105,20 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	}
-	s.mux.ServeHTTP(w, r.WithContext(caller.With(r.Context(), c)))
+	inside := r.WithContext(caller.With(r.Context(), c))
+	s.mux.ServeHTTP(w, inside)
+	r.Pattern = inside.Pattern // for whoever stands around this handler, and counts
 }
+
+// A Load is what all callers have of one server at one moment.
+type Load struct {
+	Waiters int // requests that wait for a lock
+	Streams int // responses that go on: held locks, events, news
+	Leases  int // leases asked for through this server that have not ended
+}
+
+// Load returns what the callers have of this server now.
+func (s *Server) Load() Load { return Load(s.house.Limits.Load()) }
 
 var errUnknownCaller error = &door.Refusal{
 	Status: http.StatusUnauthorized, Code: "not-authenticated",

@@ -87,6 +87,7 @@ var mayImport = map[string][]string{
 	"internal/drivertest":                 {"driver"},
 	"internal/exchange":                   {},
 	"internal/faultproxy":                 {},
+	"internal/exposition":                 {"observe", "observe/tally"},
 	"internal/faketest":                   {},
 	"internal/hook":                       {"driver"},
 	"internal/onetimetest":                {".", "driver", "onetime"},
@@ -144,6 +145,7 @@ var rooms = map[string]room{
 	},
 	root: {
 		importers: []string{"fence/httpfence", "httplock/server...", "observe/tally", "oncehttp", "onetime", "otellock", "promlock", "wire/codes", "holdfasttest", "cmd/holdfast...", "examples...", "systest...", "internal/onetimetest"},
+		users:     []string{"internal/exposition"},
 	},
 }
 

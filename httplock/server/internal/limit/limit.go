@@ -133,6 +133,29 @@ func (l *Limits) Ended(c *caller.Caller, id driver.LeaseID) {
 	l.tidyLocked(c, a)
 }
 
+// A Load is what all callers have at one moment.
+type Load struct {
+	Waiters int // requests that wait for a lock
+	Streams int // responses that go on
+	Leases  int // leases that were asked for here, and have not ended
+}
+
+// Load returns what all callers have now.
+func (l *Limits) Load() (all Load) {
+	if l == nil {
+		return Load{}
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, a := range l.callers {
+		a.sweep(time.Now())
+		all.Waiters += a.waiters
+		all.Streams += a.streams
+		all.Leases += len(a.leases)
+	}
+	return all
+}
+
 func (l *Limits) accountLocked(c *caller.Caller) *account {
 	a := l.callers[c.Name]
 	if a == nil {

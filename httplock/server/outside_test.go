@@ -1,0 +1,25 @@
+package server_test
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	"github.com/holdfast-locks/holdfast/httplock/server"
+	"github.com/holdfast-locks/holdfast/memlock"
+)
+
+// TestPatternIsKnownOutside: whoever stands around the handler can count by routes.
+func TestPatternIsKnownOutside(t *testing.T) {
+	s, err := server.New(memlock.New(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = s.Close(context.Background()) }()
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/nowhere", nil)
+	s.ServeHTTP(httptest.NewRecorder(), r)
+	if r.Pattern != "/" {
+		t.Errorf("pattern %q, want that of what is not found", r.Pattern)
+	}
+}
