@@ -62,7 +62,7 @@ func New(engine driver.Engine, opts *Options) (*Client, error) {
 	o.Holder.Once = false
 	background, abandon := context.WithCancel(context.Background())
 	c := &Client{
-		engine: engine, features: features, opts: o, holderErr: checkHolder(o.Holder),
+		engine: engine, features: features, opts: o, holderErr: driver.CheckHolder(o.Holder),
 		background: background, abandon: abandon,
 		closing: make(chan struct{}), idle: make(chan struct{}),
 	}

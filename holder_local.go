@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+
+	"github.com/holdfast-locks/holdfast/driver"
 )
 
 // localHolder names this process, or the person who runs it. What h says already
@@ -44,7 +46,7 @@ func localUser(file string, id int) string {
 	defer f.Close()
 	for lines := bufio.NewScanner(io.LimitReader(f, passwdLongest)); lines.Scan(); {
 		// name:password:number:...
-		if name, rest, _ := strings.Cut(lines.Text(), ":"); name != "" && isText(name) {
+		if name, rest, _ := strings.Cut(lines.Text(), ":"); name != "" && driver.IsText(name) {
 			if _, rest, _ = strings.Cut(rest, ":"); strings.HasPrefix(rest, number+":") {
 				return name
 			}
@@ -62,7 +64,7 @@ func localProgram() string {
 	if path == "" {
 		return ""
 	}
-	if name := filepath.Base(path); isText(name) {
+	if name := filepath.Base(path); driver.IsText(name) {
 		return name
 	}
 	return ""

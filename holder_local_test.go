@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/holdfast-locks/holdfast/driver"
 )
 
 // TestLocalUser reads files of users as they are, and as they should not be.
@@ -54,7 +56,7 @@ func TestLocalHolder(t *testing.T) {
 	if who := self.String(); who != user+"@"+host+" (pid "+strconv.Itoa(os.Getpid())+", "+self.Program+")" {
 		t.Errorf("it is told as %q", who)
 	}
-	if checkHolder(self) != nil {
+	if driver.CheckHolder(self) != nil {
 		t.Error("it cannot be told")
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"context"
 	"fmt"
 	"time"
+
+	"github.com/holdfast-locks/holdfast/driver"
 )
 
 // The limits of do-once results and of how long they are kept.
@@ -162,7 +164,7 @@ func (o *OnceOptions) resolve() (OnceOptions, error) {
 		return c, fmt.Errorf("%w Retention %s: want %s to %s", ErrInvalid, c.Retention, MinTTL, MaxRetention)
 	case c.MaxResult < 0 || c.MaxResult > MaxOnceResult:
 		return c, fmt.Errorf("%w MaxResult %d: want up to %d", ErrInvalid, c.MaxResult, MaxOnceResult)
-	case len(c.Fingerprint) > maxFingerprint || !isText(c.Fingerprint):
+	case len(c.Fingerprint) > maxFingerprint || !driver.IsText(c.Fingerprint):
 		return c, fmt.Errorf("%w Fingerprint: want up to %d bytes of UTF-8 without control characters", ErrInvalid, maxFingerprint)
 	case !c.Await && c.Wait != 0:
 		return c, fmt.Errorf("%w Wait %s: it needs Await", ErrInvalid, c.Wait)

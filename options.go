@@ -19,8 +19,7 @@ const (
 	MaxNames   = driver.MaxBatch   // of one AcquireAll
 	MaxLimit   = driver.MaxLimit   // permits of a Semaphore
 
-	maxHolderText = 4096 // bytes of Reason, Label and Labels together
-	maxReplicas   = 100
+	maxReplicas = 100
 )
 
 const (
@@ -211,7 +210,7 @@ func (o *AcquireOptions) Check() error {
 	if o == nil {
 		return nil
 	}
-	return cmp.Or(o.check(), checkHolder(Holder{Reason: o.Reason, Labels: o.Labels}))
+	return cmp.Or(o.check(), driver.CheckHolder(Holder{Reason: o.Reason, Labels: o.Labels}))
 }
 
 // check is Check but for what the holder says, which is checked with all the rest that

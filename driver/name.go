@@ -1,7 +1,9 @@
 package driver
 
 import (
+	"encoding/json"
 	"fmt"
+	"strings"
 	"unicode"
 	"unicode/utf8"
 )
@@ -34,6 +36,37 @@ func checkText(what, s string, limit int) error {
 		}
 	}
 	return nil
+}
+
+// MaxHolder is the greatest length of a Holder as JSON, in bytes.
+const MaxHolder = 4096
+
+// CheckHolder returns an error that wraps ErrInvalid if h is too large for a store to
+// keep with every lease, or cannot be shown on a terminal.
+func CheckHolder(h Holder) error {
+	texts := []string{h.Host, h.User, h.Program, h.Label, h.Reason}
+	for k, v := range h.Labels {
+		texts = append(texts, k, v)
+	}
+	for _, s := range texts {
+		if !IsText(s) {
+			return fmt.Errorf("%w holder text %q: want UTF-8 without control characters", ErrInvalid, s)
+		}
+	}
+	encoded, err := json.Marshal(h)
+	if err != nil {
+		return fmt.Errorf("%w holder: %w", ErrInvalid, err)
+	}
+	if len(encoded) > MaxHolder {
+		return fmt.Errorf("%w holder: reason and labels take %d bytes, the limit is %d", ErrInvalid, len(encoded), MaxHolder)
+	}
+	return nil
+}
+
+// IsText reports whether s can be shown on a terminal: it is UTF-8, without what
+// IsControl reports.
+func IsText(s string) bool {
+	return utf8.ValidString(s) && !strings.ContainsFunc(s, IsControl)
 }
 
 // IsControl reports whether r is not allowed in a name, or in what a holder says

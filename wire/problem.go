@@ -12,4 +12,9 @@ type Problem struct {
 	ResponseStatus int    `json:"response_status,omitempty"` // of a response that was not kept
 	Token          uint64 `json:"token,omitempty"`           // the fencing token that was refused
 	Current        uint64 `json:"current,omitempty"`         // the resource's mark, if it is known
+
+	Holders     []Blocker `json:"holders,omitempty"`      // who has the lock; of several, the one whose lease ends first
+	QueueLength *int      `json:"queue_length,omitempty"` // how many wait for it
+	Author      string    `json:"author,omitempty"`       // who took the lock away
+	Reason      string    `json:"reason,omitempty"`       // and why
 }

@@ -76,7 +76,7 @@ var mayImport = map[string][]string{
 	"httplock/server/internal/door":       {".", "driver", "httplock/server/caller", "httplock/server/internal/limit", "wire", "wire/codes", "wire/problem"},
 	"httplock/server/internal/driverdoor": {"httplock/server/internal/door"},
 	"httplock/server/internal/eventdoor":  {"httplock/server/internal/door"},
-	"httplock/server/internal/leasedoor":  {"httplock/server/internal/door"},
+	"httplock/server/internal/leasedoor":  {".", "driver", "httplock/server/caller", "httplock/server/internal/door", "internal/ask", "internal/places", "oncehttp", "wire"},
 	"httplock/server/internal/limit":      {"driver", "httplock/server/caller"},
 	"httplock/server/internal/peer":       {},
 	"internal/archtest":                   {},

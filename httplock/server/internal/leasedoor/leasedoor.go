@@ -1,12 +1,44 @@
-// Package leasedoor has the requests of people: leases, streams that hold them, do-once work, one-time tokens, and what is known of locks.
+// Package leasedoor has the requests of people: leases, streams that hold them, do-once
+// work, one-time tokens, and what is known of locks.
+//
+// # How it is made
+//
+// A request is carried out on the driver, and what comes of it stands in the store alone,
+// so that the next may go through another server. What a caller asks for stands under the
+// lease ID that its Idempotency-Key makes (key.go). An [attempt] is one acquisition, of a
+// lock or of do-once work, in one request or in pieces; all that wait for an answer share
+// one place keeper.
 package leasedoor
 
 import (
+	"context"
 	"net/http"
+	"time"
 
 	"github.com/holdfast-locks/holdfast/httplock/server/internal/door"
+	"github.com/holdfast-locks/holdfast/internal/ask"
+	"github.com/holdfast-locks/holdfast/internal/places"
 )
+
+// requestTimeout bounds one question to the store, which is repeated as long until it is
+// answered. With the longest wait it is less than driver.TombstoneTTL, so that nothing is
+// carried out for a request that was released meanwhile. INVARIANT I5.
+const requestTimeout = 4 * time.Second
+
+// A leases is the door, with what its requests share.
+type leases struct {
+	house  *door.House
+	places places.Keeper[time.Time]
+}
 
 // Routes adds what is below /v1.
 func Routes(mux *http.ServeMux, h *door.House) {
+	d := &leases{house: h}
+	d.places.Init(places.Owner[time.Time]{
+		Queuer: h.Features.Queuer, Router: h.Features.Router, Now: time.Now,
+		Spawn: func(send func(context.Context)) { go send(context.Background()) }, // it ends with its limit
+		Limit: func(ctx context.Context) (context.Context, context.CancelFunc) { return ask.Limit(ctx, requestTimeout) },
+	})
+	handle := func(pattern string, f door.Func) { mux.Handle(pattern, h.Handle(f)) }
+	handle("POST /v1/leases", d.acquire)
 }

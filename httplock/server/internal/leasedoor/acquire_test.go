@@ -1,0 +1,26 @@
+package leasedoor_test
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/memlock"
+	"github.com/holdfast-locks/holdfast/wire"
+)
+
+// A request that comes again, at whichever server, is a repeat: the same lease ID and
+// token, for the whole TTL.
+func TestRepeatAtAnotherServer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		engine := memlock.New()
+		a, b := open(t, engine), open(t, engine)
+		first := a.lease("orders/42", "key-0123456789abcdef", wire.LeaseRequest{TTLMS: 10_000})
+		time.Sleep(9 * time.Second)
+		again := b.lease("orders/42", "key-0123456789abcdef", wire.LeaseRequest{TTLMS: 10_000})
+		if again != first || again.ExpiresInMS != 10_000 {
+			t.Errorf("the repeat is answered %+v, the first %+v", again, first)
+		}
+		b.refused(409, "lock-held", "POST", "/v1/leases", "key-other-0123456789", wire.LeaseRequest{Name: "orders/42"})
+	})
+}
