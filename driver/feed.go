@@ -1,6 +1,10 @@
 package driver
 
-import "sync"
+import (
+	"maps"
+	"slices"
+	"sync"
+)
 
 // maxWaiting is how many events wait for listeners who take their time.
 // INVARIANT I11.
@@ -11,20 +15,32 @@ const maxWaiting = 4096
 // The zero Feed is ready to use.
 type Feed struct {
 	mu        sync.Mutex
-	listeners map[*func(Event)]struct{}
-	waiting   []Event // to be told
-	telling   bool    // there is a goroutine
+	listeners map[*func(Event)]uint64 // the number of the last event that each came too late for
+	last      uint64
+	waiting   []delivery // to be told
+	telling   bool       // there is a goroutine
 }
 
-// OnEvent registers told as Historian.OnEvent does, but for the first EventGap. The
-// engine tells that, with Tell, once it listens.
-func (f *Feed) OnEvent(told func(Event)) (stop func()) {
+// A delivery is one event that is to be told.
+type delivery struct {
+	Event
+	number uint64
+	only   *func(Event) // nil: everybody who listens
+}
+
+// OnEvent registers told as Historian.OnEvent does. Listens says that the engine
+// listens already: then told is told EventGap soon. Otherwise the engine tells that
+// everybody, with Tell, once it listens.
+func (f *Feed) OnEvent(told func(Event), listens bool) (stop func()) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.listeners == nil {
-		f.listeners = map[*func(Event)]struct{}{}
+		f.listeners = map[*func(Event)]uint64{}
 	}
-	f.listeners[&told] = struct{}{}
+	f.listeners[&told] = f.last
+	if listens {
+		f.tellLocked(delivery{only: &told}) // an EventGap
+	}
 	return func() {
 		f.mu.Lock()
 		defer f.mu.Unlock()
@@ -45,43 +61,48 @@ func (f *Feed) Heard() bool {
 func (f *Feed) Tell(events ...Event) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if len(f.listeners) == 0 || len(events) == 0 {
+	if len(f.listeners) == 0 {
 		return
 	}
-	if len(f.waiting)+len(events) > maxWaiting {
-		f.waiting = append(f.waiting[:0], Event{Kind: EventGap})
-	}
-	f.waiting = append(f.waiting, events...)
-	if !f.telling {
-		f.telling = true
-		go f.tell()
+	for _, e := range events {
+		f.tellLocked(delivery{Event: e})
 	}
 }
 
-// tell tells what waits until nothing does.
-func (f *Feed) tell() {
+// tellLocked puts d in line to be told.
+func (f *Feed) tellLocked(d delivery) {
+	f.last++
+	d.number = f.last
+	if len(f.waiting) >= maxWaiting {
+		f.waiting = append(f.waiting[:0], delivery{number: f.last}) // an EventGap
+	}
+	f.waiting = append(f.waiting, d)
+	if !f.telling {
+		f.telling = true
+		go f.deliver()
+	}
+}
+
+// deliver tells what waits until nothing does.
+func (f *Feed) deliver() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for len(f.waiting) > 0 {
 		batch := f.waiting
 		f.waiting = nil
-		for _, e := range batch {
-			f.tellLocked(e)
+		for _, d := range batch {
+			f.deliverLocked(d)
 		}
 	}
 	f.telling = false
 }
 
-// tellLocked tells one event, without f.mu while somebody is told.
-func (f *Feed) tellLocked(e Event) {
-	all := make([]*func(Event), 0, len(f.listeners))
-	for told := range f.listeners {
-		all = append(all, told)
-	}
-	for _, told := range all {
-		if _, listens := f.listeners[told]; listens {
+// deliverLocked tells one event, without f.mu while somebody is told.
+func (f *Feed) deliverLocked(d delivery) {
+	for _, told := range slices.Collect(maps.Keys(f.listeners)) {
+		if since, listens := f.listeners[told]; listens && d.number > since && (d.only == nil || d.only == told) {
 			f.mu.Unlock()
-			(*told)(e)
+			(*told)(d.Event)
 			f.mu.Lock()
 		}
 	}

@@ -1,6 +1,7 @@
 package driver_test
 
 import (
+	"slices"
 	"strconv"
 	"testing"
 	"testing/synctest"
@@ -20,13 +21,13 @@ func TestFeedTellsInOrder(t *testing.T) {
 			t.Error("heard by somebody")
 		}
 		var first, second []string
-		stop := f.OnEvent(func(e driver.Event) { first = append(first, e.ID) })
+		stop := f.OnEvent(func(e driver.Event) { first = append(first, e.ID) }, false)
 		var once func()
 		once = f.OnEvent(func(e driver.Event) {
 			second = append(second, e.ID)
 			once()
 			f.Tell(event(4))
-		})
+		}, false)
 		f.Tell(event(1), event(2))
 		f.Tell(event(3))
 		synctest.Wait()
@@ -50,7 +51,7 @@ func TestFeedIsBounded(t *testing.T) {
 		defer f.OnEvent(func(e driver.Event) {
 			<-blocked
 			told = append(told, e)
-		})()
+		}, false)()
 		f.Tell(event(0))
 		synctest.Wait()
 		const many = 10_000
@@ -67,6 +68,23 @@ func TestFeedIsBounded(t *testing.T) {
 			if now, _ := strconv.Atoi(told[i].ID); now != before+1 {
 				t.Fatalf("%s was told after %s", told[i].ID, told[i-1].ID)
 			}
+		}
+	})
+}
+
+// TestFeedBeginsWithGap: whoever comes to an engine that listens is told so first, and
+// nobody else is.
+func TestFeedBeginsWithGap(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var f driver.Feed
+		var first, second []driver.EventKind
+		defer f.OnEvent(func(e driver.Event) { first = append(first, e.Kind) }, true)()
+		f.Tell(event(1)) // and that waits
+		defer f.OnEvent(func(e driver.Event) { second = append(second, e.Kind) }, true)()
+		f.Tell(event(2))
+		synctest.Wait()
+		if want := []driver.EventKind{driver.EventGap, driver.EventAcquired}; !slices.Equal(second, want) || !slices.Equal(first, append(want, want[1])) {
+			t.Errorf("told %v and %v", first, second)
 		}
 	})
 }

@@ -32,18 +32,26 @@ func (e *engine) AcquireAll(ctx context.Context, reqs []driver.AcquireRequest) (
 	e.allAtOnce = true
 	defer func() { e.allAtOnce = false }()
 	before := e.snapshot(reqs, now)
+	e.say()
+	defer e.say()
 	all := driver.AllReply{Outcome: driver.Granted}
 	for i, req := range reqs {
 		reply, err := e.acquire(e.single(req), now)
 		if err != nil {
 			if e.fault != "AcquireAll keeps what it has at an error" {
 				maps.Copy(e.names, before)
+				e.unsaid = nil
 			}
 			return driver.AllReply{}, err
 		}
 		if reply.Outcome != driver.Granted {
 			if e.fault != "AcquireAll keeps what it has at a refusal" {
-				maps.Copy(e.names, before)
+				if e.fault != "AcquireAll leaves events of a refusal" {
+					maps.Copy(e.names, before)
+				} else {
+					e.restoreButEvents(before)
+				}
+				e.unsaid = nil
 			}
 			return e.notAllTaken(reply, i, all.Tokens), nil
 		}
@@ -75,7 +83,7 @@ func (e *engine) snapshot(reqs []driver.AcquireRequest, now time.Time) map[strin
 	before := map[string]*entry{}
 	for _, req := range reqs {
 		n := *e.settled(req.Name, now)
-		n.leases, n.queue = slices.Clone(n.leases), slices.Clone(n.queue)
+		n.leases, n.queue, n.events = slices.Clone(n.leases), slices.Clone(n.queue), slices.Clone(n.events)
 		for i, l := range n.leases {
 			old := *l
 			n.leases[i] = &old
@@ -83,6 +91,14 @@ func (e *engine) snapshot(reqs []driver.AcquireRequest, now time.Time) map[strin
 		before[e.key(req.Name)] = &n
 	}
 	return before
+}
+
+// restoreButEvents puts everything back but the events, for a fault.
+func (e *engine) restoreButEvents(before map[string]*entry) {
+	for key, n := range before {
+		n.events = e.names[key].events
+		e.names[key] = n
+	}
 }
 
 // single returns the request that AcquireAll makes of one it was given.

@@ -63,6 +63,9 @@ func (e *engine) acquire(req driver.AcquireRequest, now time.Time) (driver.Acqui
 		e.enqueue(n, req, now)
 	}
 	l := e.grant(n, req, now, now.Add(req.TTL))
+	if e.fault != "AcquireAll writes only the first" || !e.allAtOnce || len(e.unsaid) == 0 {
+		e.noteLease(driver.EventAcquired, n, l, now)
+	}
 	return driver.AcquireReply{Outcome: driver.Granted, Token: l.token}, nil
 }
 
@@ -248,6 +251,8 @@ func (e *engine) repeat(n *entry, l *lease, req driver.AcquireRequest, now time.
 		l.granted = now
 	case "repeat undoes Downgrade":
 		n.mode = req.Mode
+	case "repeat is written":
+		e.noteLease(driver.EventAcquired, n, l, now)
 	}
 	return driver.AcquireReply{Outcome: driver.Granted, Token: l.token}
 }

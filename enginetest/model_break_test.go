@@ -89,6 +89,7 @@ func (e *engine) breakLease(n *entry, l *lease, req driver.BreakRequest, now tim
 		b.Permits = 0
 	}
 	n.broken = append(n.broken, b)
+	e.noteBreak(n, l, req, now)
 	switch e.fault {
 	case "Break leaves the lease":
 	case "Break keeps the name closed":

@@ -61,6 +61,9 @@ func (e *engine) extend(req driver.ExtendRequest, now time.Time) error {
 		return driver.ErrLost
 	}
 	l.extended = true
+	if e.fault == "renewal is written" {
+		e.noteLease(driver.EventAcquired, n, l, now)
+	}
 	switch expiry := now.Add(req.TTL); {
 	case e.fault == "Extend shortens":
 		l.expiry = expiry
@@ -99,7 +102,7 @@ func (e *engine) Release(ctx context.Context, req driver.ReleaseRequest) error {
 	}
 	n := e.looked(req.Name, now)
 	if e.fault != "place outlives the release" && (e.fault != "place outlives the cancel" || !req.Cancel) {
-		e.leave(n, req.LeaseID)
+		e.leave(n, req.LeaseID, now)
 	}
 	l := e.find(n, req.LeaseID, "Release")
 	if req.Cancel {
@@ -115,7 +118,10 @@ func (e *engine) Release(ctx context.Context, req driver.ReleaseRequest) error {
 		n.leases = append(n.leases, &lease{released: true, expiry: now.Add(req.KeepFor)})
 	}
 	if l != nil {
+		e.noteEnd(n, l, req, now)
 		e.release(n, l, req, now)
+	} else if e.fault == "release of nothing is written" {
+		e.note(n, driver.Event{Kind: driver.EventReleased}, req.LeaseID, now)
 	}
 	switch {
 	case e.fault == "release hands over to nobody" && !req.Cancel,

@@ -50,6 +50,7 @@ func (e *engine) handOver(n *entry, p *place, now time.Time) {
 	}
 	last := n.last
 	l := e.grant(n, p.req, now, expiry)
+	e.noteHandOver(n, p, l, now)
 	switch e.fault {
 	case "hand-over keeps since of the place":
 		l.granted = p.since
@@ -68,8 +69,14 @@ func (e *engine) handOver(n *entry, p *place, now time.Time) {
 }
 
 // leave gives up the place of id.
-func (e *engine) leave(n *entry, id driver.LeaseID) {
-	n.queue = slices.DeleteFunc(n.queue, func(p *place) bool { return e.same(p.req.LeaseID, id, "Leave") })
+func (e *engine) leave(n *entry, id driver.LeaseID, now time.Time) {
+	n.queue = slices.DeleteFunc(n.queue, func(p *place) bool {
+		leaves := e.same(p.req.LeaseID, id, "Leave")
+		if leaves {
+			e.notePlace(driver.EventLeft, n, p, now)
+		}
+		return leaves
+	})
 }
 
 // place returns the index of id's place for a method, or -1.
@@ -97,6 +104,7 @@ func (e *engine) enqueue(n *entry, req driver.AcquireRequest, now time.Time) int
 			e.pause(time.Millisecond)
 		}
 		n.queue = slices.Insert(n.queue, i, p)
+		e.notePlace(driver.EventQueued, n, p, now)
 	}
 	p := n.queue[i]
 	if e.fault != "place is not renewed by a repeat" || p.until.IsZero() {

@@ -48,6 +48,11 @@ func (e *engine) Complete(ctx context.Context, req driver.CompleteRequest) error
 		return driver.ErrLost
 	}
 	e.keep(n, req, now)
+	if e.fault == "completion is written as a release" {
+		e.noteLease(driver.EventReleased, n, l, now)
+	} else {
+		e.noteLease(driver.EventCompleted, n, l, now)
+	}
 	if e.fault != "Complete leaves the lease" {
 		e.end(n, l)
 	}
@@ -57,7 +62,7 @@ func (e *engine) Complete(ctx context.Context, req driver.CompleteRequest) error
 	case "Complete ends every lease":
 		n.leases = nil
 	}
-	e.giveUp(n)
+	e.giveUp(n, now)
 	if e.fault != "Complete hands over to nobody" {
 		e.serve(n, now)
 	}
@@ -87,13 +92,16 @@ func (e *engine) keep(n *entry, req driver.CompleteRequest, now time.Time) {
 }
 
 // giveUp ends the places of those who only want the work done once.
-func (e *engine) giveUp(n *entry) {
+func (e *engine) giveUp(n *entry, now time.Time) {
 	if e.fault == "Complete keeps the places" {
 		return
 	}
 	v := rules.View{Recorded: n.record != nil}
 	n.queue = slices.DeleteFunc(n.queue, func(p *place) bool {
 		if v.GivesUp(p.req.Once) || e.fault == "Complete gives up every place" {
+			if e.fault != "place that a record ends leaves unseen" {
+				e.notePlace(driver.EventLeft, n, p, now)
+			}
 			e.tell(p.req.LeaseID, driver.Notice{})
 			return true
 		}

@@ -31,12 +31,15 @@ type store struct {
 	watches    map[*watch]bool
 	deposits   map[string]*deposit
 	listeners  []*listener
-	told       int  // how many messages were sent, if chatty
-	allAtOnce  bool // AcquireAll is under way, for its faults
+	chronicle
+	told      int  // how many messages were sent, if chatty
+	allAtOnce bool // AcquireAll is under way, for its faults
 }
 
 // An entry is what the store has under one name.
 type entry struct {
+	name   string
+	events []written // the oldest first
 	last   uint64
 	mode   driver.Mode // of the leases
 	leases []*lease
@@ -90,6 +93,7 @@ func (e *engine) enter(ctx context.Context) (time.Time, error) {
 		e.mu.Unlock()
 		return time.Time{}, fmt.Errorf("the engine was %w", driver.ErrClosed)
 	}
+	e.by = e
 	return time.Now(), nil
 }
 
@@ -147,7 +151,7 @@ func (e *engine) Close() error {
 func (s *store) purged(name string, now time.Time) *entry {
 	n := s.names[s.key(name)]
 	if n == nil {
-		n = &entry{}
+		n = &entry{name: name}
 		s.names[s.key(name)] = n
 	}
 	live := slices.ContainsFunc(n.leases, func(l *lease) bool { return now.Before(l.expiry) })
@@ -155,11 +159,22 @@ func (s *store) purged(name string, now time.Time) *entry {
 		if s.fault == "dead reader stays as long as any" && n.mode == driver.Shared && live {
 			return false
 		}
-		return s.ended(n, l, now)
+		over := s.ended(n, l, now)
+		if over && !l.released {
+			s.noteLease(driver.EventExpired, n, l, now)
+		}
+		return over
 	})
 	if s.fault != "places are never given up" && s.fault != "place that is over is handed the lock" {
-		n.queue = slices.DeleteFunc(n.queue, func(p *place) bool { return !now.Before(p.until) })
+		n.queue = slices.DeleteFunc(n.queue, func(p *place) bool {
+			over := !now.Before(p.until)
+			if over && s.fault != "place that is over leaves unseen" {
+				s.notePlace(driver.EventLeft, n, p, now)
+			}
+			return over
+		})
 	}
+	s.forgetEvents(n, now)
 	if n.record != nil && !now.Before(n.record.expiry) && s.fault != "retention never ends" {
 		n.record = nil
 	}

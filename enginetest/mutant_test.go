@@ -24,6 +24,13 @@ var everything = driver.Capabilities{
 	AcquireAll: true, Records: true, ListRecords: true, OneTime: true, List: true, Diagnose: true,
 }
 
+// remembering are the capabilities of an engine that can do everything and has history.
+var remembering = func() driver.Capabilities {
+	c := everything
+	c.History = true
+	return c
+}()
+
 // bare are the capabilities of an engine that has no modes and no queue.
 var bare = driver.Capabilities{AcquireAll: true, OneTime: true}
 
@@ -63,9 +70,9 @@ func TestModel(t *testing.T) {
 		caps driver.Capabilities
 		set  func(*engine)
 	}{
-		{"plain", everything, func(*engine) {}},
-		{"eager and tidy", everything, func(e *engine) { e.eager, e.tidy = true, true }},
-		{"chatty and narrow", everything, func(e *engine) { e.chatty, e.narrow = true, true }},
+		{"plain", remembering, func(*engine) {}},
+		{"eager and tidy", remembering, func(e *engine) { e.eager, e.tidy = true, true }},
+		{"chatty and narrow", remembering, func(e *engine) { e.chatty, e.narrow = true, true }},
 		{"no capabilities", driver.Capabilities{}, func(*engine) {}},
 		{"no modes and no one-time tokens", bare, func(*engine) {}},
 		{"short leases only", driver.Capabilities{Shared: true, MaxTTL: modelMaxTTL}, func(*engine) {}},
@@ -92,7 +99,7 @@ func TestModel(t *testing.T) {
 // TestModelBehindForward checks that right engines pass as wrappers hand them on.
 func TestModelBehindForward(t *testing.T) {
 	for name, caps := range map[string]driver.Capabilities{
-		"everything": everything, "no modes and no one-time tokens": bare, "nothing": {}, "short leases only": {Shared: true, MaxTTL: modelMaxTTL},
+		"everything": remembering, "no modes and no one-time tokens": bare, "nothing": {}, "short leases only": {Shared: true, MaxTTL: modelMaxTTL},
 	} {
 		t.Run(name, func(t *testing.T) { enginetest.RunForwarded(t, harness("", caps)) })
 	}
@@ -101,7 +108,12 @@ func TestModelBehindForward(t *testing.T) {
 // TestSuiteIsQuick checks what the documentation of the suite says of its
 // duration in real time: the waiting, since the rest is up to the store.
 func TestSuiteIsQuick(t *testing.T) {
-	h := harness("", everything)
+	suiteIsQuick(t, everything, 130)
+	suiteIsQuick(t, remembering, 142)
+}
+
+func suiteIsQuick(t *testing.T, caps driver.Capabilities, units time.Duration) {
+	h := harness("", caps)
 	var total time.Duration
 	h.Bubble = func(t *testing.T, f func(*testing.T)) {
 		synctest.Test(t, func(t *testing.T) {
@@ -112,11 +124,14 @@ func TestSuiteIsQuick(t *testing.T) {
 	}
 	enginetest.Run(t, h)
 	// One requirement waits for TombstoneTTL in virtual time, and 4 units in
-	// real time. Others wait for RedeemGrace and for BreakMemory, in virtual
-	// time only.
+	// real time. Others wait for RedeemGrace, BreakMemory and HistoryMemory, in
+	// virtual time only.
 	total += 4*h.Unit - (driver.TombstoneTTL - time.Second) - (driver.RedeemGrace + time.Second) - driver.BreakMemory
+	if caps.History {
+		total -= 2 * driver.HistoryMemory
+	}
 	t.Logf("the suite waits for %s", total)
-	if limit := 130 * h.Unit; total > limit {
+	if limit := units * h.Unit; total > limit {
 		t.Errorf("the suite waits for %s, want %s at most", total, limit)
 	}
 }
@@ -154,6 +169,7 @@ type mutant struct {
 	fault string
 	plain bool // without capabilities
 	short bool // with a MaxTTL
+	past  bool // with history
 	bare  bool // with methods only, and a server that lacks one-time tokens
 	want  []string
 }
@@ -173,6 +189,7 @@ var mutants = slices.Concat(
 	inspectMutants,
 	sinceMutants,
 	breakMutants,
+	historyMutants,
 	capabilityMutants,
 )
 
@@ -184,6 +201,9 @@ func TestSuiteCatchesMutants(t *testing.T) {
 			caps := everything
 			if m.plain {
 				caps = driver.Capabilities{}
+			}
+			if m.past {
+				caps = remembering
 			}
 			if m.bare {
 				caps = bare

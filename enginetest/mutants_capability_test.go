@@ -10,6 +10,8 @@ var capabilityMutants = []mutant{
 	{fault: "Diagnose needs no flag", plain: true, want: []string{"RefusesMethodsIfUnsupported"}},
 	{fault: "Downgrade needs no flag", plain: true, want: []string{"RefusesMethodsIfUnsupported"}},
 	{fault: "Forget needs no flag", plain: true, want: []string{"RefusesMethodsIfUnsupported"}},
+	{fault: "History asks the store first", plain: true, want: []string{"RefusesMethodsIfUnsupported"}},
+	{fault: "History needs no flag", plain: true, want: []string{"RefusesMethodsIfUnsupported"}},
 	{fault: "List needs no flag", plain: true, want: []string{"RefusesMethodsIfUnsupported"}},
 	{fault: "Peek needs no flag", plain: true, want: []string{"RefusesMethodsIfUnsupported"}},
 	{fault: "Prune needs no flag", plain: true, want: []string{"RefusesMethodsIfUnsupported"}},

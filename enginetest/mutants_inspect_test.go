@@ -33,7 +33,7 @@ var inspectMutants = []mutant{
 	}},
 	{fault: "Inspect forgets the token of a free name", want: []string{"InspectRemembersToken"}},
 	{fault: "Inspect of a free name fails", want: []string{
-		"DigestIsNoName", "EndedContextDoesNothing", "InspectOfUnknownIsFree", "RefusesReplicasIfUnsupported",
+		"DigestIsNoName", "EndedContextDoesNothing", "InspectOfUnknownIsFree", "RefusesMethodsIfUnsupported", "RefusesReplicasIfUnsupported",
 		"VaultOfUnknownFindsNothing",
 	}},
 	{fault: "Inspect shows few places", want: []string{"InspectShowsFirstPlaces"}},

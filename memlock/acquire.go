@@ -46,6 +46,7 @@ func (e *Engine) acquireLocked(req *driver.AcquireRequest, now time.Time) (reply
 			// The store counts the TTL from when it carries the request out.
 			// The client counts from before it sent it, and so ends earlier.
 			v.own = l.grant(req, v.token, now, now.Add(req.TTL))
+			l.ledger.begun(v.own, now)
 		}
 		reply.Token = v.own.token
 	case driver.Recorded:

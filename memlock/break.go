@@ -41,6 +41,7 @@ func (e *Engine) breakLeases(ctx context.Context, req driver.BreakRequest, endin
 	for _, h := range slices.Clone(l.leases) {
 		if req.Hits(h.token, h.released) {
 			l.end(h)
+			l.ledger.broken(h, &req, now)
 			b := driver.Broken{
 				ID: req.ID, LeaseID: h.id, Token: h.token, Permits: h.need.Permits, Holder: copyHolder(h.who),
 				Author: req.Author, Reason: req.Reason,

@@ -56,6 +56,7 @@
 //	record.go   what came of work that is done once: Recorder
 //	break.go    taking a lock away, and telling its holder: Breaker, LossTeller
 //	inspect.go  what people are shown: Inspect, Lister
+//	history.go  what happened, and happens: Historian
 //	vault.go    payloads that are handed out once: Vault
 //	member.go   one store of a quorum: Member
 //
@@ -64,6 +65,7 @@
 //
 // # Concurrency
 //
-// An Engine is safe for concurrent use. It starts no goroutine and no timer:
-// a lease that ran out is noticed by the next request for its name.
+// An Engine is safe for concurrent use. It starts no timer, and no goroutine but one
+// that tells of events, if somebody listens to them and as long as there are any: a
+// lease that ran out is noticed by the next request for its name.
 package memlock

@@ -41,9 +41,12 @@ func (e *Engine) Release(ctx context.Context, req driver.ReleaseRequest) error {
 		e.tombstones[req.LeaseID] = now.Add(driver.TombstoneTTL)
 	}
 	l := e.settleLocked(req.Name, now)
-	l.giveUpPlace(req.LeaseID)
+	l.giveUpPlace(req.LeaseID, now)
 	// INVARIANT I4: only the exact lease.
 	h := l.held(req.LeaseID)
+	if h != nil {
+		l.ledger.ended(endOf(req), h, now)
+	}
 	switch {
 	case h == nil: // over, released before, or never granted
 	case req.KeepFor > 0: // not twice: what is kept closed is not held any more
@@ -63,6 +66,14 @@ func (e *Engine) Release(ctx context.Context, req driver.ReleaseRequest) error {
 		return driver.ErrLost
 	}
 	return nil
+}
+
+// endOf returns how a lease ends that is given back: lost is the client's word.
+func endOf(req driver.ReleaseRequest) driver.EventKind {
+	if req.Lost {
+		return driver.EventLost
+	}
+	return driver.EventReleased
 }
 
 // Downgrade implements driver.Downgrader. The token and the expiry stay, nobody

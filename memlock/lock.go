@@ -22,6 +22,7 @@ type lock struct {
 	queue     []*place // in the order of their first requests
 	record    *record  // nil if there is none
 	broken    []broken // the latest last
+	ledger    *ledger  // nil without history
 	stuck     error    // why the first of the queue is not served although it fits
 }
 
@@ -44,10 +45,23 @@ type place struct {
 }
 
 // purge takes out what has ended. Of leases and places that is all there is to
-// an expiry: nobody is told, and whoever comes next finds the name so.
+// an expiry: no holder is told, and whoever comes next finds the name so.
 func (l *lock) purge(now time.Time) {
-	l.leases = slices.DeleteFunc(l.leases, func(h *lease) bool { return !now.Before(h.expiry) })
-	l.queue = slices.DeleteFunc(l.queue, func(p *place) bool { return !now.Before(p.until) })
+	l.leases = slices.DeleteFunc(l.leases, func(h *lease) bool {
+		over := !now.Before(h.expiry)
+		if over && !h.released {
+			l.ledger.ended(driver.EventExpired, h, now)
+		}
+		return over
+	})
+	l.queue = slices.DeleteFunc(l.queue, func(p *place) bool {
+		over := !now.Before(p.until)
+		if over {
+			l.ledger.left(p, now)
+		}
+		return over
+	})
+	l.ledger.purge(now)
 	if l.record != nil && !now.Before(l.record.expiry) {
 		l.record = nil
 	}
@@ -57,7 +71,7 @@ func (l *lock) purge(now time.Time) {
 // unused reports whether nothing but the last token would be lost with l.
 // INVARIANT I11.
 func (l *lock) unused() bool {
-	return len(l.leases) == 0 && len(l.queue) == 0 && l.record == nil && len(l.broken) == 0
+	return len(l.leases) == 0 && len(l.queue) == 0 && l.record == nil && len(l.broken) == 0 && l.ledger.empty()
 }
 
 // held returns the live lease of id unless it was released. The ID is compared
@@ -77,8 +91,9 @@ func (l *lock) rank(id driver.LeaseID) int {
 }
 
 // giveUpPlace gives up id's place, if it has one. Those behind it move up.
-func (l *lock) giveUpPlace(id driver.LeaseID) {
+func (l *lock) giveUpPlace(id driver.LeaseID, now time.Time) {
 	if rank := l.rank(id); rank > 0 {
+		l.ledger.left(l.queue[rank-1], now)
 		l.queue = slices.Delete(l.queue, rank-1, rank)
 	}
 }

@@ -20,8 +20,9 @@ import (
 // An Engine is a store and its only connection. Use New to make one; two
 // engines share nothing.
 type Engine struct {
-	losses  driver.Losses
-	watches mailbox.Box[struct{}] // has a mutex of its own, which is locked after mu
+	losses    driver.Losses
+	watches   mailbox.Box[struct{}] // has a mutex of its own, which is locked after mu
+	chronicle *chronicle            // nil without history
 
 	mu         sync.Mutex // guards the rest
 	closed     bool
@@ -43,15 +44,30 @@ var (
 	_ driver.Lister       = (*Engine)(nil)
 	_ driver.Breaker      = (*Engine)(nil)
 	_ driver.LossTeller   = (*Engine)(nil)
+	_ driver.Historian    = (*Engine)(nil)
 )
 
+// Options are what an engine does beyond what New's does.
+type Options struct {
+	// History keeps the latest events of each name, and tells of them as they
+	// happen; see driver.Historian.
+	History bool
+}
+
 // New returns an engine with an empty store.
-func New() *Engine {
-	return &Engine{
+func New() *Engine { return NewWith(nil) }
+
+// NewWith is New with options. Nil is default.
+func NewWith(opts *Options) *Engine {
+	e := &Engine{
 		locks:      map[string]*lock{},
 		tombstones: map[driver.LeaseID]time.Time{},
 		deposits:   map[driver.Digest]*deposit{},
 	}
+	if opts != nil && opts.History {
+		e.chronicle = &chronicle{born: time.Now()}
+	}
+	return e
 }
 
 // Capabilities implements driver.Engine. There are no replicas to wait for, and
@@ -60,6 +76,7 @@ func (e *Engine) Capabilities() driver.Capabilities {
 	return driver.Capabilities{
 		Shared: true, Semaphore: true, Queue: true, Break: true, Losses: true,
 		AcquireAll: true, Records: true, ListRecords: true, OneTime: true, List: true,
+		History: e.chronicle != nil,
 	}
 }
 
@@ -112,7 +129,7 @@ func each[Request, Reply any](ctx context.Context, e *Engine, reqs []Request, fa
 func (e *Engine) settleLocked(name string, now time.Time) *lock {
 	l := e.locks[name]
 	if l == nil {
-		l = &lock{}
+		l = &lock{ledger: e.chronicle.open(name)}
 		e.locks[name] = l
 	}
 	l.purge(now)

@@ -19,6 +19,14 @@ var harness = enginetest.Harness{
 
 func TestConformance(t *testing.T) { enginetest.Run(t, harness) }
 
+// TestConformanceWithHistory runs it again on engines that write down what happens.
+func TestConformanceWithHistory(t *testing.T) {
+	h := harness
+	h.Open = func(testing.TB) driver.Engine { return memlock.NewWith(&memlock.Options{History: true}) }
+	enginetest.Run(t, h)
+	enginetest.RunForwarded(t, h)
+}
+
 // TestConformanceBehindForward runs the suite on what wrappers make of the
 // engine, with all its flags, and without each.
 func TestConformanceBehindForward(t *testing.T) { enginetest.RunForwarded(t, harness) }

@@ -25,7 +25,7 @@ func (e *Engine) serveLocked(l *lock, now time.Time) {
 	var v rules.View
 	l.look(&v, now)
 	if v.Recorded {
-		e.giveUpDoneLocked(l, &v)
+		e.giveUpDoneLocked(l, &v, now)
 		l.addHead(&v, now)
 	}
 	for v.Due() {
@@ -39,6 +39,7 @@ func (e *Engine) serveLocked(l *lock, now time.Time) {
 		// The lease ends with the place, so that a waiter that died costs no
 		// more than that. One that lives asks for the rest.
 		h := l.grant(&head.req, token, now, head.until)
+		l.ledger.handedOver(head, h, now)
 		e.watches.Tell(head.req.LeaseID, driver.Notice{Token: h.token})
 		v.AddLease(h.need, h.expiry.Sub(now))
 		l.addHead(&v, now)
@@ -48,10 +49,11 @@ func (e *Engine) serveLocked(l *lock, now time.Time) {
 // giveUpDoneLocked gives up the places of those who asked for work that is done
 // by now, wherever in the queue they are, and tells them to look: their next
 // request is answered with the record.
-func (e *Engine) giveUpDoneLocked(l *lock, v *rules.View) {
+func (e *Engine) giveUpDoneLocked(l *lock, v *rules.View, now time.Time) {
 	l.queue = slices.DeleteFunc(l.queue, func(p *place) bool {
 		done := v.GivesUp(p.req.Once)
 		if done {
+			l.ledger.left(p, now)
 			e.watches.Tell(p.req.LeaseID, driver.Notice{})
 		}
 		return done
@@ -66,6 +68,7 @@ func (l *lock) givePlace(req *driver.AcquireRequest, now time.Time) (rank int) {
 		p := &place{req: *req, asked: now}
 		p.req.Holder = copyHolder(req.Holder)
 		l.queue = append(l.queue, p)
+		l.ledger.queued(p, now)
 		rank = len(l.queue)
 	}
 	lengthen(&l.queue[rank-1].until, now.Add(req.WaiterTTL))

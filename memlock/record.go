@@ -38,6 +38,7 @@ func (e *Engine) Complete(ctx context.Context, req driver.CompleteRequest) error
 	}
 	l.record = &record{by: req.LeaseID, data: slices.Clone(req.Record), expiry: now.Add(req.Retention)}
 	l.end(h)
+	l.ledger.ended(driver.EventCompleted, h, now)
 	e.serveLocked(l, now) // and sends home whoever asked for Once
 	return nil
 }
