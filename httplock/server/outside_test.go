@@ -17,7 +17,7 @@ func TestPatternIsKnownOutside(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = s.Close(context.Background()) }()
-	r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/nowhere", nil)
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "http://localhost/nowhere", nil)
 	s.ServeHTTP(httptest.NewRecorder(), r)
 	if r.Pattern != "/" {
 		t.Errorf("pattern %q, want that of what is not found", r.Pattern)

@@ -26,6 +26,11 @@ type Options struct {
 	// Default: everybody may do everything, which is for loopback addresses only.
 	Callers caller.Source
 
+	// Hosts are names under which the server is reached, without ports, besides localhost.
+	// Where Callers is nil, a request to another name is refused: a web page could have
+	// sent it, by a name that it makes lead to this server. Addresses need not be named.
+	Hosts []string
+
 	// Secret is what lease IDs are made of, the same on all servers of a store: 32 bytes
 	// or more. Default: one that the servers draw and keep in the store.
 	Secret []byte
@@ -52,10 +57,12 @@ type Limits struct {
 // A Server answers requests for the locks of one engine. It is an http.Handler. Use
 // New to make one.
 type Server struct {
-	callers caller.Source
-	house   *door.House
-	mux     *http.ServeMux
-	drain   func()
+	callers  caller.Source
+	hosts    []string
+	house    *door.House
+	entrance http.Handler // to mux, for those that are let in
+	mux      *http.ServeMux
+	drain    func()
 }
 
 // New returns a server for the locks of engine. It sends nothing. The caller must Close
@@ -71,7 +78,7 @@ func New(engine driver.Engine, opts *Options) (*Server, error) {
 	}
 	draining := make(chan struct{})
 	s := &Server{
-		callers: o.Callers, mux: http.NewServeMux(),
+		callers: o.Callers, hosts: o.Hosts, mux: http.NewServeMux(),
 		drain: sync.OnceFunc(func() { close(draining) }),
 		house: &door.House{
 			Engine: engine, Features: client.Features(), Client: client, Draining: draining,
@@ -83,32 +90,21 @@ func New(engine driver.Engine, opts *Options) (*Server, error) {
 	driverdoor.Routes(s.mux, s.house)
 	leasedoor.Routes(s.mux, s.house)
 	eventdoor.Routes(s.mux, s.house)
-	s.mux.Handle("/", s.house.Handle(notFound))
+	s.mux.Handle("/", s.house.Handle(s.nothing))
+	s.entrance = s.house.Handle(s.admit)
 	return s, nil
 }
 
-// ConnContext is for the field of that name of the http.Server that runs s. Without it, s
-// cannot tell a client that is cut off from one that listens: its lock is kept until the
-// system gives the connection up, which may take a quarter of an hour.
-func ConnContext(ctx context.Context, conn net.Conn) context.Context { return peer.With(ctx, conn) }
-
-// everybody is who sends requests where nobody is asked.
-var everybody = caller.Caller{Name: "anonymous", Rights: caller.All}
+// ConnContext is for the field of that name of the http.Server that runs s; Configure sets
+// it. Without it, s cannot tell a client that is cut off from one that listens: its lock is
+// kept until the system gives the connection up, which may take a quarter of an hour. Nor
+// can a caller.File tell the users of a unix socket apart.
+func ConnContext(ctx context.Context, conn net.Conn) context.Context {
+	return caller.ConnContext(peer.With(ctx, conn), conn)
+}
 
 // ServeHTTP implements http.Handler.
-func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	c := &everybody
-	if s.callers != nil {
-		var err error
-		if c, err = s.callers.Identify(r); c == nil || err != nil {
-			door.Refuse(w, &door.Request{Request: r, House: s.house}, errUnknownCaller)
-			return
-		}
-	}
-	inside := r.WithContext(caller.With(r.Context(), c))
-	s.mux.ServeHTTP(w, inside)
-	r.Pattern = inside.Pattern // for whoever stands around this handler, and counts
-}
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.entrance.ServeHTTP(w, r) }
 
 // A Load is what all callers have of one server at one moment.
 type Load struct {
@@ -119,15 +115,6 @@ type Load struct {
 
 // Load returns what the callers have of this server now.
 func (s *Server) Load() Load { return Load(s.house.Limits.Load()) }
-
-var errUnknownCaller error = &door.Refusal{
-	Status: http.StatusUnauthorized, Code: "not-authenticated",
-	Detail: "the server does not know you: send Authorization: Bearer and a token that it knows",
-}
-
-func notFound(_ http.ResponseWriter, r *door.Request) error {
-	return &door.Refusal{Status: http.StatusNotFound, Code: "not-found", Detail: "there is nothing at " + r.URL.Path}
-}
 
 // Drain refuses new work from now on, and tells streams to move to another server. Their
 // leases are left as they are.

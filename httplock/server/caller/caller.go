@@ -3,6 +3,7 @@ package caller
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -95,9 +96,22 @@ next:
 type Source interface {
 	// Identify returns who sends r, or nil if the request shows nothing of the kind
 	// that this Source knows, so that another may look. An error says that it shows
-	// something, and that it is wrong; it must not contain what was shown.
+	// something, and that it is wrong; it must not contain what was shown. Whoever has
+	// sent r sees the text of an error that is a Wrong, and of no other. An error that
+	// wraps ErrUnavailable says that it is not known.
+	//
+	// The Caller must not be changed afterwards. The server sets Direct by itself.
 	Identify(r *http.Request) (*Caller, error)
 }
+
+// Wrong says what is wrong with what a request shows, to whoever has sent it.
+type Wrong string
+
+func (w Wrong) Error() string { return string(w) }
+
+// ErrUnavailable is wrapped by the error of a Source that cannot find out now who sends a
+// request. The server answers 503 instead of 401, so that the client asks again.
+var ErrUnavailable = errors.New("callers cannot be told now")
 
 // First returns a Source that asks others in turn: the first that knows the caller, or
 // finds that it shows something wrong, decides.

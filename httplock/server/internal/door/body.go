@@ -6,38 +6,60 @@ import (
 	"io"
 	"mime"
 	"net/http"
+	"os"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/httplock/server/internal/strict"
 )
 
 // BodyLimit is how many bytes of a body Read takes.
 const BodyLimit = 128 << 10
 
+// BodyTime is how long a caller may take to send a body.
+const BodyTime = 10 * time.Second
+
 // Read reads the body of r, which must be one JSON value of the type of v and nothing
-// else, without a field that v lacks, and have no more than BodyLimit bytes.
+// else, as package strict has it, and have no more than BodyLimit bytes.
 func (r *Request) Read(v any) error { return r.ReadUpTo(v, BodyLimit) }
 
 // ReadUpTo does as Read, for a body that may be of another length.
 func (r *Request) ReadUpTo(v any, limit int64) error {
 	kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if err != nil || kind != "application/json" {
-		return &Refusal{Status: http.StatusUnsupportedMediaType, Code: "not-json", Detail: "send the body as Content-Type: application/json"}
+		return errNotJSON
 	}
-	d := json.NewDecoder(http.MaxBytesReader(nil, r.Body, limit))
-	d.DisallowUnknownFields()
-	if err := d.Decode(v); err != nil {
+	body, err := io.ReadAll(http.MaxBytesReader(r.answer, r.Body, limit))
+	if err != nil {
 		return badBody(err)
 	}
-	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return badBody(errors.New("there is more behind the value"))
+	SetBodyTime(r.answer, time.Time{})
+	if err := strict.Unmarshal(body, v); err != nil {
+		return &Refusal{Status: http.StatusBadRequest, Code: "malformed-json", Detail: "the body is not what is expected: " + err.Error()}
 	}
 	return nil
 }
 
+// SetBodyTime says until when the body must have come. A request that is refused before
+// it is read is bound by it as well: net/http reads what is left of a body first. Once it
+// has been read, what is read is the caller's hanging up, which may come at any time.
+func SetBodyTime(w http.ResponseWriter, until time.Time) {
+	_ = http.NewResponseController(w).SetReadDeadline(until) // a recorder of a test has none
+}
+
+var errNotJSON error = &Refusal{
+	Status: http.StatusUnsupportedMediaType, Code: "not-json",
+	Detail: "send the body as Content-Type: application/json",
+}
+
 func badBody(err error) error {
 	var large *http.MaxBytesError
-	if errors.As(err, &large) {
+	switch {
+	case errors.As(err, &large):
 		return &Refusal{Status: http.StatusRequestEntityTooLarge, Code: "body-too-large", Detail: "the body is too large"}
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return &Refusal{Status: http.StatusRequestTimeout, Code: "body-too-slow", Detail: "the body did not come within " + BodyTime.String()}
 	}
-	return &Refusal{Status: http.StatusBadRequest, Code: "malformed-json", Detail: "the body is not what is expected: " + err.Error()}
+	return &Refusal{Status: http.StatusBadRequest, Code: "body-unreadable", Detail: "the body broke off"}
 }
 
 // Write answers with v as JSON.
@@ -46,6 +68,7 @@ func Write(w http.ResponseWriter, status int, v any) error {
 	if err != nil {
 		return err
 	}
+	Patience(w)
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(status)

@@ -41,19 +41,19 @@ type Request struct {
 	*http.Request
 	House  *House
 	Caller *caller.Caller
+
+	answer *answer
 }
 
-// A Func answers a request. An error that it returns is written as a problem; then it
-// must have written nothing.
+// A Func answers a request. An error that it returns is written as a problem, if nothing
+// was written before; else the answer is cut, so that the caller sees that it is not whole.
 type Func func(w http.ResponseWriter, r *Request) error
 
 // Handle returns f as a handler of the house. The caller stands in the context.
 func (h *House) Handle(f Func) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-		r := &Request{Request: req, House: h, Caller: caller.From(req.Context())}
-		if err := f(w, r); err != nil {
-			Refuse(w, r, err)
-		}
+		a := answerOf(w)
+		a.give(&Request{Request: req, House: h, Caller: caller.From(req.Context()), answer: a}, f)
 	})
 }
 

@@ -2,6 +2,7 @@ package door_test
 
 import (
 	"bytes"
+	"errors"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -88,5 +89,25 @@ func TestExceededLimit(t *testing.T) {
 	w, _ := ask(c, "", func(http.ResponseWriter, *door.Request) error { return limits.Lease(c, "b", time.Minute) })
 	if w.Code != http.StatusTooManyRequests || w.Header().Get("Retry-After") != "60" || !strings.Contains(w.Body.String(), `"code":"too-many-leases"`) {
 		t.Errorf("%d %v %s", w.Code, w.Header(), w.Body)
+	}
+}
+
+// TestBegunAnswerIsCut: whoever reads it sees that it is not whole.
+func TestBegunAnswerIsCut(t *testing.T) {
+	for name, end := range map[string]func() error{
+		"an error": func() error { return errors.New("the store is gone") },
+		"a panic":  func() error { panic("fault") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			defer func() {
+				if v := recover(); v != http.ErrAbortHandler {
+					t.Errorf("%v, want net/http told to cut the connection", v)
+				}
+			}()
+			ask(&caller.Caller{}, "", func(w http.ResponseWriter, _ *door.Request) error {
+				w.WriteHeader(http.StatusOK)
+				return end()
+			})
+		})
 	}
 }

@@ -48,6 +48,7 @@ func Refuse(w http.ResponseWriter, r *Request, err error) {
 	if refusal.Status == http.StatusUnauthorized || refusal.Status == http.StatusForbidden {
 		r.Audit("refused", slog.String("code", refusal.Code), slog.String("detail", refusal.Detail))
 	}
+	Patience(w)
 	if refusal.Again > 0 {
 		w.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(refusal.Again.Seconds()))))
 	}

@@ -56,7 +56,7 @@ func (s *site) send(ctx context.Context, method, target, key string, body any) *
 			s.Fatal(err)
 		}
 	}
-	r := httptest.NewRequestWithContext(ctx, method, target, &text)
+	r := httptest.NewRequestWithContext(ctx, method, "http://localhost"+target, &text)
 	if body != nil {
 		r.Header.Set("Content-Type", "application/json")
 	}

@@ -1,0 +1,137 @@
+package server
+
+import (
+	"errors"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/netip"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/httplock/server/caller"
+	"github.com/holdfast-locks/holdfast/httplock/server/internal/door"
+)
+
+// headerLimit is how many bytes the header of a request may have, its URL included.
+const headerLimit = 16 << 10
+
+// everybody is who sends requests where nobody is asked.
+var everybody = caller.Caller{Name: "anonymous", Rights: caller.All}
+
+// browsers refuses what a web page of another site makes a browser send. It has no state.
+var browsers http.CrossOriginProtection
+
+// admit lets a request through to the door that it is for.
+func (s *Server) admit(w http.ResponseWriter, r *door.Request) error {
+	if r.ContentLength != 0 {
+		door.SetBodyTime(w, time.Now().Add(door.BodyTime))
+	}
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	w.Header().Set("Cache-Control", "no-store")
+	if headerSize(r.Request) > headerLimit {
+		return errHeaderTooLarge
+	}
+	if err := s.fromElsewhere(r.Request); err != nil {
+		return err
+	}
+	c, err := s.identify(w, r)
+	if err != nil {
+		return err
+	}
+	if r.Method == http.MethodHead || !plainPath(r.Request) {
+		r.Caller = c
+		return s.nothing(w, r)
+	}
+	inside := r.WithContext(caller.With(r.Context(), c))
+	s.mux.ServeHTTP(w, inside)
+	r.Pattern = inside.Pattern // for whoever stands around this server, and counts
+	return nil
+}
+
+func headerSize(r *http.Request) int {
+	n := len(r.RequestURI)
+	for key, values := range r.Header {
+		for _, v := range values {
+			n += len(key) + len(v)
+		}
+	}
+	return n
+}
+
+var errHeaderTooLarge error = &door.Refusal{
+	Status: http.StatusRequestHeaderFieldsTooLarge, Code: "header-too-large",
+	Detail: "the header and the URL have more than 16 KiB together",
+}
+
+// fromElsewhere refuses what a web page can make the browser of somebody send who may
+// reach the server: by naming it, or by a name of the page's own that leads here.
+func (s *Server) fromElsewhere(r *http.Request) error {
+	if browsers.Check(r) != nil {
+		return &door.Refusal{Status: http.StatusForbidden, Code: "cross-site", Detail: "a web page of another site has sent this"}
+	}
+	if s.callers != nil || caller.OverUnix(r) || s.answersTo(r.Host) {
+		return nil
+	}
+	return &door.Refusal{
+		Status: http.StatusMisdirectedRequest, Code: "wrong-host",
+		Detail: "this server is not known by the name in Host: ask for its address, or give it that name",
+	}
+}
+
+// answersTo reports whether host is an address, or a name of this server.
+func (s *Server) answersTo(host string) bool {
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		host = name
+	}
+	host = strings.ToLower(strings.TrimSuffix(host, "."))
+	if _, err := netip.ParseAddr(strings.Trim(host, "[]")); err == nil {
+		return true
+	}
+	return host == "localhost" || slices.ContainsFunc(s.hosts, func(name string) bool { return strings.EqualFold(name, host) })
+}
+
+// identify returns who sends r.
+func (s *Server) identify(w http.ResponseWriter, r *door.Request) (*caller.Caller, error) {
+	c := &everybody
+	if s.callers != nil {
+		var err error
+		if c, err = s.callers.Identify(r.Request); c == nil || err != nil {
+			return nil, unknownCaller(w, r, err)
+		}
+	}
+	if caller.IsDirect(r.Request) && !c.Direct {
+		direct := *c
+		direct.Direct = true
+		c = &direct
+	}
+	return c, nil
+}
+
+// unknownCaller is the refusal of whoever shows nothing, or something wrong.
+func unknownCaller(w http.ResponseWriter, r *door.Request, err error) error {
+	if errors.Is(err, caller.ErrUnavailable) {
+		r.House.Log.LogAttrs(r.Context(), slog.LevelWarn, "callers cannot be told", slog.Any("error", err))
+		return errCannotTell
+	}
+	refusal := &door.Refusal{
+		Status: http.StatusUnauthorized, Code: "not-authenticated",
+		Detail: "the server does not know you: send Authorization: Bearer and a token that it knows",
+	}
+	challenge := `Bearer realm="holdfast"`
+	if err != nil {
+		challenge += `, error="invalid_token"`
+		var wrong caller.Wrong
+		if errors.As(err, &wrong) {
+			refusal.Detail = "the server does not know you: " + wrong.Error()
+		}
+	}
+	w.Header().Set("WWW-Authenticate", challenge)
+	return refusal
+}
+
+var errCannotTell error = &door.Refusal{
+	Status: http.StatusServiceUnavailable, Code: "callers-unavailable", Again: 5 * time.Second,
+	Detail: "the server cannot find out who you are, because it cannot reach who knows: ask again; nothing was done",
+}

@@ -1,0 +1,179 @@
+package server_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/holdfast-locks/holdfast/httplock/server"
+	"github.com/holdfast-locks/holdfast/httplock/server/caller"
+	"github.com/holdfast-locks/holdfast/internal/exchange"
+	"github.com/holdfast-locks/holdfast/memlock"
+	"github.com/holdfast-locks/holdfast/wire"
+)
+
+// open returns a server for the locks of an engine of its own, and what it logs.
+func open(t *testing.T, opts server.Options) (http.Handler, *bytes.Buffer) {
+	t.Helper()
+	var log bytes.Buffer
+	opts.Logger = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	engine := memlock.New()
+	s, err := server.New(engine, &opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := errors.Join(s.Close(context.Background()), engine.Close()); err != nil {
+			t.Error(err)
+		}
+	})
+	return exchange.Recorded(t, s), &log
+}
+
+// wantProblem checks a refusal, and returns it.
+func wantProblem(t *testing.T, w *httptest.ResponseRecorder, status int, code string) wire.Problem {
+	t.Helper()
+	var p wire.Problem
+	err := json.Unmarshal(w.Body.Bytes(), &p)
+	if err != nil || w.Code != status || p.Status != status || p.Code != code || p.Detail == "" || w.Header().Get("Content-Type") != "application/problem+json" {
+		t.Errorf("%d %v %s, want %d %s (%v)", w.Code, w.Header(), w.Body, status, code, err)
+	}
+	return p
+}
+
+// sourceFunc is a Source.
+type sourceFunc func(*http.Request) (*caller.Caller, error)
+
+func (f sourceFunc) Identify(r *http.Request) (*caller.Caller, error) { return f(r) }
+
+func TestUnknownCallers(t *testing.T) {
+	for _, c := range []struct {
+		name      string
+		err       error
+		status    int
+		code      string
+		challenge string
+		detail    string
+	}{
+		{"nothing shown", nil, 401, "not-authenticated", `Bearer realm="holdfast"`, "send Authorization"},
+		{"something wrong", caller.Wrong("the token has expired"), 401, "not-authenticated", `Bearer realm="holdfast", error="invalid_token"`, "the token has expired"},
+		{"something wrong, for the log", errors.New("dial ldap-3"), 401, "not-authenticated", `Bearer realm="holdfast", error="invalid_token"`, "send Authorization"},
+		{"not known now", fmt.Errorf("ldap-3: %w", caller.ErrUnavailable), 503, "callers-unavailable", "", "nothing was done"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s, log := open(t, server.Options{Callers: sourceFunc(func(*http.Request) (*caller.Caller, error) { return nil, c.err })})
+			w := httptest.NewRecorder()
+			s.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/v1/locks", nil))
+			p := wantProblem(t, w, c.status, c.code)
+			if w.Header().Get("WWW-Authenticate") != c.challenge || !strings.Contains(p.Detail, c.detail) || strings.Contains(w.Body.String(), "ldap") {
+				t.Errorf("%v %s", w.Header(), w.Body)
+			}
+			if want := map[int]string{401: "msg=audit what=refused", 503: "ldap-3"}[c.status]; !strings.Contains(log.String(), want) {
+				t.Errorf("logged %q, want %q", log, want)
+			}
+		})
+	}
+}
+
+// TestBrowsers: whoever may reach a server that asks nobody has a browser, which may be made
+// to send requests by any page.
+func TestBrowsers(t *testing.T) {
+	known := sourceFunc(func(*http.Request) (*caller.Caller, error) { return &caller.Caller{Name: "known"}, nil })
+	unix := func(r *http.Request) *http.Request {
+		return r.WithContext(context.WithValue(r.Context(), http.LocalAddrContextKey, &net.UnixAddr{Net: "unix"}))
+	}
+	for _, c := range []struct {
+		host, site string
+		callers    caller.Source
+		unix       bool
+		status     int
+		code       string
+	}{
+		{host: "127.0.0.1:7420"}, {host: "localhost"}, {host: "LOCALHOST.:7420"}, {host: "[::1]:7420"}, {host: "192.0.2.7"}, {host: "locks.example.org:80"},
+		{host: "127.0.0.1", site: "same-origin"},
+		{host: "rebound.example.com", status: 421, code: "wrong-host"},
+		{host: "127.0.0.1.example.com:7420", status: 421, code: "wrong-host"},
+		{host: "", status: 421, code: "wrong-host"},
+		{host: "rebound.example.com", callers: known},
+		{host: "curl", unix: true},
+		{host: "127.0.0.1", site: "cross-site", status: 403, code: "cross-site"},
+		{host: "127.0.0.1", site: "same-site", status: 403, code: "cross-site"},
+		{host: "127.0.0.1", site: "cross-site", callers: known, status: 403, code: "cross-site"},
+	} {
+		t.Run(c.host+c.site, func(t *testing.T) {
+			s, _ := open(t, server.Options{Callers: c.callers, Hosts: []string{"Locks.example.org"}})
+			r := httptest.NewRequest(http.MethodPost, "/v1/nothing", nil)
+			r.Host = c.host
+			if c.site != "" {
+				r.Header.Set("Sec-Fetch-Site", c.site)
+			}
+			if c.unix {
+				r = unix(r)
+			}
+			w := httptest.NewRecorder()
+			if s.ServeHTTP(w, r); c.status == 0 {
+				c.status, c.code = 404, "not-found" // it was let in
+			}
+			wantProblem(t, w, c.status, c.code)
+		})
+	}
+}
+
+func TestNothingThere(t *testing.T) {
+	s, _ := open(t, server.Options{Hosts: []string{"example.com"}})
+	for _, c := range []struct {
+		method, path string
+		status       int
+		code, allow  string
+	}{
+		{"GET", "/", 404, "not-found", ""},
+		{"GET", "/v2/locks", 404, "not-found", ""},
+		{"BREW", "/v1/nothing", 404, "not-found", ""},
+		{"GET", "//v1/leases", 404, "not-found", ""},
+		{"POST", "/v1/./leases", 404, "not-found", ""},
+		{"POST", "/v1/locks/../leases", 404, "not-found", ""},
+		{"CONNECT", "/v1/nothing", 404, "not-found", ""},
+	} {
+		w := httptest.NewRecorder()
+		s.ServeHTTP(w, httptest.NewRequest(c.method, c.path, nil))
+		wantProblem(t, w, c.status, c.code)
+		if w.Header().Get("Allow") != c.allow {
+			t.Errorf("%s %s: Allow: %q, want %q", c.method, c.path, w.Header().Get("Allow"), c.allow)
+		}
+	}
+}
+
+func TestLargeHeader(t *testing.T) {
+	s, _ := open(t, server.Options{Hosts: []string{"example.com"}})
+	r := httptest.NewRequest(http.MethodGet, "/v1/nothing", nil)
+	for n := range 17 {
+		r.Header.Add("Cookie", fmt.Sprint(n)+strings.Repeat("x", 1024))
+	}
+	w := httptest.NewRecorder()
+	s.ServeHTTP(w, r)
+	wantProblem(t, w, http.StatusRequestHeaderFieldsTooLarge, "header-too-large")
+}
+
+// TestPanic: a fault ends its request, and nothing else; what it was about stays here.
+func TestPanic(t *testing.T) {
+	s, log := open(t, server.Options{Callers: sourceFunc(func(r *http.Request) (*caller.Caller, error) {
+		panic("marker-of-a-secret")
+	})})
+	w := httptest.NewRecorder()
+	s.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/v1/locks", nil))
+	wantProblem(t, w, http.StatusInternalServerError, "internal")
+	if text := w.Body.String(); strings.Contains(text, "goroutine") || strings.Contains(text, "marker") {
+		t.Errorf("the caller sees %s", text)
+	}
+	if text := log.String(); !strings.Contains(text, "level=ERROR msg=panic what=string") || !strings.Contains(text, "admit_test.go") || strings.Contains(text, "marker") {
+		t.Errorf("logged %s", text)
+	}
+}

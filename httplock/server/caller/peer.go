@@ -1,0 +1,45 @@
+package caller
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"net/netip"
+	"syscall"
+)
+
+type peerKey struct{}
+
+// ConnContext is for http.Server.ConnContext: it finds out which user is at the other end
+// of a unix socket, for a File that knows users. Only Linux says so.
+func ConnContext(ctx context.Context, conn net.Conn) context.Context {
+	raw, ok := conn.(syscall.Conn)
+	if !ok || conn.LocalAddr().Network() != "unix" {
+		return ctx
+	}
+	if uid, ok := peerUser(raw); ok {
+		return context.WithValue(ctx, peerKey{}, uid)
+	}
+	return ctx
+}
+
+// OverUnix reports whether r came through a unix socket.
+func OverUnix(r *http.Request) bool {
+	local, ok := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
+	return ok && local.Network() == "unix"
+}
+
+// IsDirect reports whether r came through a unix socket or from a loopback address, and
+// no proxy says that it has passed r on.
+func IsDirect(r *http.Request) bool {
+	for _, name := range [...]string{"Forwarded", "X-Forwarded-For", "Via"} {
+		if r.Header[name] != nil {
+			return false
+		}
+	}
+	if OverUnix(r) {
+		return true
+	}
+	peer, err := netip.ParseAddrPort(r.RemoteAddr)
+	return err == nil && peer.Addr().Unmap().IsLoopback()
+}

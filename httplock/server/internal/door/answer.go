@@ -1,0 +1,96 @@
+package door
+
+import (
+	"fmt"
+	"log/slog"
+	"net/http"
+	"runtime"
+	"runtime/debug"
+	"time"
+)
+
+// patience is how long a caller may take to read what is written for it.
+const patience = 30 * time.Second
+
+// An answer knows whether it has begun: from then on it cannot become a refusal.
+type answer struct {
+	http.ResponseWriter
+	begun bool
+}
+
+// answerOf returns w as an answer.
+func answerOf(w http.ResponseWriter) *answer {
+	if a, ok := w.(*answer); ok {
+		return a
+	}
+	return &answer{ResponseWriter: w}
+}
+
+func (a *answer) WriteHeader(status int) {
+	a.begun = a.begun || status >= http.StatusOK
+	a.ResponseWriter.WriteHeader(status)
+}
+
+func (a *answer) Write(p []byte) (int, error) {
+	a.begun = true
+	return a.ResponseWriter.Write(p)
+}
+
+// Unwrap is for http.ResponseController.
+func (a *answer) Unwrap() http.ResponseWriter { return a.ResponseWriter }
+
+// Flush implements http.Flusher.
+func (a *answer) Flush() { _ = a.FlushError() }
+
+// FlushError is what http.ResponseController looks for.
+func (a *answer) FlushError() error {
+	a.begun = true
+	return http.NewResponseController(a.ResponseWriter).Flush()
+}
+
+// Patience gives the caller 30 s from now to read what is written: one that reads nothing
+// must not keep what the answer is made from. A stream that may be silent for longer has
+// a rule of its own.
+func Patience(w http.ResponseWriter) {
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(patience)) // a recorder of a test has none
+}
+
+// give answers r by f.
+func (a *answer) give(r *Request, f Func) {
+	defer a.caught(r)
+	err := f(a, r)
+	switch {
+	case err == nil:
+	case a.begun:
+		r.House.Log.LogAttrs(r.Context(), slog.LevelWarn, "an answer broke off", slog.String("request", r.Pattern), slog.String("code", RefusalOf(err).Code))
+		panic(http.ErrAbortHandler) // net/http cuts the connection, so that nobody takes the answer for whole
+	default:
+		Refuse(a, r, err)
+	}
+}
+
+// caught keeps a panic from ending anything but the request that it is of. The caller does
+// not see where it was, nor does the log see what was in it.
+func (a *answer) caught(r *Request) {
+	v := recover()
+	switch v {
+	case nil:
+		return
+	case http.ErrAbortHandler:
+		panic(v)
+	}
+	what := fmt.Sprintf("%T", v)
+	if err, ok := v.(runtime.Error); ok {
+		what = err.Error()
+	}
+	r.House.Log.LogAttrs(r.Context(), slog.LevelError, "panic", slog.String("what", what), slog.String("request", r.Pattern), slog.String("stack", string(debug.Stack())))
+	if a.begun {
+		panic(http.ErrAbortHandler)
+	}
+	Refuse(a, r, errInternal)
+}
+
+var errInternal error = &Refusal{
+	Status: http.StatusInternalServerError, Code: "internal",
+	Detail: "a fault of the server: its log has more; the outcome is unknown",
+}

@@ -1,0 +1,108 @@
+package server_test
+
+import (
+	"bufio"
+	"bytes"
+	"io"
+	"net"
+	"net/http"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/httplock/server"
+)
+
+// pipes is a listener whose connections are pipes.
+type pipes struct {
+	conns chan net.Conn
+	close func()
+	done  chan struct{}
+}
+
+func listen() *pipes {
+	done := make(chan struct{})
+	return &pipes{make(chan net.Conn), sync.OnceFunc(func() { close(done) }), done}
+}
+
+func (p *pipes) Accept() (net.Conn, error) {
+	select {
+	case c := <-p.conns:
+		return c, nil
+	case <-p.done:
+		return nil, net.ErrClosed
+	}
+}
+
+func (p *pipes) Close() error { p.close(); return nil }
+
+func (p *pipes) Addr() net.Addr { return &net.UnixAddr{Name: "pipe", Net: "unix"} }
+
+func (p *pipes) dial() net.Conn {
+	here, there := net.Pipe()
+	p.conns <- there
+	return here
+}
+
+// TestSlowClients: whoever opens connections and sends or reads nothing is cut off.
+func TestSlowClients(t *testing.T) {
+	for name, c := range map[string]struct {
+		sent   string
+		after  time.Duration
+		status int // 0: none
+	}{
+		"silent":               {"", 10 * time.Second, 0},
+		"half a header":        {"POST /v1/leases HTTP/1.1\r\nHost:", 10 * time.Second, 0},
+		"no body, refused":     {"POST /v1/nothing HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n\r\n", 10 * time.Second, http.StatusNotFound},
+		"nothing after answer": {"GET /v1/nothing HTTP/1.1\r\nHost: localhost\r\n\r\n", 3 * time.Minute, http.StatusNotFound},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s, _ := open(t, server.Options{})
+				h := &http.Server{Handler: s}
+				server.Configure(h)
+				l := listen()
+				go h.Serve(l) // ends with Close
+				defer h.Close()
+				conn, start := l.dial(), time.Now()
+				defer conn.Close()
+				if _, err := io.WriteString(conn, c.sent); err != nil {
+					t.Fatal(err)
+				}
+				answer, err := io.ReadAll(conn) // until the server closes it
+				if took := time.Since(start); took < c.after || took > c.after+5*time.Second {
+					t.Errorf("cut off after %s, want %s", took, c.after)
+				}
+				status := 0
+				if resp, err := http.ReadResponse(bufio.NewReader(bytes.NewReader(answer)), nil); err == nil {
+					status = resp.StatusCode
+				}
+				if status != c.status {
+					t.Errorf("%q (%v), want %d", answer, err, c.status)
+				}
+			})
+		})
+	}
+}
+
+// TestUnreadAnswer: whoever does not read its answer is cut off.
+func TestUnreadAnswer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, _ := open(t, server.Options{})
+		h := &http.Server{Handler: s}
+		server.Configure(h)
+		l := listen()
+		go h.Serve(l) // ends with Close
+		defer h.Close()
+		conn := l.dial()
+		defer conn.Close()
+		if _, err := io.WriteString(conn, "GET /v1/nothing HTTP/1.1\r\nHost: localhost\r\n\r\n"); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(31 * time.Second)
+		if answer, err := io.ReadAll(conn); len(answer) > 0 || err != nil {
+			t.Errorf("%q, %v: want the connection closed", answer, err)
+		}
+	})
+}
