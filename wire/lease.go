@@ -57,3 +57,41 @@ type Queued struct {
 	Holders          []Blocker `json:"holders"`
 	PlaceExpiresInMS int64     `json:"place_expires_in_ms"` // unless the request is sent again
 }
+
+// A LeaseRef is what renews, checks or releases a lease.
+type LeaseRef struct {
+	Name    string `json:"name,omitempty"`
+	LeaseID string `json:"lease_id,omitempty"`
+	TTLMS   int64  `json:"ttl_ms,omitempty"` // to renew: how long it lasts from now on, at least; default 30,000
+}
+
+// LeaseRefs are one lease, or several.
+type LeaseRefs struct {
+	LeaseRef
+	Leases []LeaseRef `json:"leases,omitempty"`
+}
+
+// A Renewed lease lasts for longer.
+type Renewed struct {
+	Name        string `json:"name"`
+	TTLMS       int64  `json:"ttl_ms"`
+	ExpiresInMS int64  `json:"expires_in_ms"` // count it from before the request was sent
+}
+
+// A LeaseResult is what became of one lease of several.
+type LeaseResult struct {
+	Name        string `json:"name"`
+	LeaseID     string `json:"lease_id"`
+	Status      int    `json:"status"`           // of the response, if it had been asked about alone
+	Code        string `json:"code,omitempty"`   // of a refusal
+	Detail      string `json:"detail,omitempty"` // for people
+	TTLMS       int64  `json:"ttl_ms,omitempty"` // of a lease that was renewed
+	ExpiresInMS *int64 `json:"expires_in_ms,omitempty"`
+	Author      string `json:"author,omitempty"` // of one that was broken: who took the lock away
+	Reason      string `json:"reason,omitempty"` // and why
+}
+
+// LeaseResults are what became of several leases, in the order in which they were asked about.
+type LeaseResults struct {
+	Leases []LeaseResult `json:"leases"`
+}

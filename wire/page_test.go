@@ -28,7 +28,7 @@ func TestPage(t *testing.T) {
 	for _, v := range []any{
 		wire.Lock{}, wire.LockDetails{}, wire.Holder{}, wire.Place{}, wire.History{}, wire.HistoryEvent{}, wire.Broken{}, wire.Break{}, wire.Who{}, wire.Token{},
 		wire.Wait{}, wire.Change{}, wire.Once{}, wire.Schedule{}, wire.DoneRun{}, wire.FailedRun{}, wire.MissedRuns{}, wire.Event{}, wire.Blocker{},
-		wire.LeaseRequest{}, wire.Self{}, wire.Lease{}, wire.Queued{}, wire.Diagnosis{}, wire.Finding{}, wire.Problem{}, wire.Failure{},
+		wire.LeaseRequest{}, wire.Self{}, wire.Lease{}, wire.Queued{}, wire.LeaseRef{}, wire.LeaseRefs{}, wire.Renewed{}, wire.LeaseResult{}, wire.LeaseResults{}, wire.Diagnosis{}, wire.Finding{}, wire.Problem{}, wire.Failure{},
 	} {
 		typ := reflect.TypeOf(v)
 		fields, parts := fieldsOf(typ)

@@ -76,6 +76,11 @@ func New(engine driver.Engine, opts *Options) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("server: %w", err)
 	}
+	log := cmp.Or(o.Logger, slog.Default())
+	secret, err := newSecret(client, o.Secret, log)
+	if err != nil {
+		return nil, fmt.Errorf("server: %w", err)
+	}
 	draining := make(chan struct{})
 	s := &Server{
 		callers: o.Callers, hosts: o.Hosts, mux: http.NewServeMux(),
@@ -83,8 +88,8 @@ func New(engine driver.Engine, opts *Options) (*Server, error) {
 		house: &door.House{
 			Engine: engine, Features: client.Features(), Client: client, Draining: draining,
 			Limits: limit.New(limit.Max(o.Limits)),
-			Log:    cmp.Or(o.Logger, slog.Default()),
-			Secret: func(context.Context) ([]byte, error) { return o.Secret, nil },
+			Log:    log,
+			Secret: secret.get,
 		},
 	}
 	driverdoor.Routes(s.mux, s.house)

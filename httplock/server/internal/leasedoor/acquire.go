@@ -3,6 +3,7 @@ package leasedoor
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"strconv"
 	"time"
@@ -87,6 +88,13 @@ func holderOf(r *door.Request, want *wire.LeaseRequest) driver.Holder {
 	h := driver.Holder{User: r.Caller.Name, Reason: want.Reason, Labels: want.Labels}
 	if self := want.Holder; self != nil {
 		h.Host, h.PID, h.Program, h.Label = self.Host, self.PID, self.Program, self.Label
+	}
+	if want.MinHoldMS > 0 {
+		h.Labels = maps.Clone(h.Labels)
+		if h.Labels == nil {
+			h.Labels = map[string]string{}
+		}
+		h.Labels[minHoldLabel] = strconv.FormatInt(want.MinHoldMS, 10)
 	}
 	return h
 }

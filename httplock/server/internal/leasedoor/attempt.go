@@ -66,6 +66,7 @@ func (a *attempt) admit(right caller.Rights, use purpose) error {
 	if a.req.LeaseID, err = a.door.leaseID(ctx, a.r, a.req.Name, key, use); err != nil {
 		return err
 	}
+	a.req.LeaseID = withMinHold(a.req.LeaseID, a.want.MinHoldMS > 0)
 	return a.r.House.Limits.Lease(a.r.Caller, a.req.LeaseID, a.req.TTL)
 }
 

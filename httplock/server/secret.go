@@ -1,0 +1,119 @@
+package server
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/driver"
+)
+
+const (
+	leastSecret = 32 // bytes
+
+	// secretName is the do-once key under which the servers of a store keep their secret.
+	secretName = "holdfast@server/secret"
+
+	// secretLook is how often a server looks whether it is still there: a store that has
+	// lost it gets it back, so that a server that starts afterwards has the same.
+	secretLook = time.Minute
+
+	// secretPatience is how long a request waits for a secret that another server draws.
+	secretPatience = 5 * time.Second
+)
+
+// A secret is what lease IDs are made of, which all servers of a store share. It is drawn
+// by whoever needs it first, as do-once work.
+type secret struct {
+	client *holdfast.Client
+	fixed  bool // it was given, or the store keeps none
+
+	looking chan struct{} // has room for the one who looks
+	mu      sync.Mutex    // guards the rest
+	value   []byte
+	looked  time.Time
+}
+
+func newSecret(client *holdfast.Client, given []byte, log *slog.Logger) (*secret, error) {
+	s := &secret{client: client, value: given, fixed: given != nil, looking: make(chan struct{}, 1)}
+	switch {
+	case s.fixed && len(given) < leastSecret:
+		return nil, fmt.Errorf("%w Options.Secret: it has %d bytes, want %d or more", driver.ErrInvalid, len(given), leastSecret)
+	case !s.fixed && client.Features().Recorder == nil:
+		s.value, s.fixed = drawn(), true
+		log.Warn("the store keeps no secret for its servers: a request that is repeated at another server is not a repeat; give them the same Options.Secret")
+	}
+	return s, nil
+}
+
+func drawn() []byte {
+	b := make([]byte, leastSecret)
+	rand.Read(b) // never fails
+	return b
+}
+
+// get returns the secret. It asks the store for the first time, and when it has not done so
+// for a while; then a store that does not answer does no harm.
+func (s *secret) get(ctx context.Context) ([]byte, error) {
+	value, fresh := s.present()
+	if fresh {
+		return value, nil
+	}
+	if value != nil {
+		select {
+		case s.looking <- struct{}{}:
+		default: // somebody else looks
+			return value, nil
+		}
+	} else {
+		select {
+		case s.looking <- struct{}{}:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+	defer func() { <-s.looking }()
+	if value, fresh = s.present(); fresh {
+		return value, nil
+	}
+	stored, err := s.stored(ctx, value)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case err == nil:
+		s.value, s.looked = stored, time.Now()
+	case value != nil:
+		s.looked = time.Now()
+	default:
+		return nil, err
+	}
+	return s.value, nil
+}
+
+// present returns the secret as it is known, and whether that will do.
+func (s *secret) present() (value []byte, fresh bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.value, s.fixed || s.value != nil && time.Since(s.looked) < secretLook
+}
+
+// stored returns the secret of the store. If it has none it gets value, or one that is
+// drawn now.
+func (s *secret) stored(ctx context.Context, value []byte) ([]byte, error) {
+	opts := &holdfast.OnceOptions{
+		TTL: secretPatience, Await: true, Wait: secretPatience, Retention: holdfast.MaxRetention,
+		Reason: "draw the secret of the servers",
+	}
+	if value == nil {
+		value = drawn()
+	}
+	r, err := s.client.Once(ctx, secretName, opts, func(context.Context, *holdfast.Lease) ([]byte, error) { return value, nil })
+	if err == nil && len(r.Value) < leastSecret {
+		err = fmt.Errorf("%w: %q has %d bytes, and is not of a server: forget the key", driver.ErrKindMismatch, secretName, len(r.Value))
+	}
+	return r.Value, err
+}
