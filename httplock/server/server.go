@@ -63,6 +63,7 @@ type Server struct {
 	entrance http.Handler // to mux, for those that are let in
 	mux      *http.ServeMux
 	drain    func()
+	stop     func() // ends the streams and watches of engines
 }
 
 // New returns a server for the locks of engine. It sends nothing. The caller must Close
@@ -92,7 +93,7 @@ func New(engine driver.Engine, opts *Options) (*Server, error) {
 			Secret: secret.get,
 		},
 	}
-	driverdoor.Routes(s.mux, s.house)
+	s.stop = driverdoor.Routes(s.mux, s.house)
 	leasedoor.Routes(s.mux, s.house)
 	eventdoor.Routes(s.mux, s.house)
 	s.mux.Handle("/", s.house.Handle(s.nothing))
@@ -129,5 +130,6 @@ func (s *Server) Drain() { s.drain() }
 // close the engine.
 func (s *Server) Close(ctx context.Context) error {
 	s.drain()
+	s.stop()
 	return s.house.Client.Close(ctx)
 }

@@ -13,17 +13,16 @@ import (
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/httplock/internal/form"
 	"github.com/holdfast-locks/holdfast/httplock/server/caller"
 	"github.com/holdfast-locks/holdfast/httplock/server/internal/limit"
 )
 
-// Budget is how long a request may take from where it began, over all hops. It is well
-// below driver.TombstoneTTL, so that no request is carried out after its cancel is
-// forgotten (INVARIANT I5).
-const Budget = 15 * time.Second
+// Budget is how long a request may take from where it began, over all hops.
+const Budget = form.Budget
 
 // TimeoutHeader is how many milliseconds of its budget a request has left.
-const TimeoutHeader = "Holdfast-Timeout-Ms"
+const TimeoutHeader = form.Timeout
 
 // A House is what is behind all doors.
 type House struct {

@@ -1,0 +1,130 @@
+package httplock
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/driver"
+)
+
+const (
+	// connectLimit is how long a server may take to be connected to.
+	connectLimit = 5 * time.Second
+
+	idleLimit = 90 * time.Second
+)
+
+// A connectError says that there is no connection, so nothing was sent.
+type connectError struct{ err error }
+
+func (e *connectError) Error() string { return e.err.Error() }
+func (e *connectError) Unwrap() error { return e.err }
+
+// conns are the connections of an engine. Close ends them all, and with them all
+// requests that are under way: so no request needs a context of its own for that.
+type conns struct {
+	dial func(ctx context.Context, network, address string) (net.Conn, error)
+
+	mu     sync.Mutex // guards the rest
+	open   map[*conn]struct{}
+	closed bool
+}
+
+// A conn is one connection, until it is closed.
+type conn struct {
+	net.Conn
+	of *conns
+}
+
+// Close implements net.Conn.
+func (c *conn) Close() error {
+	c.of.mu.Lock()
+	delete(c.of.open, c)
+	c.of.mu.Unlock()
+	return c.Conn.Close()
+}
+
+// connect makes a connection. Every error is a connectError.
+func (c *conns) connect(ctx context.Context, network, address string) (net.Conn, error) {
+	dial := c.dial
+	if dial == nil {
+		dial = (&net.Dialer{KeepAlive: idleLimit / 6}).DialContext
+	}
+	ctx, cancel := context.WithTimeout(ctx, connectLimit)
+	defer cancel()
+	raw, err := dial(ctx, network, address)
+	if err != nil {
+		return nil, &connectError{err}
+	}
+	made := &conn{raw, c}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		_ = raw.Close()
+		return nil, &connectError{errClosed}
+	}
+	if c.open == nil {
+		c.open = map[*conn]struct{}{}
+	}
+	c.open[made] = struct{}{}
+	return made, nil
+}
+
+// secured makes a connection with TLS.
+func (c *conns) secured(ctx context.Context, network, address string, config *tls.Config) (net.Conn, error) {
+	raw, err := c.connect(ctx, network, address)
+	if err != nil {
+		return nil, err
+	}
+	made := tls.Client(raw, config)
+	ctx, cancel := context.WithTimeout(ctx, connectLimit)
+	defer cancel()
+	if err := made.HandshakeContext(ctx); err != nil {
+		_ = raw.Close()
+		return nil, &connectError{err}
+	}
+	return made, nil
+}
+
+// close ends all connections.
+func (c *conns) close() {
+	c.mu.Lock()
+	all := c.open
+	c.open, c.closed = nil, true
+	c.mu.Unlock()
+	for made := range all {
+		_ = made.Conn.Close()
+	}
+}
+
+var errClosed = fmt.Errorf("the engine was %w", driver.ErrClosed)
+
+// transport returns what sends requests to one server. Each has as many connections as
+// there are requests under way: a request that waits for one of others would be late.
+func (c *conns) transport(a address) *http.Transport {
+	t := &http.Transport{
+		MaxIdleConnsPerHost: 1 << 16, IdleConnTimeout: idleLimit, DisableCompression: true,
+		DialContext: c.connect,
+	}
+	if a.socket != "" {
+		t.DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) { return c.connect(ctx, "unix", a.socket) }
+	}
+	if a.url.Scheme == "https" {
+		config := &tls.Config{MinVersion: tls.VersionTLS12}
+		if a.tls != nil {
+			config = a.tls.Clone()
+		}
+		if config.ServerName == "" {
+			config.ServerName = a.url.Hostname()
+		}
+		t.DialTLSContext = func(ctx context.Context, network, address string) (net.Conn, error) {
+			return c.secured(ctx, network, address, config)
+		}
+	}
+	return t
+}

@@ -1,0 +1,133 @@
+package httplock
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/httplock/internal/form"
+)
+
+// An Engine asks the servers of one store. Use Open to make one.
+type Engine struct {
+	id          string // of its session
+	capable     driver.Capabilities
+	selfPruning bool
+
+	servers []*server
+	began   time.Time
+	current atomic.Int64 // the index of the one that is asked
+
+	conns   conns
+	routes  routes
+	notices notices
+
+	life   context.Context // ends with Close
+	end    context.CancelFunc
+	wg     sync.WaitGroup // of what runs in the background
+	closed atomic.Bool
+}
+
+var (
+	_ driver.Engine       = (*Engine)(nil)
+	_ driver.Queuer       = (*Engine)(nil)
+	_ driver.Downgrader   = (*Engine)(nil)
+	_ driver.AllAcquirer  = (*Engine)(nil)
+	_ driver.Recorder     = (*Engine)(nil)
+	_ driver.RecordLister = (*Engine)(nil)
+	_ driver.Vault        = (*Engine)(nil)
+	_ driver.Lister       = (*Engine)(nil)
+	_ driver.Router       = (*Engine)(nil)
+	_ driver.Breaker      = (*Engine)(nil)
+	_ driver.LossTeller   = (*Engine)(nil)
+	_ driver.Diagnoser    = (*Engine)(nil)
+	_ driver.Historian    = (*Engine)(nil)
+)
+
+// Capabilities implements driver.Engine: they are those of the server's engine, as it was
+// when this one was opened.
+func (e *Engine) Capabilities() driver.Capabilities { return e.capable }
+
+// Close implements driver.Engine. Requests that are under way end with an error.
+func (e *Engine) Close() error {
+	e.closed.Store(true)
+	e.end()
+	e.conns.close()
+	for _, s := range e.servers {
+		s.transport.CloseIdleConnections()
+	}
+	e.notices.wait()
+	e.wg.Wait()
+	return nil
+}
+
+// Acquire implements driver.Engine.
+func (e *Engine) Acquire(ctx context.Context, req driver.AcquireRequest) (driver.AcquireReply, error) {
+	if err := driver.CheckSupport(e.capable, req); err != nil {
+		return driver.AcquireReply{}, err
+	}
+	f, at, err := call[form.Reply](ctx, e, form.Acquire, form.RequestOf(req))
+	if err != nil {
+		return driver.AcquireReply{}, err
+	}
+	if e.capable.Routes {
+		e.routes.learn(req.Name, f.Route)
+	}
+	reply := f.Driver()
+	switch {
+	case reply.Outcome == driver.Granted:
+		e.notices.granted(1)
+	case reply.Outcome == driver.Held && reply.Place > 0:
+		e.notices.placed(req, at)
+	}
+	return reply, nil
+}
+
+// Extend implements driver.Engine.
+func (e *Engine) Extend(ctx context.Context, reqs []driver.ExtendRequest) []error {
+	errs := make([]error, len(reqs))
+	var indices []int
+	f := form.Renewals{Requests: make([]form.Renewal, 0, len(reqs))}
+	for i, r := range reqs {
+		if errs[i] = driver.CheckTTL(e.capable, "TTL", r.TTL); errs[i] == nil {
+			indices = append(indices, i)
+			f.Requests = append(f.Requests, form.Renewal{Name: r.Name, LeaseID: r.LeaseID, TTL: form.SpanOf(r.TTL)})
+		}
+	}
+	if len(indices) == 0 {
+		return errs
+	}
+	reply, _, err := call[form.Renewed](ctx, e, form.Extend, f)
+	if err == nil && len(reply.Errors) != len(indices) {
+		err = errShort
+	}
+	for i, index := range indices {
+		if errs[index] = err; err == nil {
+			errs[index] = reply.Errors[i].Err()
+			e.routes.learnEach(reqs[index].Name, reply.Routes, i)
+		}
+	}
+	return errs
+}
+
+// Release implements driver.Engine.
+func (e *Engine) Release(ctx context.Context, req driver.ReleaseRequest) error {
+	e.notices.left(req.LeaseID)
+	_, _, err := call[form.Nothing](ctx, e, form.Release, form.EndOf(req))
+	if err == nil {
+		e.notices.ended()
+	}
+	return err
+}
+
+// Inspect implements driver.Engine.
+func (e *Engine) Inspect(ctx context.Context, name string) (driver.Lock, error) {
+	f, _, err := call[form.Lock](ctx, e, form.Inspect, form.Name{Name: name})
+	return f.Driver(), err
+}
+
+// errShort is not definite: what the server has done is not known.
+var errShort = fmt.Errorf("the server's answer has not as many parts as the request")

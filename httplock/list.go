@@ -1,0 +1,82 @@
+package httplock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+
+	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/httplock/internal/form"
+)
+
+// List implements driver.Lister. The locks come as the server finds them.
+func (e *Engine) List(ctx context.Context, prefix string) iter.Seq2[driver.Lock, error] {
+	return listed(ctx, e, e.capable.List, form.List, prefix, func(l form.Line) (lock driver.Lock, ok bool) {
+		if l.Lock == nil {
+			return lock, false
+		}
+		return l.Lock.Driver(), true
+	})
+}
+
+// ListRecords implements driver.RecordLister.
+func (e *Engine) ListRecords(ctx context.Context, prefix string) iter.Seq2[driver.RecordInfo, error] {
+	return listed(ctx, e, e.capable.ListRecords, form.ListRecords, prefix, func(l form.Line) (info driver.RecordInfo, ok bool) {
+		if l.Record == nil {
+			return info, false
+		}
+		return l.Record.Driver(), true
+	})
+}
+
+// listed asks for a list when its first element is asked for. What of returns of a line
+// is yielded.
+func listed[T any](ctx context.Context, e *Engine, flag bool, method, prefix string, of func(form.Line) (T, bool)) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		if !flag {
+			yield(*new(T), unsupported(method))
+			return
+		}
+		if err := e.lines(ctx, method, prefix, func(l form.Line) bool {
+			v, ok := of(l)
+			return !ok || yield(v, nil)
+		}); err != nil {
+			yield(*new(T), err)
+		}
+	}
+}
+
+// lines calls each with the lines of a list until it says no more, or the list ends. An
+// error says that the list is not whole.
+func (e *Engine) lines(ctx context.Context, method, prefix string, each func(form.Line) bool) error {
+	if e.closed.Load() {
+		return errClosed
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	response, err := e.openAny(ctx, method, form.Prefix{Prefix: prefix})
+	if err != nil {
+		return err
+	}
+	defer func() { _ = response.Body.Close() }()
+	for d := lines(response.Body); ; {
+		var l form.Line
+		switch err := d.Decode(&l); {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case errors.Is(err, io.EOF):
+			return fmt.Errorf("the list was cut off: %w", io.ErrUnexpectedEOF)
+		case err != nil:
+			return fmt.Errorf("the list was cut off: %w", err)
+		case l.Error != nil:
+			return l.Error.Err()
+		case l.End || !each(l):
+			return nil
+		}
+	}
+}

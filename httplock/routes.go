@@ -1,0 +1,49 @@
+package httplock
+
+import "sync"
+
+// mostRoutes bounds what is remembered of routes (INVARIANT I11).
+const mostRoutes = 1 << 14
+
+// routes are the parts of the server's store that names are in, as far as it has told.
+type routes struct {
+	mu sync.RWMutex // guards of
+	of map[string]uint32
+}
+
+// Route implements driver.Router. Names of which the server has not told have the same:
+// it takes a batch of them apart itself, and tells.
+func (e *Engine) Route(name string) uint32 {
+	e.routes.mu.RLock()
+	defer e.routes.mu.RUnlock()
+	return e.routes.of[name]
+}
+
+// learn remembers the route of a name.
+func (r *routes) learn(name string, route uint32) {
+	r.mu.RLock()
+	known, ok := r.of[name]
+	r.mu.RUnlock()
+	if ok && known == route {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.of == nil {
+		r.of = map[string]uint32{}
+	}
+	if !ok && len(r.of) >= mostRoutes {
+		for other := range r.of { // any one
+			delete(r.of, other)
+			break
+		}
+	}
+	r.of[name] = route
+}
+
+// learnEach remembers the route of one name of a batch, if the server has told.
+func (r *routes) learnEach(name string, all []uint32, i int) {
+	if i < len(all) {
+		r.learn(name, all[i])
+	}
+}

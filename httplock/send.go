@@ -1,0 +1,201 @@
+package httplock
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net"
+	"net/http"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/httplock/internal/form"
+	"github.com/holdfast-locks/holdfast/wire"
+)
+
+// call sends one request, and returns the reply and the server that gave it. A server
+// that certainly has done nothing, because there is no connection or because it is about
+// to stop, is not the last that is asked.
+//
+// INVARIANT I10: the error is definite only if nothing was written, or if the server has
+// said so. A reply that is cut off, and whatever a proxy says in place of the server,
+// leaves open what was done.
+func call[Reply any](ctx context.Context, e *Engine, method string, req any) (reply Reply, at *server, err error) {
+	body, err := json.Marshal(req)
+	if err != nil {
+		return reply, nil, fmt.Errorf("%w request: %w", driver.ErrInvalid, err)
+	}
+	ctx, cancel, err := e.budgeted(ctx)
+	if err != nil {
+		return reply, nil, err
+	}
+	defer cancel()
+	for range e.servers {
+		at = e.chosen()
+		var again bool
+		if again, err = e.ask(ctx, at, method, body, &reply); !again || !e.avoid(at) {
+			break
+		}
+	}
+	return reply, at, err
+}
+
+// budgeted returns a context in which a request is answered or given up: all hops of it
+// share form.Budget.
+func (e *Engine) budgeted(ctx context.Context) (context.Context, context.CancelFunc, error) {
+	if e.closed.Load() {
+		return nil, nil, errClosed
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, nil, err
+	}
+	if end, ok := ctx.Deadline(); ok && time.Until(end) <= form.Budget {
+		return ctx, func() {}, nil
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, form.Budget, errNoAnswer)
+	return ctx, cancel, nil
+}
+
+var errNoAnswer = fmt.Errorf("no answer within %s", form.Budget)
+
+// wayBack is how much earlier than the caller stops waiting the server stops working:
+// a sixteenth of the time that is left, wayBackMost at most. So its answer, that it does
+// not know what the store has done, comes before silence would say less.
+const (
+	wayBack     = 16
+	wayBackMost = 100 * time.Millisecond
+)
+
+// remaining returns what is left for a request, as the header says it.
+func remaining(ctx context.Context) (string, error) {
+	end, _ := ctx.Deadline()
+	left := time.Until(end)
+	if left <= 0 {
+		return "", context.DeadlineExceeded
+	}
+	left -= min(left/wayBack, wayBackMost)
+	return strconv.FormatInt(max(left.Milliseconds(), 1), 10), nil
+}
+
+// request makes the request. A deadline of ctx goes with it.
+func (e *Engine) request(ctx context.Context, at *server, method string, body []byte) (*http.Request, error) {
+	header := make(http.Header, 6)
+	if _, ok := ctx.Deadline(); ok {
+		left, err := remaining(ctx)
+		if err != nil {
+			return nil, err
+		}
+		header[form.Timeout] = []string{left}
+	}
+	header["Content-Type"] = contentType
+	header["User-Agent"] = userAgent
+	header[form.Client] = []string{e.id}
+	if at.auth != nil {
+		header["Authorization"] = at.auth
+	}
+	u := at.urls[method]
+	r := &http.Request{
+		Method: http.MethodPost, URL: u, Host: u.Host, Header: header, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		ContentLength: int64(len(body)), Body: io.NopCloser(bytes.NewReader(body)),
+		// For a connection that the server had closed before anything was written to it.
+		GetBody: func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil },
+	}
+	return r.WithContext(ctx), nil
+}
+
+var (
+	contentType = []string{form.JSON}
+	userAgent   = []string{"holdfast"}
+)
+
+// ask sends a request to one server. It reports whether another may be asked, because
+// this one has done nothing.
+func (e *Engine) ask(ctx context.Context, at *server, method string, body []byte, reply any) (again bool, err error) {
+	r, err := e.request(ctx, at, method, body)
+	if err != nil {
+		return false, err
+	}
+	response, err := at.transport.RoundTrip(r)
+	if err != nil {
+		return e.unsent(ctx, at, err)
+	}
+	defer func() { _ = response.Body.Close() }()
+	text := buffers.Get().(*bytes.Buffer)
+	defer buffers.Put(text)
+	text.Reset()
+	if _, err := text.ReadFrom(io.LimitReader(response.Body, longestReply)); err != nil {
+		_, err = e.unsent(ctx, at, fmt.Errorf("the answer was cut off: %w", err))
+		return false, err
+	}
+	return e.read(at, response, text.Bytes(), reply)
+}
+
+// longestReply is enough for the longest record in JSON.
+const longestReply = 64 << 20
+
+// buffers are for replies. What is decoded has no part of them.
+var buffers = sync.Pool{New: func() any { return new(bytes.Buffer) }}
+
+// unsent returns the error of a request without a reply, and whether it certainly was not
+// sent.
+func (e *Engine) unsent(ctx context.Context, at *server, err error) (again bool, _ error) {
+	var none *connectError
+	var dial *net.OpError
+	switch {
+	case e.closed.Load():
+		return false, fmt.Errorf("the engine was closed before the answer came")
+	case errors.As(err, &none), errors.As(err, &dial) && dial.Op == "dial":
+		return true, fmt.Errorf("%w: no connection to %s: %w", driver.ErrUnavailable, at.name, err)
+	case ctx.Err() != nil:
+		if end, ok := ctx.Deadline(); ok && !time.Now().Before(end) {
+			e.avoid(at) // it had time enough to say at least that it does not know
+		}
+		if context.Cause(ctx) == errNoAnswer {
+			return false, errNoAnswer
+		}
+		return false, ctx.Err()
+	}
+	e.avoid(at)
+	return false, fmt.Errorf("no answer of %s: %w", at.name, err)
+}
+
+// read reads a reply, or what the server refuses.
+func (e *Engine) read(at *server, response *http.Response, text []byte, reply any) (again bool, err error) {
+	kind, _, _ := mime.ParseMediaType(response.Header.Get("Content-Type"))
+	switch {
+	case response.StatusCode == http.StatusOK && kind == form.JSON:
+		if err := json.Unmarshal(text, reply); err != nil {
+			return false, fmt.Errorf("the answer of %s makes no sense: %w", at.name, err)
+		}
+		return false, nil
+	case kind == form.Problem:
+		return refusal(at, response, text)
+	}
+	return false, e.foreign(at, response)
+}
+
+// refusal returns the error that the server has answered with, and whether others may do
+// what it does not.
+func refusal(at *server, response *http.Response, text []byte) (again bool, err error) {
+	var p wire.Problem
+	if err := json.Unmarshal(text, &p); err != nil {
+		return false, fmt.Errorf("the answer of %s makes no sense: %w", at.name, err)
+	}
+	p.Status = response.StatusCode
+	return p.Code == "draining" || p.Code == "closed", form.Refused(p)
+}
+
+// foreign returns the error of an answer that is not the server's.
+func (e *Engine) foreign(at *server, response *http.Response) error {
+	if response.StatusCode == http.StatusTooManyRequests {
+		return fmt.Errorf("%w: %s answers 429: there are too many requests", driver.ErrUnavailable, at.name)
+	}
+	e.avoid(at)
+	return fmt.Errorf("%s answers %s, which no holdfast server says: is it one, or is a proxy in between?", at.name, response.Status)
+}

@@ -1,0 +1,178 @@
+package driverdoor
+
+import (
+	"time"
+
+	"github.com/holdfast-locks/holdfast/driver"
+)
+
+// A watched is a lease ID whose notices go to a session: from the acquire that asks for
+// a place, for as long as the place is refreshed through this server.
+type watched struct {
+	session *session
+	id      driver.LeaseID
+	watch   driver.Watch
+	done    chan struct{} // closed when it ends
+
+	// The mutex of the desk guards the rest.
+	asking   int       // requests under way that may get a place
+	until    time.Time // when the place ends, unless it is refreshed; zero: there is none
+	followed bool      // by a goroutine
+}
+
+// An asking is one request that may get a place. The zero asking is one that cannot.
+type asking struct {
+	of  *watched
+	ttl time.Duration
+}
+
+// asks is called before an acquire is sent: from here on its notices are kept.
+func (d *desk) asks(v *visit, req driver.AcquireRequest) asking {
+	key, ok := clientOf(v.Request)
+	if !req.Queue || !ok {
+		return asking{}
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.isClosedLocked() {
+		return asking{}
+	}
+	s := d.sessionLocked(key)
+	w := s.watched[req.LeaseID]
+	if w == nil {
+		w = &watched{session: s, id: req.LeaseID, watch: v.House.Features.Queuer.Watch(req.LeaseID), done: make(chan struct{})}
+		s.watched[req.LeaseID] = w
+	}
+	w.asking++
+	return asking{w, req.WaiterTTL}
+}
+
+// answered notes what came of the request. Without an answer there may be a place.
+func (a asking) answered(reply driver.AcquireReply, err error) {
+	if err == nil && reply.Outcome == driver.Held && reply.Place > 0 || err != nil && !driver.Definite(err) {
+		a.end(time.Now().Add(a.ttl))
+		return
+	}
+	a.refused()
+}
+
+// refused notes that the request got no place.
+func (a asking) refused() { a.end(time.Time{}) }
+
+func (a asking) end(until time.Time) {
+	w := a.of
+	if w == nil {
+		return
+	}
+	d := w.session.desk
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	w.asking--
+	w.until = until
+	w.settleLocked()
+}
+
+// settleLocked begins to follow the lease ID, or ends it.
+func (w *watched) settleLocked() {
+	d := w.session.desk
+	switch {
+	case w.asking > 0:
+	case w.until.IsZero():
+		w.endLocked()
+	case !w.followed && !d.isClosedLocked():
+		w.followed = true
+		d.wg.Add(1)
+		go w.follow()
+	}
+}
+
+// endLocked ends the lease ID. What was told by then is still told.
+func (w *watched) endLocked() {
+	if w.session.watched[w.id] != w {
+		return // ended before
+	}
+	delete(w.session.watched, w.id)
+	close(w.done)
+	if !w.followed {
+		w.watch.Stop()
+	}
+	w.session.leaveLocked()
+}
+
+// follow hands the notices on until the lease ID ends, or the desk is closed.
+func (w *watched) follow() {
+	d := w.session.desk
+	defer d.wg.Done()
+	defer w.watch.Stop()
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		select {
+		case notice := <-w.watch.C():
+			w.session.tell(w.id, notice)
+		case <-timer.C:
+			if left := w.left(); left > 0 {
+				timer.Reset(left)
+			}
+		case <-w.done:
+			select {
+			case notice := <-w.watch.C():
+				w.session.tell(w.id, notice)
+			default:
+			}
+			return
+		case <-d.closed:
+			return
+		}
+	}
+}
+
+// left returns for how long the place lasts, and ends the lease ID if it is over.
+func (w *watched) left() time.Duration {
+	d := w.session.desk
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	left := time.Until(w.until)
+	switch {
+	case w.until.IsZero() || left > 0:
+	case w.asking > 0:
+		left = time.Second // and then we shall see
+	default:
+		w.endLocked()
+	}
+	return left
+}
+
+// refreshed notes what has become of a place. One that was handed the lock is not
+// refreshed any more, and its end needs no news.
+func (d *desk) refreshed(v *visit, req driver.RefreshRequest, reply driver.RefreshReply) {
+	d.change(v, req.LeaseID, func(w *watched) {
+		switch {
+		case driver.Permanent(reply.Err):
+			w.until = time.Time{}
+		case reply.Err == nil && reply.Outcome == driver.Held:
+			w.until = time.Now().Add(req.WaiterTTL)
+		}
+	})
+}
+
+// gone notes that a lease ID was released.
+func (d *desk) gone(v *visit, id driver.LeaseID) {
+	d.change(v, id, func(w *watched) { w.until = time.Time{} })
+}
+
+// change changes what is known of a lease ID of the caller's client, if that is watched.
+func (d *desk) change(v *visit, id driver.LeaseID, do func(w *watched)) {
+	key, ok := clientOf(v.Request)
+	if !ok {
+		return
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if s := d.sessions[key]; s != nil {
+		if w := s.watched[id]; w != nil {
+			do(w)
+			w.settleLocked()
+		}
+	}
+}

@@ -1,0 +1,119 @@
+package httplock
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/httplock/internal/form"
+)
+
+// The pauses before a stream that broke is opened anew, doubled with each failure.
+const (
+	minPause = 20 * time.Millisecond
+	maxPause = time.Second
+)
+
+// reopen opens a stream again and again, until ctx ends. The first time after a long
+// session there is no pause: another server may be there.
+func reopen(ctx context.Context, session func() error) {
+	pause := minPause
+	for ctx.Err() == nil {
+		began := time.Now()
+		_ = session() // however it ended, there has to be another
+		if time.Since(began) > maxPause {
+			pause = minPause
+			continue
+		}
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+		}
+		pause = min(2*pause, maxPause)
+	}
+}
+
+var errSilent = errors.New("the stream says nothing")
+
+// follow opens a stream and reads it until it ends. A line is read into a new value,
+// which line is given. A stream that is silent for too long is broken.
+func follow[Line any](ctx context.Context, e *Engine, at *server, method string, line func(*Line)) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	silence := time.AfterFunc(form.Silence, func() { cancel(errSilent) })
+	defer silence.Stop()
+	response, _, err := e.open(ctx, at, method, form.Nothing{})
+	if err != nil {
+		e.avoid(at)
+		return err
+	}
+	defer func() { _ = response.Body.Close() }()
+	d := json.NewDecoder(response.Body)
+	for {
+		var one Line
+		if err := d.Decode(&one); err != nil {
+			if ctx.Err() == nil || context.Cause(ctx) == errSilent {
+				e.avoid(at)
+			}
+			return err
+		}
+		silence.Reset(form.Silence)
+		line(&one)
+	}
+}
+
+// open sends a request to one server that is answered with lines. The caller closes the
+// body. It reports whether another server may be asked.
+func (e *Engine) open(ctx context.Context, at *server, method string, req any) (_ *http.Response, again bool, err error) {
+	body, err := json.Marshal(req)
+	if err != nil {
+		return nil, false, err
+	}
+	r, err := e.request(ctx, at, method, body)
+	if err != nil {
+		return nil, false, err
+	}
+	response, err := at.transport.RoundTrip(r)
+	if err != nil {
+		again, err = e.unsent(ctx, at, err)
+		return nil, again, err
+	}
+	kind, _, _ := mime.ParseMediaType(response.Header.Get("Content-Type"))
+	if response.StatusCode == http.StatusOK && kind == form.Lines {
+		return response, false, nil
+	}
+	defer func() { _ = response.Body.Close() }()
+	text, err := io.ReadAll(io.LimitReader(response.Body, 1<<16))
+	if err != nil {
+		return nil, false, fmt.Errorf("the answer was cut off: %w", err)
+	}
+	if again, err = e.read(at, response, text, nil); err == nil {
+		err = e.foreign(at, response)
+	}
+	return nil, again, err
+}
+
+// openAny is open for whichever server answers.
+func (e *Engine) openAny(ctx context.Context, method string, req any) (response *http.Response, err error) {
+	for range e.servers {
+		at := e.chosen()
+		var again bool
+		if response, again, err = e.open(ctx, at, method, req); !again || !e.avoid(at) {
+			break
+		}
+	}
+	return response, err
+}
+
+// lineBuffer is how much of a list is read at once.
+const lineBuffer = 32 << 10
+
+func lines(body io.Reader) *json.Decoder {
+	return json.NewDecoder(bufio.NewReaderSize(body, lineBuffer))
+}
