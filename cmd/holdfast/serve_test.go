@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -153,6 +154,71 @@ func TestServeIsNotReady(t *testing.T) {
 	}
 	redis.Cont()
 	eventually(t, "it is ready again", func() bool { status, _ := s.get("/readyz"); return status == 200 })
+}
+
+// TestServeProfiles: go tool pprof reads what is at --pprof, which is for this host only.
+func TestServeProfiles(t *testing.T) {
+	t.Parallel()
+	s := serve(t, sqlite(t), "--pprof", "127.0.0.1:0")
+	_, at, found := strings.Cut(read(t, s.stderr), `"listening for go tool pprof","url":"`)
+	url, _, _ := strings.Cut(at, `"`)
+	if !found {
+		t.Fatal("the log does not say where it is")
+	}
+	for path, want := range map[string]string{"heap": "Type: inuse_space", "profile?seconds=1": "Type: cpu"} {
+		out, err := exec.Command("go", "tool", "pprof", "-top", url+path).CombinedOutput()
+		if err != nil || !strings.Contains(string(out), want) {
+			t.Errorf("%s: %v\n%s", path, err, out)
+		}
+	}
+	if status, body := get(t, http.DefaultClient, url+"goroutine?debug=1"); status != 200 || !strings.Contains(body, "goroutine profile:") {
+		t.Errorf("%d %s", status, body)
+	}
+	if stderr := wantRun(t, 78, sqlite(t), "serve", "--pprof", "0.0.0.0:0"); !strings.Contains(stderr, "loopback") {
+		t.Errorf("a public address: %s", stderr)
+	}
+}
+
+// TestServeMetrics: what is exposed is text that Prometheus reads, without a fault that its
+// tool knows of, and every metric that docs/server.md lists is there, and no other of ours.
+func TestServeMetrics(t *testing.T) {
+	t.Parallel()
+	s := serve(t, testsvc.Redis(t).URL)
+	s.get("/nowhere")
+	status, text := s.get("/metrics")
+	if status != 200 {
+		t.Fatalf("%d %s", status, text)
+	}
+	for _, line := range []string{
+		`holdfast_http_requests_total{route="none",status="404"} 1`, `holdfast_ready 1`, `holdfast_draining 0`,
+		`holdfast_http_streams 0`, `holdfast_acquires_total{mode="exclusive",result="acquired"} 0`,
+	} {
+		if !strings.Contains(text, line+"\n") {
+			t.Errorf("%s is not exposed:\n%s", line, text)
+		}
+	}
+	check := exec.Command("promtool", "check", "metrics")
+	check.Stdin = strings.NewReader(text)
+	if out, err := check.CombinedOutput(); err != nil || len(out) > 0 {
+		t.Errorf("promtool check metrics: %v\n%s", err, out)
+	}
+}
+
+// TestServeMetricsElsewhere: with an address of their own they are there only.
+func TestServeMetricsElsewhere(t *testing.T) {
+	t.Parallel()
+	s := serve(t, sqlite(t), "--metrics-listen", "127.0.0.1:0")
+	_, at, found := strings.Cut(read(t, s.stderr), `"listening for metrics","url":"`)
+	url, _, _ := strings.Cut(at, `"`)
+	if status, text := get(t, http.DefaultClient, url); !found || status != 200 || !strings.Contains(text, "holdfast_ready 1\n") {
+		t.Errorf("%s: %d %s", url, status, text)
+	}
+	if status, _ := s.get("/metrics"); status != 404 {
+		t.Errorf("beside the locks: %d", status)
+	}
+	if status, _ := get(t, http.DefaultClient, strings.TrimSuffix(url, "metrics")+"readyz"); status != 200 {
+		t.Errorf("no /readyz there: %d", status)
+	}
 }
 
 // TestServeLogs: in JSON unless it is told otherwise, what it is told to log.

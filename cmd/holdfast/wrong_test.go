@@ -201,12 +201,17 @@ var wrong = []struct {
 	{64, `serve --listen unix://relative`, `three slashes`},
 	{64, `serve --drain 0`, `--drain 0s`},
 	{64, `serve --drain 2h`, `--drain 2h0m0s`},
+	{64, `serve --tls-cert x`, `--tls-key`},
+	{64, `serve --metrics-listen nowhere`, `--metrics-listen "nowhere"`},
+	{64, `serve --pprof nowhere`, `--pprof "nowhere"`},
+	{78, `serve --pprof 0.0.0.0:0`, `loopback`},
+	{78, `serve --secret-file /no/such/file`, `/no/such/file`},
+	{78, `serve --tls-cert /no/such/file --tls-key x`, `/no/such/file`},
 	{64, `serve --log-format xml`, `"xml"`},
 	{64, `serve --log-level loud`, `"loud"`},
 	{78, `serve --listen 0.0.0.0:0`, `--insecure`},
 	{78, `serve --listen :0`, `other hosts can reach`},
 	{78, `serve --listen '[::]:0'`, `other hosts can reach`},
-	{69, `serve --listen unix:///no/such/directory/socket`, `/no/such/directory`},
 
 	// Commands for what runs under a lock, and for scripts.
 	{64, `acquire`, `want one NAME`},

@@ -118,7 +118,7 @@ var mayImport = map[string][]string{
 	"cmd/holdfast/internal/held":       {".", "driver", "driver/rules"},
 	"cmd/holdfast/internal/linewriter": {},
 	"cmd/holdfast/internal/manual":     {"cmd/holdfast/internal/cli"},
-	"cmd/holdfast/internal/serve":      {"driver", "httplock/server", "wire", "wire/problem"},
+	"cmd/holdfast/internal/serve":      {"driver", "httplock/server", "httplock/server/caller", "internal/exposition", "wire", "wire/problem"},
 	"cmd/holdfast/internal/store":      {"cmd/holdfast/internal/duration", "driver", "quorumlock", "sqlitelock", "stores"},
 	"cmd/holdfast/internal/supervise":  {"cmd/holdfast/internal/terminal"},
 	"cmd/holdfast/internal/terminal":   {},

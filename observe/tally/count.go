@@ -3,13 +3,15 @@ package tally
 import (
 	"context"
 	"errors"
+	"sync"
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/observe"
 )
 
-// counters is Counters, which is made once.
-var counters = Counters()
+// counters is Counters, which is made once, when somebody counts: not every program does
+// that has this package.
+var counters = sync.OnceValue(Counters)
 
 // count says which counter an event adds to, under which value of its label, and
 // how much.
@@ -30,7 +32,7 @@ func count(e observe.Event) (c Counter, value string, n int) {
 	case observe.RunMissed:
 		return Runs, "missed", max(e.Count, 1)
 	}
-	p, ok := plainly[e.Kind]
+	p, ok := plainly()[e.Kind]
 	if !ok {
 		return None, "", 0
 	}
@@ -38,34 +40,39 @@ func count(e observe.Event) (c Counter, value string, n int) {
 }
 
 // plainly has the kinds of which each event counts the same.
-var plainly = map[observe.Kind]struct {
+var plainly = sync.OnceValue(func() map[observe.Kind]step {
+	return map[observe.Kind]step{
+		observe.Waiting:         {Waits, ""},
+		observe.HandedOver:      {HandOvers, ""},
+		observe.Renewed:         {Renewals, "renewed"},
+		observe.RenewFailed:     {Renewals, "failed"},
+		observe.Released:        {Releases, "released"},
+		observe.Left:            {Releases, "left"},
+		observe.LeaseBroken:     {Breaks, ""},
+		observe.CleanupFailed:   {CleanupFailures, ""},
+		observe.OutageBegan:     {Outages, ""},
+		observe.OnceCompleted:   {OnceResults, "completed"},
+		observe.OnceReplayed:    {OnceResults, "replayed"},
+		observe.OnceFailed:      {OnceResults, "failed"},
+		observe.TokenIssued:     {OneTimeTokens, "issued"},
+		observe.TokenRedeemed:   {OneTimeTokens, "redeemed"},
+		observe.TokenRefused:    {OneTimeTokens, "refused"},
+		observe.TokenRevoked:    {OneTimeTokens, "revoked"},
+		observe.PruneFailed:     {PruneFailures, ""},
+		observe.ClaimAccepted:   {FenceClaims, "accepted"},
+		observe.ClaimRefused:    {FenceClaims, "refused"},
+		observe.RequestRan:      {IdempotentRequests, "ran"},
+		observe.RequestReplayed: {IdempotentRequests, "replayed"},
+		observe.RequestRefused:  {IdempotentRequests, "refused"},
+		observe.RunDone:         {Runs, "done"},
+		observe.RunFailed:       {Runs, "failed"},
+	}
+})
+
+// A step is what an event adds 1 to.
+type step struct {
 	counter Counter
 	value   string
-}{
-	observe.Waiting:         {Waits, ""},
-	observe.HandedOver:      {HandOvers, ""},
-	observe.Renewed:         {Renewals, "renewed"},
-	observe.RenewFailed:     {Renewals, "failed"},
-	observe.Released:        {Releases, "released"},
-	observe.Left:            {Releases, "left"},
-	observe.LeaseBroken:     {Breaks, ""},
-	observe.CleanupFailed:   {CleanupFailures, ""},
-	observe.OutageBegan:     {Outages, ""},
-	observe.OnceCompleted:   {OnceResults, "completed"},
-	observe.OnceReplayed:    {OnceResults, "replayed"},
-	observe.OnceFailed:      {OnceResults, "failed"},
-	observe.TokenIssued:     {OneTimeTokens, "issued"},
-	observe.TokenRedeemed:   {OneTimeTokens, "redeemed"},
-	observe.TokenRefused:    {OneTimeTokens, "refused"},
-	observe.TokenRevoked:    {OneTimeTokens, "revoked"},
-	observe.PruneFailed:     {PruneFailures, ""},
-	observe.ClaimAccepted:   {FenceClaims, "accepted"},
-	observe.ClaimRefused:    {FenceClaims, "refused"},
-	observe.RequestRan:      {IdempotentRequests, "ran"},
-	observe.RequestReplayed: {IdempotentRequests, "replayed"},
-	observe.RequestRefused:  {IdempotentRequests, "refused"},
-	observe.RunDone:         {Runs, "done"},
-	observe.RunFailed:       {Runs, "failed"},
 }
 
 // measure says which histogram has a share in an event.

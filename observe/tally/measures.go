@@ -22,7 +22,7 @@ func Families() []Family { return []Family{Locks, Once, Tokens, Fences, Requests
 
 // Each calls visit for each counter of the family, and each value of its label.
 func (f Family) Each(visit func(c Counter, value string)) {
-	for c, info := range counters {
+	for c, info := range counters() {
 		if info.Family != f {
 			continue
 		}

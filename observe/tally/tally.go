@@ -97,7 +97,7 @@ func (t *Tally) Note(e observe.Event) Measurement {
 	defer t.mu.Unlock()
 	t.follow(e, m.Group)
 	if m.Counter != None {
-		b := beginning{counters[m.Counter].Family, m.Group}
+		b := beginning{counters()[m.Counter].Family, m.Group}
 		if _, known := t.began[b]; !known {
 			t.began[b] = struct{}{}
 			m.First = true

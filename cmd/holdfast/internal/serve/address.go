@@ -54,10 +54,13 @@ func IsPublic(addr net.Addr) bool {
 	return true
 }
 
-// URL returns where l is, as a client names it.
-func URL(l net.Listener) string {
-	if l.Addr().Network() == "unix" {
+// URL returns where l is, as a client names it. tls: a certificate is shown at addresses.
+func URL(l net.Listener, tls bool) string {
+	switch {
+	case l.Addr().Network() == "unix":
 		return "http+unix://" + l.Addr().String()
+	case tls:
+		return "https://" + l.Addr().String()
 	}
 	return "http://" + l.Addr().String()
 }

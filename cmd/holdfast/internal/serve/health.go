@@ -31,26 +31,31 @@ func fine(w http.ResponseWriter) {
 	_, _ = w.Write([]byte("ok\n")) // a caller that is gone needs no answer
 }
 
-// readyz says whether it is of use to send requests here: the store answers, and the
-// server does not drain.
-func (s *Service) readyz() http.HandlerFunc {
-	store := probe{ask: func(ctx context.Context) error {
-		_, err := s.opts.Engine.Inspect(ctx, readyName)
-		return err
-	}}
-	return func(w http.ResponseWriter, r *http.Request) {
-		code, detail := "draining", "this server is about to stop"
-		if !s.draining.Load() {
-			err := store.look(r.Context())
-			if err == nil {
-				fine(w)
-				return
-			}
-			s.opts.Log.Warn("not ready: the store does not answer", "error", err)
-			code, detail = "unavailable", "the store does not answer" // the error may say more than everybody is to know
-		}
-		problem.Write(w, wire.Problem{Status: http.StatusServiceUnavailable, Code: code, Detail: detail})
+// readyz says whether it is of use to send requests here.
+func (s *Service) readyz(w http.ResponseWriter, r *http.Request) {
+	p := wire.Problem{Status: http.StatusServiceUnavailable, Code: "unavailable", Detail: "the store does not answer"}
+	err := s.ready(r.Context())
+	switch {
+	case err == nil:
+		fine(w)
+		return
+	case errors.Is(err, errDraining):
+		p.Code, p.Detail = "draining", err.Error()
+	default: // the error may say more than everybody is to know
+		s.opts.Log.Warn("not ready: the store does not answer", "error", err)
 	}
+	problem.Write(w, p)
+}
+
+var errDraining = errors.New("this server is about to stop")
+
+// ready returns why it is of no use to send requests here: the server drains, or the store
+// does not answer.
+func (s *Service) ready(ctx context.Context) error {
+	if s.draining.Load() {
+		return errDraining
+	}
+	return s.store.look(ctx)
 }
 
 // A probe asks one question for all who want to know, again when the answer is old.
@@ -65,13 +70,13 @@ type probe struct {
 func (p *probe) look(ctx context.Context) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if time.Since(p.at) < readyFor && !p.at.IsZero() {
+	if !p.at.IsZero() && time.Since(p.at) < readyFor {
 		return p.last
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), readyTimeout)
 	defer cancel()
 	p.last = p.ask(ctx)
-	if errors.Is(p.last, context.DeadlineExceeded) || ctx.Err() != nil && p.last != nil {
+	if p.last != nil && ctx.Err() != nil {
 		p.last = errors.New("no answer within " + readyTimeout.String())
 	}
 	p.at = time.Now()

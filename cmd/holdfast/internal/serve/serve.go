@@ -13,67 +13,126 @@ import (
 
 	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/httplock/server"
+	"github.com/holdfast-locks/holdfast/internal/exposition"
 )
 
 // Options say what a Service does. Engine, Log and Drain must be set.
 type Options struct {
-	Engine driver.Engine
-	Server server.Options // Logger is Log unless it is set
-	Log    *slog.Logger
-	Drain  time.Duration // how long requests may take to their end
+	Engine      driver.Engine
+	Server      server.Options // Logger and Observer are the Service's
+	Certificate *Certificate   // is shown at addresses, and not at sockets; nil: no TLS
+	Log         *slog.Logger
+	AccessLog   bool          // a line for each request
+	Drain       time.Duration // how long requests may take to their end
+	Version     string
+	Metrics     bool // /metrics is at listeners of its own, and nowhere else
 }
 
 // A Service answers on sockets. Use New to make one.
 type Service struct {
 	opts     Options
+	started  time.Time
 	locks    *server.Server
-	http     *http.Server
+	events   *exposition.Locks
+	requests *requests
 	traffic  traffic
+	store    probe
 	draining atomic.Bool
-	failed   chan error // why a socket is not served any more
-	serving  sync.WaitGroup
+
+	main   *http.Server   // of the locks
+	others []*http.Server // that serve as long as main
+	failed chan error     // why a socket is not served any more
+	all    sync.WaitGroup
 }
 
 // New returns a Service. It listens nowhere yet. The caller must call Shutdown.
 func New(o Options) (*Service, error) {
-	if o.Server.Logger == nil {
-		o.Server.Logger = o.Log
-	}
-	locks, err := server.New(o.Engine, &o.Server)
-	if err != nil {
+	s := &Service{opts: o, started: time.Now(), events: exposition.NewLocks(nil), failed: make(chan error, 1)}
+	s.opts.Server.Logger, s.opts.Server.Observer = o.Log, s.events.Observe
+	var err error
+	if s.locks, err = server.New(o.Engine, &s.opts.Server); err != nil {
 		return nil, err
 	}
-	s := &Service{opts: o, locks: locks, failed: make(chan error, 1)}
-	s.http = &http.Server{
-		Handler:           s.handler(),
+	s.store.ask = func(ctx context.Context) error {
+		_, err := o.Engine.Inspect(ctx, readyName)
+		return err
+	}
+	var log *slog.Logger
+	if o.AccessLog {
+		log = o.Log
+	}
+	s.requests = newRequests(log)
+	s.main = s.newHTTP(s.handler())
+	if o.Certificate != nil {
+		s.main.TLSConfig = o.Certificate.Config()
+	}
+	return s, nil
+}
+
+func (s *Service) newHTTP(h http.Handler) *http.Server {
+	return &http.Server{
+		Handler:           h,
 		ReadHeaderTimeout: 10 * time.Second,
 		IdleTimeout:       2 * time.Minute,
 		MaxHeaderBytes:    16 << 10,
-		ErrorLog:          slog.NewLogLogger(o.Log.Handler(), slog.LevelWarn),
+		ErrorLog:          slog.NewLogLogger(s.opts.Log.Handler(), slog.LevelWarn),
 	}
-	return s, nil
 }
 
 // handler returns what answers: the server of locks, and at paths of their own what tells
 // how the service is.
 func (s *Service) handler() http.Handler {
-	locks, ready := s.traffic.count(s.locks), s.readyz()
+	locks, paths := s.requests.around(s.traffic.count(s.locks)), s.paths()
+	if s.opts.Metrics {
+		delete(paths, "/metrics")
+	} else {
+		paths["/metrics"] = s.toReaders(paths["/metrics"])
+	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		switch r.URL.Path {
-		case "/healthz":
-			healthz(w, r)
-		case "/readyz":
-			ready(w, r)
-		default:
-			locks.ServeHTTP(w, r)
+		if h := paths[r.URL.Path]; h != nil {
+			getOnly(h)(w, r)
+			return
 		}
+		locks.ServeHTTP(w, r)
 	})
+}
+
+// paths has what tells how the service is.
+func (s *Service) paths() map[string]http.HandlerFunc {
+	return map[string]http.HandlerFunc{"/healthz": healthz, "/readyz": s.readyz, "/metrics": s.metrics}
 }
 
 // Serve begins to answer at l, which Shutdown closes.
 func (s *Service) Serve(l net.Listener) {
-	s.serving.Go(func() { // ends with Shutdown
-		if err := s.http.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+	if s.opts.Certificate != nil && l.Addr().Network() != "unix" {
+		s.serve(l, func() error { return s.main.ServeTLS(l, "", "") })
+		return
+	}
+	s.serve(l, func() error { return s.main.Serve(l) })
+}
+
+// ServeMetrics begins to tell at l, whoever asks, how the service is.
+func (s *Service) ServeMetrics(l net.Listener) {
+	mux := http.NewServeMux()
+	for path, h := range s.paths() {
+		mux.HandleFunc("GET "+path, h)
+	}
+	s.serveOther(l, mux)
+}
+
+// ServeProfiles begins to answer at l what go tool pprof asks. l must be one that only
+// this host can reach.
+func (s *Service) ServeProfiles(l net.Listener) { s.serveOther(l, profiles()) }
+
+func (s *Service) serveOther(l net.Listener, h http.Handler) {
+	other := s.newHTTP(h)
+	s.others = append(s.others, other)
+	s.serve(l, func() error { return other.Serve(l) })
+}
+
+func (s *Service) serve(l net.Listener, serve func() error) {
+	s.all.Go(func() { // ends with Shutdown
+		if err := serve(); !errors.Is(err, http.ErrServerClosed) {
 			select {
 			case s.failed <- fmt.Errorf("%s: %w", l.Addr(), err):
 			default: // one is enough
@@ -85,6 +144,16 @@ func (s *Service) Serve(l net.Listener) {
 // Failed tells why a socket is not served any more, if that was not Shutdown.
 func (s *Service) Failed() <-chan error { return s.failed }
 
+// Reload reads files again. What is there that cannot be used is left out, and the log says
+// so: what was read before goes on.
+func (s *Service) Reload() {
+	if s.opts.Certificate != nil {
+		if err := s.opts.Certificate.Reload(); err != nil {
+			s.opts.Log.Error("not reloaded: what was read before goes on", "error", err)
+		}
+	}
+}
+
 // Shutdown ends the service, and does not release a lock of anybody's. It refuses new
 // work, tells streams to move, and waits until all is answered that was begun, for
 // Options.Drain at most. Then it closes the sockets.
@@ -93,17 +162,18 @@ func (s *Service) Shutdown(ctx context.Context) {
 	defer cancel()
 	s.draining.Store(true)
 	s.locks.Drain()
-	begun := s.traffic.drain()
 	select {
-	case <-begun:
+	case <-s.traffic.drain():
 	case <-ctx.Done():
 		s.opts.Log.Warn("requests are cut off: they took longer than --drain", "limit", s.opts.Drain)
 	}
 	closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
 	defer cancel()
-	_ = s.http.Shutdown(closing) // what it leaves, Close ends
-	_ = s.http.Close()
-	s.serving.Wait()
+	_ = s.main.Shutdown(closing) // what it leaves, Close ends
+	for _, h := range append(s.others, s.main) {
+		_ = h.Close() // its sockets are closed, whatever it says
+	}
+	s.all.Wait()
 	if err := s.locks.Close(closing); err != nil {
 		s.opts.Log.Warn("not everything could be cleaned up: it ends with its TTL", "error", err)
 	}

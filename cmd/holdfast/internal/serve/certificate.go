@@ -1,0 +1,100 @@
+package serve
+
+import (
+	"crypto/tls"
+	"fmt"
+	"log/slog"
+	"os"
+	"sync"
+	"time"
+)
+
+// lookAgain is how often files are looked at that may have changed.
+const lookAgain = time.Second
+
+// A Certificate is what the server shows whoever connects by TLS. It is read again when
+// its files have changed; while what is there cannot be used, the one before is shown.
+type Certificate struct {
+	certFile, keyFile string
+	log               *slog.Logger
+
+	mu     sync.Mutex
+	now    *tls.Certificate
+	of     [2]stamp // of the files as they were when they were last read
+	looked time.Time
+}
+
+// A stamp tells one content of a file from another.
+type stamp struct {
+	modified time.Time
+	size     int64
+}
+
+// LoadCertificate reads a certificate, with those that it is signed by, and its key.
+func LoadCertificate(certFile, keyFile string, log *slog.Logger) (*Certificate, error) {
+	c := &Certificate{certFile: certFile, keyFile: keyFile, log: log}
+	c.of, c.looked = c.stamps(), time.Now()
+	return c, c.readLocked()
+}
+
+// Reload reads the files now.
+func (c *Certificate) Reload() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.of, c.looked = c.stamps(), time.Now()
+	return c.readLocked()
+}
+
+// Expiry returns when the certificate ends.
+func (c *Certificate) Expiry() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.now.Leaf.NotAfter
+}
+
+// Config returns how to speak TLS.
+func (c *Certificate) Config() *tls.Config {
+	return &tls.Config{
+		MinVersion:     tls.VersionTLS12,
+		NextProtos:     []string{"h2", "http/1.1"}, // a server that serves a socket first would not learn of h2 otherwise
+		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return c.get(), nil },
+	}
+}
+
+// get returns the certificate to show. It looks at the files if it has not for a while:
+// whoever renews certificates need not tell this process.
+func (c *Certificate) get() *tls.Certificate {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if time.Since(c.looked) < lookAgain {
+		return c.now
+	}
+	c.looked = time.Now()
+	if of := c.stamps(); of != c.of {
+		c.of = of
+		if err := c.readLocked(); err != nil {
+			c.log.Error("the new certificate cannot be used: the old one is shown on", "error", err)
+		} else {
+			c.log.Info("there is a new certificate", "expires", c.now.Leaf.NotAfter)
+		}
+	}
+	return c.now
+}
+
+func (c *Certificate) stamps() (of [2]stamp) {
+	for i, name := range []string{c.certFile, c.keyFile} {
+		if info, err := os.Stat(name); err == nil {
+			of[i] = stamp{info.ModTime(), info.Size()}
+		}
+	}
+	return of
+}
+
+func (c *Certificate) readLocked() error {
+	pair, err := tls.LoadX509KeyPair(c.certFile, c.keyFile)
+	if err != nil {
+		return fmt.Errorf("TLS certificate: %w", err)
+	}
+	c.now = &pair
+	return nil
+}

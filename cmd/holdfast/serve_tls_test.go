@@ -1,0 +1,164 @@
+//go:build unix
+
+package main
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"math/big"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// A keyPair are the files of a certificate that signs itself.
+type keyPair struct{ cert, key string }
+
+// make writes a certificate with this name into the files.
+func (k keyPair) make(t *testing.T, name string) {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: name}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(24 * time.Hour),
+		IsCA: true, BasicConstraintsValid: true,
+	}
+	cert, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	private, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for file, block := range map[string]*pem.Block{k.cert: {Type: "CERTIFICATE", Bytes: cert}, k.key: {Type: "PRIVATE KEY", Bytes: private}} {
+		if err := os.WriteFile(file+".new", pem.EncodeToMemory(block), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Rename(file+".new", file); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func newKeyPair(t *testing.T, name string) keyPair {
+	t.Helper()
+	dir := t.TempDir()
+	k := keyPair{filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")}
+	k.make(t, name)
+	return k
+}
+
+// shown returns the name in the certificate that a server shows.
+func shownBy(t *testing.T, url string, version uint16) (name string, err error) {
+	t.Helper()
+	d := tls.Dialer{Config: &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS10, MaxVersion: version}} //nolint:gosec // it looks what the server takes
+	conn, err := d.DialContext(t.Context(), "tcp", strings.TrimPrefix(url, "https://"))
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = conn.Close() }()
+	return conn.(*tls.Conn).ConnectionState().PeerCertificates[0].Subject.CommonName, nil
+}
+
+// TestServeTLS: it speaks TLS 1.2 and later at addresses, HTTP/2 and HTTP/1.1, and plain
+// HTTP at a socket. A new certificate is shown soon, at once after HUP, and one that cannot
+// be used is not.
+func TestServeTLS(t *testing.T) {
+	t.Parallel()
+	pair, socket := newKeyPair(t, "first"), filepath.Join(t.TempDir(), "s")
+	s := serve(t, sqlite(t), "--tls-cert", pair.cert, "--tls-key", pair.key, "--listen", "127.0.0.1:0", "--listen", "unix://"+socket)
+	pool := x509.NewCertPool()
+	pool.AppendCertsFromPEM([]byte(read(t, pair.cert)))
+	for proto, h2 := range map[string]bool{"HTTP/2.0": true, "HTTP/1.1": false} {
+		client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}, ForceAttemptHTTP2: h2, DisableKeepAlives: true}}
+		resp, err := client.Get(s.urls[0] + "/readyz") //nolint:noctx // a client of a test
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = resp.Body.Close()
+		if resp.StatusCode != http.StatusOK || resp.Proto != proto {
+			t.Errorf("%s %s, want %s", resp.Proto, resp.Status, proto)
+		}
+	}
+	if status, _ := get(t, overSocket(socket), "http://holdfast/readyz"); status != 200 {
+		t.Errorf("at the socket: %d", status)
+	}
+	if _, err := shownBy(t, s.urls[0], tls.VersionTLS11); err == nil {
+		t.Error("it takes TLS 1.1")
+	}
+
+	shows := func(want string) func() bool {
+		return func() bool { name, err := shownBy(t, s.urls[0], tls.VersionTLS13); return err == nil && name == want }
+	}
+	pair.make(t, "second")
+	eventually(t, "the second certificate is shown", shows("second"))
+	write(t, pair.key, "no key")
+	s.signal(syscall.SIGHUP)
+	s.awaitStderr("not reloaded")
+	if !shows("second")() {
+		t.Error("a certificate without its key took the place of one")
+	}
+	pair.make(t, "third")
+	s.signal(syscall.SIGHUP)
+	eventually(t, "the third certificate is shown", shows("third"))
+	if _, text := get(t, &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}, s.urls[0]+"/metrics"); !strings.Contains(text, "holdfast_tls_certificate_expiry_timestamp_seconds ") { //nolint:gosec // a test
+		t.Errorf("no metric says when the certificate ends:\n%s", text)
+	}
+}
+
+// TestServeWithoutACertificate: it does not serve plainly instead.
+func TestServeWithoutACertificate(t *testing.T) {
+	t.Parallel()
+	pair := newKeyPair(t, "any")
+	for _, flags := range [][]string{
+		{"--tls-cert", pair.cert + ".none", "--tls-key", pair.key},
+		{"--tls-cert", pair.cert, "--tls-key", pair.cert},
+	} {
+		wantRun(t, 78, sqlite(t), append([]string{"serve"}, flags...)...)
+	}
+	wantRun(t, 64, sqlite(t), "serve", "--tls-cert", pair.cert)
+}
+
+// TestServeSecretFile: a secret that everybody may read, and one that is too short, are
+// refused, and neither is shown.
+func TestServeSecretFile(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "secret")
+	write(t, file, "tooshort-xyzzy\n")
+	if stderr := wantRun(t, 78, sqlite(t), "serve", "--secret-file", file); strings.Contains(stderr, "xyzzy") || !strings.Contains(stderr, "14 bytes") {
+		t.Errorf("%s", stderr)
+	}
+	write(t, file, strings.Repeat("x", 32))
+	serve(t, sqlite(t), "--secret-file", file)
+	if err := os.Chmod(file, 0o604); err != nil { //nolint:gosec // it is what is refused
+		t.Fatal(err)
+	}
+	if stderr := wantRun(t, 78, sqlite(t), "serve", "--secret-file", file); !strings.Contains(stderr, "chmod o=") {
+		t.Errorf("%s", stderr)
+	}
+}
+
+// TestServeAccessLog: a line for each request, without a name in it.
+func TestServeAccessLog(t *testing.T) {
+	t.Parallel()
+	s := serve(t, sqlite(t), "--access-log")
+	s.get("/v1/nowhere/xyzzy?prefix=xyzzy")
+	s.awaitStderr(`"msg":"request","route":"none","status":404`)
+	if log := read(t, s.stderr); strings.Contains(log, "xyzzy") {
+		t.Errorf("a path is in the log:\n%s", log)
+	}
+}
