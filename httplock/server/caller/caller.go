@@ -1,4 +1,21 @@
 // Package caller says who sends a request to a server, and what that caller may do.
+//
+// [Open] makes a [Source] of a file of tokens, users of this host, and rules for the
+// tokens of issuers (OpenID Connect). A program that mounts a server can have a Source of
+// its own, which looks at a certificate, a cookie or a header of a proxy that it trusts;
+// [First] asks several.
+//
+// Whoever writes a Source decides about locks:
+//
+//   - What a request shows is compared in constant time, or by its digest.
+//   - No answer, error or log has what was shown.
+//   - The name of a caller is part of its lease IDs. Two programs that have the same name
+//     can renew and release each other's locks; a caller whose name changes can no longer
+//     release what it holds.
+//   - A header counts only if nobody but the proxy can set it: the server must be out of
+//     reach of others, by a unix socket or the network.
+//   - Identify is called for each request, and waits for nobody for long: r.Context ends
+//     when the client hangs up.
 package caller
 
 import (
@@ -66,14 +83,15 @@ var rightNames = []string{"acquire", "read", "break", "once", "onetime", "admin"
 func (r Rights) Has(want Rights) bool { return r&want == want }
 
 // String names the rights, with commas between.
-func (r Rights) String() string {
-	var names []string
+func (r Rights) String() string { return strings.Join(r.names(), ",") }
+
+func (r Rights) names() (names []string) {
 	for i, name := range rightNames {
 		if r.Has(1 << i) {
 			names = append(names, name)
 		}
 	}
-	return strings.Join(names, ",")
+	return names
 }
 
 // ParseRights returns the rights that have these names.

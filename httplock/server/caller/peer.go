@@ -23,6 +23,12 @@ func ConnContext(ctx context.Context, conn net.Conn) context.Context {
 	return ctx
 }
 
+// userOf returns which user has opened the unix socket that r came through.
+func userOf(r *http.Request) (uid uint32, ok bool) {
+	uid, ok = r.Context().Value(peerKey{}).(uint32)
+	return uid, ok
+}
+
 // OverUnix reports whether r came through a unix socket.
 func OverUnix(r *http.Request) bool {
 	local, ok := r.Context().Value(http.LocalAddrContextKey).(net.Addr)

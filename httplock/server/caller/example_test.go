@@ -1,0 +1,48 @@
+package caller_test
+
+import (
+	"context"
+	"crypto/x509"
+	"fmt"
+	"log"
+	"net/http"
+	"net/http/httptest"
+
+	"github.com/holdfast-locks/holdfast/httplock/server"
+	"github.com/holdfast-locks/holdfast/httplock/server/caller"
+	"github.com/holdfast-locks/holdfast/memlock"
+)
+
+// byCertificate knows callers by the names in their certificates, which the TLS of the
+// http.Server has checked: its ClientAuth is tls.VerifyClientCertIfGiven.
+type byCertificate struct{}
+
+func (byCertificate) Identify(r *http.Request) (*caller.Caller, error) {
+	if r.TLS == nil || len(r.TLS.VerifiedChains) == 0 {
+		return nil, nil // it shows none: perhaps another Source knows it
+	}
+	return ofCertificate(r.TLS.VerifiedChains[0][0])
+}
+
+func ofCertificate(c *x509.Certificate) (*caller.Caller, error) {
+	name := c.Subject.CommonName
+	if name == "" {
+		return nil, caller.Wrong("the certificate has no common name")
+	}
+	return &caller.Caller{Name: name, Rights: caller.Acquire | caller.Read, Prefixes: []string{name + "/"}}, nil
+}
+
+// A Source of one's own, in front of a file of tokens.
+func ExampleSource() {
+	callers := caller.First(byCertificate{}) // and caller.Open("/etc/holdfast/callers.json", nil)
+	s, err := server.New(memlock.New(), &server.Options{Callers: callers})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer s.Close(context.Background())
+
+	w := httptest.NewRecorder()
+	s.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/v1/locks", nil))
+	fmt.Println(w.Code, w.Header().Get("WWW-Authenticate"))
+	// Output: 401 Bearer realm="holdfast"
+}

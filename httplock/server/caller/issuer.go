@@ -1,0 +1,120 @@
+package caller
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// An Issuer signs tokens (JWT) for callers that have no secret of their own, such as jobs
+// of a CI system.
+type Issuer struct {
+	URL        string   `json:"issuer"`               // as the claim iss has it
+	Audience   string   `json:"audience"`             // one that the claim aud must have
+	Algorithms []string `json:"algorithms,omitempty"` // of signatures, as RS256; nil: what the Verifier takes
+}
+
+// A Verifier checks the tokens of one Issuer.
+type Verifier interface {
+	// Verify returns the claims of a token that the issuer has signed for the audience,
+	// and that is valid now. An error should be a Wrong, or wrap ErrUnavailable.
+	Verify(ctx context.Context, token string) (claims map[string]any, err error)
+}
+
+// An issuer is one as a file has it.
+type issuer struct {
+	Issuer
+	Rules []rule `json:"rules"`
+}
+
+// A rule says what those may do whose tokens have exactly these claims, among others.
+type rule struct {
+	grant
+	Claims map[string]string `json:"claims"`
+}
+
+// believed is an issuer, and who its tokens are for.
+type believed struct {
+	verifier Verifier
+	rules    []rule
+	callers  []*Caller // of the rules
+}
+
+func (k *known) believe(i issuer, verifier func(Issuer) (Verifier, error)) error {
+	switch {
+	case verifier == nil:
+		return errors.New("tokens of issuers cannot be checked here")
+	case i.URL == "":
+		return errors.New("issuer: it is empty")
+	case k.issuers[i.URL] != nil:
+		return errors.New("issuer: it stands twice")
+	case i.Audience == "":
+		return errors.New("audience: say which one tokens must be for; others are for other servers")
+	case len(i.Rules) == 0:
+		return errors.New("rules: there are none, so none of its tokens would be good for anything")
+	}
+	b := &believed{rules: i.Rules}
+	for n, r := range i.Rules {
+		c, err := r.caller()
+		if err == nil && len(r.Claims) == 0 {
+			err = errors.New("claims: there are none, so it would be for everybody whom the issuer knows")
+		}
+		if err != nil {
+			return fmt.Errorf("rules[%d] (%q): %w", n, r.Name, err)
+		}
+		b.callers = append(b.callers, c)
+	}
+	var err error
+	if b.verifier, err = verifier(i.Issuer); err != nil {
+		return err
+	}
+	k.issuers[i.URL] = b
+	return nil
+}
+
+// ofIssuer returns whom a token is for, by the first rule whose claims it has.
+func (k *known) ofIssuer(ctx context.Context, token string) (*Caller, error) {
+	b := k.issuers[saysIssuer(token)]
+	if b == nil {
+		return nil, Wrong("the token is not one that the server knows, nor of an issuer that it believes")
+	}
+	claims, err := b.verifier.Verify(ctx, token)
+	if err != nil {
+		return nil, err
+	}
+	for n, r := range b.rules {
+		if r.fits(claims) {
+			return b.callers[n], nil
+		}
+	}
+	return nil, Wrong("the token is valid, but no rule of the server has its claims")
+}
+
+func (r *rule) fits(claims map[string]any) bool {
+	for name, want := range r.Claims {
+		if got, ok := claims[name].(string); !ok || got != want {
+			return false
+		}
+	}
+	return true
+}
+
+// saysIssuer returns who has issued a token, as it says itself: nobody has checked it yet.
+func saysIssuer(token string) string {
+	_, rest, _ := strings.Cut(token, ".")
+	body, _, _ := strings.Cut(rest, ".")
+	text, err := base64.RawURLEncoding.DecodeString(body)
+	if err != nil {
+		return ""
+	}
+	var claims struct {
+		Issuer string `json:"iss"`
+	}
+	if json.Unmarshal(text, &claims) != nil {
+		return ""
+	}
+	return claims.Issuer
+}
