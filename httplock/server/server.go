@@ -85,7 +85,6 @@ func New(engine driver.Engine, opts *Options) (*Server, error) {
 	draining := make(chan struct{})
 	s := &Server{
 		callers: o.Callers, hosts: o.Hosts, mux: http.NewServeMux(),
-		drain: sync.OnceFunc(func() { close(draining) }),
 		house: &door.House{
 			Engine: engine, Features: client.Features(), Client: client, Draining: draining,
 			Limits: limit.New(limit.Max(o.Limits)),
@@ -94,7 +93,11 @@ func New(engine driver.Engine, opts *Options) (*Server, error) {
 		},
 	}
 	s.stop = driverdoor.Routes(s.mux, s.house)
-	leasedoor.Routes(s.mux, s.house)
+	leave := leasedoor.Routes(s.mux, s.house)
+	s.drain = sync.OnceFunc(func() {
+		close(draining)
+		leave()
+	})
 	eventdoor.Routes(s.mux, s.house)
 	s.mux.Handle("/", s.house.Handle(s.nothing))
 	s.entrance = s.house.Handle(s.admit)

@@ -29,10 +29,12 @@ const requestTimeout = 4 * time.Second
 type leases struct {
 	house  *door.House
 	places places.Keeper[time.Time]
+	holds  holds
 }
 
-// Routes adds what is below /v1.
-func Routes(mux *http.ServeMux, h *door.House) {
+// Routes adds what is below /v1. leave leaves the leases that streams hold, when the
+// server drains: they go on at another one.
+func Routes(mux *http.ServeMux, h *door.House) (leave func()) {
 	d := &leases{house: h}
 	d.places.Init(places.Owner[time.Time]{
 		Queuer: h.Features.Queuer, Router: h.Features.Router, Now: time.Now,
@@ -44,4 +46,12 @@ func Routes(mux *http.ServeMux, h *door.House) {
 	handle("POST /v1/leases/renew", d.renew)
 	handle("POST /v1/leases/check", d.check)
 	handle("POST /v1/leases/release", d.release)
+	deaf := func() {}
+	if teller := h.Features.LossTeller; teller != nil {
+		deaf = teller.OnLoss(d.holds.told)
+	}
+	return func() {
+		deaf()
+		d.holds.leave()
+	}
 }

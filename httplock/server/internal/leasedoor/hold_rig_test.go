@@ -1,0 +1,227 @@
+package leasedoor_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/httplock/server"
+	"github.com/holdfast-locks/holdfast/httplock/server/caller"
+	"github.com/holdfast-locks/holdfast/wire"
+)
+
+// from is a caller on this host, or one behind any number of proxies.
+type from struct{ direct bool }
+
+func (f from) Identify(*http.Request) (*caller.Caller, error) {
+	return &caller.Caller{Name: "ann", Rights: caller.All, Direct: f.direct}, nil
+}
+
+// openFar returns a server whose clients may be behind proxies.
+func openFar(t *testing.T, engine driver.Engine) *site {
+	return openWith(t, engine, server.Options{Callers: from{}})
+}
+
+func openNear(t *testing.T, engine driver.Engine) *site {
+	return openWith(t, engine, server.Options{Callers: from{direct: true}})
+}
+
+// A wireTap is the connection of one stream, and the client at its other end.
+type wireTap struct {
+	net.Conn // none: what is not below is not asked for
+	t        *testing.T
+	cancel   context.CancelFunc
+	done     chan struct{} // the stream has ended
+	header   http.Header
+
+	mu       sync.Mutex
+	status   int
+	deaf     bool // nothing that is written is acknowledged
+	full     bool // there is no room for what is written
+	deadline time.Time
+	written  []heard
+	rest     []byte
+	waiting  int
+	acked    uint64
+}
+
+// heard is a line, and when it was written.
+type heard struct {
+	wire.HoldLine
+	at time.Time
+}
+
+// hold sends a request for a stream.
+func (s *site) hold(query, key string, req wire.LeaseRequest, with ...func(*http.Request)) *wireTap {
+	s.Helper()
+	text, err := json.Marshal(req)
+	if err != nil {
+		s.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(s.Context())
+	c := &wireTap{t: s.T, cancel: cancel, done: make(chan struct{}), header: http.Header{}}
+	r := httptest.NewRequestWithContext(server.ConnContext(ctx, c), "POST", "/v1/leases?hold=1"+query, bytes.NewReader(text))
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("Idempotency-Key", key)
+	for _, f := range with {
+		f(r)
+	}
+	go func() {
+		defer close(c.done)
+		s.handler.ServeHTTP(c, r)
+	}()
+	s.Cleanup(func() {
+		cancel()
+		<-c.done
+	})
+	synctest.Wait()
+	return c
+}
+
+func (c *wireTap) Header() http.Header { return c.header }
+
+func (c *wireTap) WriteHeader(status int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.status = status
+}
+
+func (c *wireTap) Write(p []byte) (int, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.full {
+		wait := time.Until(c.deadline)
+		c.mu.Unlock()
+		time.Sleep(wait)
+		c.mu.Lock()
+		return 0, os.ErrDeadlineExceeded
+	}
+	if c.status == 0 {
+		c.status = http.StatusOK
+	}
+	if c.deaf {
+		c.waiting += len(p)
+	} else {
+		c.acked += uint64(len(p))
+	}
+	for c.rest = append(c.rest, p...); ; {
+		line, rest, whole := bytes.Cut(c.rest, []byte("\n"))
+		if !whole {
+			return len(p), nil
+		}
+		c.rest = rest
+		h := heard{at: time.Now()}
+		if c.status == http.StatusOK {
+			if err := json.Unmarshal(line, &h.HoldLine); err != nil {
+				c.t.Errorf("a line is %q: %v", line, err)
+			}
+		} else {
+			h.Detail = string(line)
+		}
+		c.written = append(c.written, h)
+	}
+}
+
+func (c *wireTap) Flush() {}
+
+func (c *wireTap) SetWriteDeadline(t time.Time) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.deadline = t
+	return nil
+}
+
+func (c *wireTap) SetReadDeadline(time.Time) error { return nil }
+
+// Arrived implements what package peer asks connections.
+func (c *wireTap) Arrived() (waiting int, acked uint64, ok bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.waiting, c.acked, true
+}
+
+// listen says whether what is written is acknowledged from now on.
+func (c *wireTap) listen(on bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.deaf = !on
+	if on {
+		c.acked, c.waiting = c.acked+uint64(c.waiting), 0
+	}
+}
+
+// close closes the connection.
+func (c *wireTap) close() {
+	c.cancel()
+	synctest.Wait()
+}
+
+// lines returns what was written so far.
+func (c *wireTap) lines() []heard {
+	synctest.Wait()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return append([]heard(nil), c.written...)
+}
+
+// last returns the last line, which must be of this kind.
+func (c *wireTap) last(event string) heard {
+	c.t.Helper()
+	all := c.lines()
+	if len(all) == 0 || all[len(all)-1].Event != event {
+		c.t.Fatalf("the last line is not %q: %+v", event, all)
+	}
+	return all[len(all)-1]
+}
+
+// ended checks that the stream is over, and that its last line is of this kind.
+func (c *wireTap) ended(event string) heard {
+	c.t.Helper()
+	last := c.last(event)
+	select {
+	case <-c.done:
+	default:
+		c.t.Fatalf("the stream goes on after %q", event)
+	}
+	return last
+}
+
+// events counts the lines of a kind.
+func (c *wireTap) events(event string) (n int) {
+	for _, l := range c.lines() {
+		if l.Event == event {
+			n++
+		}
+	}
+	return n
+}
+
+// look returns what the store knows of a name.
+func look(t *testing.T, engine driver.Engine, name string) driver.Lock {
+	t.Helper()
+	lock, err := engine.Inspect(context.Background(), name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return lock
+}
+
+// freeAfter returns how long it takes from now until a name is free, to within step.
+func freeAfter(t *testing.T, engine driver.Engine, name string, step time.Duration) time.Duration {
+	t.Helper()
+	began := time.Now()
+	for len(look(t, engine, name).Holders) > 0 {
+		time.Sleep(step)
+		synctest.Wait()
+	}
+	return time.Since(began)
+}

@@ -1,0 +1,306 @@
+package leasedoor_test
+
+import (
+	"context"
+	"net/http"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/memlock"
+	"github.com/holdfast-locks/holdfast/wire"
+)
+
+const (
+	name   = "orders/42"
+	rival  = "key-of-the-rival-0123"
+	second = time.Second
+)
+
+// asked is a request for name with a TTL of 30 s.
+func asked(wait time.Duration) wire.LeaseRequest {
+	return wire.LeaseRequest{Name: name, TTLMS: 30_000, WaitMS: wait.Milliseconds()}
+}
+
+// named is the same for another name.
+func named(name string) wire.LeaseRequest {
+	req := asked(0)
+	req.Name = name
+	return req
+}
+
+// A stream says what was acquired, and then every sixth of the TTL that it is held, for as
+// long as anybody listens.
+func TestHoldPings(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		engine := memlock.New()
+		c := openFar(t, engine).hold("", key, asked(0))
+		first := c.last("acquired")
+		if first.Token == nil || first.LeaseID == "" || first.Name != name || first.Mode != "exclusive" || first.TTLMS != 30_000 ||
+			first.PingMS != 5000 || first.QuietMS != 10_000 || first.OnClose != "free_later" || first.Renew != "server" || first.ExpiresInMS == nil {
+			t.Errorf("acquired: %+v", first)
+		}
+		if got := c.header.Get("Content-Type"); got != "application/x-ndjson" {
+			t.Errorf("Content-Type: %s", got)
+		}
+		time.Sleep(10 * time.Minute)
+		all := c.lines()
+		if len(all) != 1+120 {
+			t.Errorf("%d lines in 10 minutes, want one every 5 s", len(all))
+		}
+		for i, l := range all[1:] {
+			if l.Event != "ping" || l.AtMS != int64(i+1)*5000 || l.ExpiresInMS == nil || *l.ExpiresInMS < 15_000 {
+				t.Errorf("line %d: %+v", i+1, l)
+			}
+		}
+		if held := look(t, engine, name).Holders; len(held) != 1 || held[0].Token != first.FencingToken || string(held[0].LeaseID) != first.LeaseID {
+			t.Errorf("the store has %+v", held)
+		}
+	})
+}
+
+// Where the end of a connection is that of the client it releases at once; else when the
+// client has stopped by its own rule; where the client renews, by its own requests, not
+// at all.
+func TestHoldClosed(t *testing.T) {
+	forwarded := func(r *http.Request) { r.Header.Set("X-Forwarded-For", "192.0.2.7") }
+	for what, c := range map[string]struct {
+		near  bool
+		query string
+		with  []func(*http.Request)
+		close string
+		free  time.Duration
+	}{
+		"on this host":                       {true, "", nil, "release", 0},
+		"elsewhere":                          {false, "", nil, "free_later", 11 * second},
+		"elsewhere, and direct":              {false, "&direct=1", nil, "release", 0},
+		"on this host, and not direct":       {true, "&direct=0", nil, "free_later", 11 * second},
+		"behind a proxy of this host":        {true, "", []func(*http.Request){forwarded}, "free_later", 11 * second},
+		"on this host, renewed by itself":    {true, "&renew=client", nil, "release", 0},
+		"elsewhere, renewed by the client":   {false, "&renew=client", nil, "run_out", 27 * second},
+		"elsewhere, renewed by the server":   {false, "&renew=server", nil, "free_later", 11 * second},
+		"direct, behind a proxy of its host": {true, "&direct=1", []func(*http.Request){forwarded}, "release", 0},
+	} {
+		t.Run(what, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				engine := memlock.New()
+				s := openFar(t, engine)
+				if c.near {
+					s = openNear(t, engine)
+				}
+				stream := s.hold(c.query, key, asked(0), c.with...)
+				if got := stream.last("acquired").OnClose; got != c.close {
+					t.Errorf("on_close is %q, want %q", got, c.close)
+				}
+				time.Sleep(3 * second)
+				stream.close()
+				const step = 10 * time.Millisecond
+				if free := freeAfter(t, engine, name, step); free < c.free || free > c.free+step {
+					t.Errorf("free after %s, want %s", free, c.free)
+				}
+			})
+		})
+	}
+}
+
+// Silence never releases: after two thirds of the TTL without an acknowledgement the
+// server stops to renew, and the lease runs out.
+func TestHoldSilence(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		engine := memlock.New()
+		c := openNear(t, engine).hold("", key, asked(0))
+		time.Sleep(7 * second)
+		c.listen(false)
+		began := time.Now()
+		time.Sleep(20 * second)
+		c.last("ping")
+		time.Sleep(6 * second)
+		if end := c.ended("lost"); end.Cause != "silent" || end.at.Sub(began) < 20*second {
+			t.Errorf("%+v after %s", end, end.at.Sub(began))
+		}
+		left := look(t, engine, name).Holders[0].ExpiresIn
+		if free := freeAfter(t, engine, name, 10*time.Millisecond); free < left || left < 20*second {
+			t.Errorf("free after %s, and the lease had %s left", free, left)
+		}
+	})
+}
+
+// A pause without acknowledgements that is shorter than that does nothing.
+func TestHoldShortSilence(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := openFar(t, memlock.New()).hold("", key, asked(0))
+		for range 10 {
+			c.listen(false)
+			time.Sleep(19 * second)
+			c.listen(true)
+			time.Sleep(5 * second)
+			c.last("ping")
+		}
+	})
+}
+
+// There may be no room for a line: that is silence, too, and no close.
+func TestHoldFullConnection(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		engine := memlock.New()
+		c := openNear(t, engine).hold("", key, asked(0))
+		c.mu.Lock()
+		c.full = true
+		c.mu.Unlock()
+		time.Sleep(27 * second)
+		<-c.done
+		if left := look(t, engine, name).Holders[0].ExpiresIn; left < 20*second {
+			t.Errorf("%s left, as if the stream had ended the lease", left)
+		}
+	})
+}
+
+// A waiter hears of its place, and of the lock.
+func TestHoldQueued(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		engine := memlock.New()
+		s := openNear(t, engine)
+		holder := s.hold("", key, asked(0))
+		first := s.hold("", rival, asked(time.Hour))
+		next := s.hold("", "key-of-the-next-01234", asked(time.Hour))
+		if q := next.last("queued"); q.Place != 2 || q.QueueLength != 2 || len(q.Holders) != 1 || q.QuietMS != 10_000 {
+			t.Errorf("%+v", q)
+		}
+		time.Sleep(time.Minute)
+		if got := first.events("ping"); got < 11 {
+			t.Errorf("%d pings in a minute of waiting", got)
+		}
+		holder.close()
+		first.last("acquired")
+		time.Sleep(6 * second)
+		if q := next.lines(); q[len(q)-1].Event != "ping" || q[len(q)-2].Place != 1 && q[len(q)-3].Place != 1 {
+			t.Errorf("the second was not told that it is first: %+v", q[len(q)-3:])
+		}
+		next.close() // gives its place up
+		if n := look(t, engine, name).QueueLength; n != 0 {
+			t.Errorf("%d are queued after the waiter has hung up", n)
+		}
+	})
+}
+
+// A place of a client that may live lasts for a while, so that the same key finds it.
+func TestHoldQueuedElsewhere(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		engine := memlock.New()
+		a, b := openFar(t, engine), openFar(t, engine)
+		holder := a.hold("&direct=1", key, asked(0))
+		waiter, other := a.hold("", rival, asked(time.Hour)), a.hold("", "key-of-the-next-01234", asked(time.Hour))
+		waiter.close()
+		if q := b.hold("", rival, asked(time.Hour)).last("queued"); q.Place != 1 {
+			t.Errorf("%+v, want the same place", q)
+		}
+		holder.close()
+		other.last("queued")
+	})
+}
+
+// When the wait is over the stream says so; one that does not wait is refused without.
+func TestHoldRefused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := openNear(t, memlock.New())
+		s.hold("", key, asked(0))
+		c := s.hold("", rival, asked(8*second))
+		time.Sleep(9 * second)
+		if r := c.ended("refused"); r.Code != "lock-held" || len(r.Holders) != 1 || r.QueueLength != 1 {
+			t.Errorf("%+v", r)
+		}
+		s.refused(409, "lock-held", "POST", "/v1/leases?hold=1", "key-of-the-next-01234", asked(0))
+		for _, query := range []string{"hold=2", "hold=1&direct=yes", "hold=1&renew=never", "hold=1&other=1", "hold=1&hold=1", "hold=1&direct=%zz"} {
+			s.refused(400, "invalid", "POST", "/v1/leases?"+query, rival, asked(0))
+		}
+		short := asked(0)
+		short.TTLMS = 999
+		s.refused(400, "invalid", "POST", "/v1/leases?hold=1", rival, short)
+	})
+}
+
+// The holder releases by a request of its own, at this server or another.
+func TestHoldReleased(t *testing.T) {
+	for _, query := range []string{"", "&renew=client"} {
+		synctest.Test(t, func(t *testing.T) {
+			engine := memlock.New()
+			a, b := openFar(t, engine), openFar(t, engine)
+			c := a.hold(query, key, asked(0))
+			a.do(http.StatusNoContent, "POST", "/v1/leases/release", "", refOf(c.last("acquired")), nil)
+			c.ended("released")
+			c = a.hold(query, rival, asked(0))
+			b.do(http.StatusNoContent, "POST", "/v1/leases/release", "", refOf(c.last("acquired")), nil)
+			time.Sleep(16 * second)
+			if l := c.ended("lost"); l.Code != "lost" {
+				t.Errorf("%+v", l)
+			}
+		})
+	}
+}
+
+func refOf(l heard) wire.LeaseRefs {
+	return wire.LeaseRefs{LeaseRef: wire.LeaseRef{Name: l.Name, LeaseID: l.LeaseID}}
+}
+
+// What is to stay closed for some time stays so after the end of a connection, counted
+// from the grant, wherever the lease went on.
+func TestHoldMinHold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		engine := memlock.New()
+		a, b := openNear(t, engine), openNear(t, engine)
+		req := asked(0)
+		req.MinHoldMS = 60_000
+		a.hold("", key, req)
+		time.Sleep(20 * second)
+		a.server.Drain()
+		c := b.hold("", key, req)
+		c.last("acquired")
+		time.Sleep(20 * second)
+		c.close()
+		if free := freeAfter(t, engine, name, 10*time.Millisecond); free < 20*second || free > 20*second+10*time.Millisecond {
+			t.Errorf("free after %s, want 20 s", free)
+		}
+	})
+}
+
+// A lease that is broken is lost at once, and the stream says by whom and why.
+func TestHoldBroken(t *testing.T) {
+	for _, query := range []string{"", "&renew=client"} {
+		synctest.Test(t, func(t *testing.T) {
+			engine := memlock.New()
+			c := openFar(t, engine).hold(query, key, asked(0))
+			token := c.last("acquired").FencingToken
+			if _, err := engine.Break(context.Background(), driver.BreakRequest{Name: name, Token: token, Author: "ops", Reason: "maintenance"}); err != nil {
+				t.Fatal(err)
+			}
+			if l := c.ended("lost"); l.Code != "broken" || l.Cause != "broken" {
+				t.Errorf("%+v", l)
+			}
+		})
+	}
+}
+
+// Where the client renews, the stream ends with the lease, whoever has ended it, and says
+// nothing else of it.
+func TestHoldRenewedByClient(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		engine := memlock.New()
+		c := openFar(t, engine).hold("&renew=client", key, asked(0))
+		first := c.last("acquired")
+		renew := driver.ExtendRequest{Name: name, LeaseID: driver.LeaseID(first.LeaseID), TTL: 30 * second}
+		for range 20 {
+			time.Sleep(9 * second)
+			if err := engine.Extend(t.Context(), []driver.ExtendRequest{renew})[0]; err != nil {
+				t.Fatal(err)
+			}
+		}
+		if p := c.last("ping"); p.ExpiresInMS != nil {
+			t.Errorf("%+v", p)
+		}
+		time.Sleep(41 * second)
+		if l := c.ended("lost"); l.at.Sub(first.at) > 3*time.Minute+40*second {
+			t.Errorf("%+v, %s after acquired", l, l.at.Sub(first.at))
+		}
+	})
+}
