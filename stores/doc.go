@@ -48,11 +48,14 @@
 //	redis+sentinel://host:port,…/master           the master that sentinels name
 //	redis+cluster://host:port,…                   a Redis Cluster
 //	quorum+redis://host:port,host:port,host:port  quorumlock: the majority of such servers
+//	http://host:port, https://host:port           httplock: whatever store a holdfast server has
+//	http+unix:///path/holdfast.sock               such a server of this host, by its socket
 //
 // With rediss for redis the connection has TLS, and valkey and valkeys are other names
 // for redis and rediss. Credentials are user:password@ in front of the first host.
 // redislock.Open lists the parameters (?prefix=…&tls_ca=…), sqlitelock.OpenURL that of
-// a file. A quorum takes those of a server, for each of its servers alike, and one of
+// a file, and httplock.Open those of a server of holdfast: several hosts, a token and
+// ca_file. A quorum takes those of a server, for each of its servers alike, and one of
 // its own, max_ttl: quorumlock.Options.MaxTTL. It needs an odd number of servers, 3 or
 // more.
 //
@@ -60,7 +63,8 @@
 //
 // For a file it opens the database, and creates it in a directory that is there. For a
 // server it connects, logs in and, with sentinels or a cluster, finds out who is the
-// master; it sends no request about a lock. For a quorum it does nothing yet, so that
+// master; it sends no request about a lock. A server of holdfast is asked what its store
+// can do. For a quorum it does nothing yet, so that
 // a quorum can be opened while some or all of its servers are down. The context bounds
 // Open, and not what comes after it.
 //
@@ -73,7 +77,7 @@
 // Its Capabilities say what the store can do: a quorum has exclusive locks only, for
 // example, and what it lacks is refused with driver.ErrUnsupported. What is not in
 // package driver is in the engine's own type, *memlock.Engine, *sqlitelock.Engine,
-// *redislock.Engine or *quorumlock.Engine, to which the interface may be asserted: for
+// *redislock.Engine, *httplock.Engine or *quorumlock.Engine, to which the interface may be asserted: for
 // a guard in Redis, say.
 //
 // # Which store is meant

@@ -6,13 +6,15 @@ import (
 	"strings"
 
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/httplock"
 	"github.com/holdfast-locks/holdfast/memlock"
 	"github.com/holdfast-locks/holdfast/redislock"
 	"github.com/holdfast-locks/holdfast/sqlitelock"
 )
 
 const supported = "sqlite:///path/file.db, redis://host:port, redis+sentinel://host:port/master, redis+cluster://host:port, " +
-	"quorum+redis://a,b,c, the same with rediss for TLS or with valkey, redis+unix:///path/redis.sock, or memory:"
+	"quorum+redis://a,b,c, the same with rediss for TLS or with valkey, redis+unix:///path/redis.sock, http://host:port or " +
+	"https://host:port of a holdfast server, http+unix:///path/holdfast.sock, or memory:"
 
 // Open opens the store at rawURL; the package documentation has the forms. The caller
 // closes the engine. Open returns soon after ctx ends, which has no effect on an engine
@@ -41,8 +43,8 @@ func Open(ctx context.Context, rawURL string) (driver.Engine, error) {
 	case "quorum+redis+unix", "quorum+rediss+unix":
 		return nil, fmt.Errorf("%w: a quorum of sockets: its members would be on one host, and fail with it: use quorum+redis://a,b,c "+
 			"with servers on hosts of their own, or one server", driver.ErrInvalid)
-	case "http", "https":
-		return nil, fmt.Errorf("%w: this version knows no servers of its own, at %s: use %s", driver.ErrInvalid, scheme, supported)
+	case "http", "https", "http+unix":
+		return opened(httplock.Open(ctx, rawURL))
 	case "postgres", "postgresql", "mysql", "mariadb", "etcd", "consul", "zookeeper":
 		return nil, fmt.Errorf("%w: this version keeps no locks in %s: use %s", driver.ErrInvalid, scheme, supported)
 	}

@@ -4,8 +4,10 @@ package stores
 
 import (
 	"context"
+	"encoding/pem"
 	"errors"
 	"net"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -13,6 +15,8 @@ import (
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/httplock"
+	"github.com/holdfast-locks/holdfast/httplock/server"
 	"github.com/holdfast-locks/holdfast/internal/testsvc"
 	"github.com/holdfast-locks/holdfast/memlock"
 	"github.com/holdfast-locks/holdfast/quorumlock"
@@ -28,21 +32,25 @@ func TestOpen(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	socket := filepath.Join(dir, "redis.sock")
-	server := testsvc.Redis(t, "--unixsocket", socket)
-	three := strings.Join([]string{server.Addr, testsvc.Redis(t).Addr, testsvc.Redis(t).Addr}, ",")
+	redis := testsvc.Redis(t, "--unixsocket", socket)
+	three := strings.Join([]string{redis.Addr, testsvc.Redis(t).Addr, testsvc.Redis(t).Addr}, ",")
 	tls, files := testsvc.RedisTLS(t)
+	plain, secure, unix := served(t, filepath.Join(dir, "holdfast.sock"))
 	certificates := "?tls_ca=" + files.CA + "&tls_cert=" + files.Cert + "&tls_key=" + files.Key
 	for rawURL, is := range map[string]func(driver.Engine) bool{
 		"memory:": isA[*memlock.Engine],
-		"sqlite://" + filepath.Join(dir, "locks.db"):          isA[*sqlitelock.Engine],
-		"redis://" + server.Addr:                              isA[*redislock.Engine],
-		"VALKEY://" + server.Addr + "/1?prefix=a:":            isA[*redislock.Engine],
-		"redis+unix://" + socket + "?db=3":                    isA[*redislock.Engine],
-		"rediss://" + tls.Addr + certificates:                 isA[*redislock.Engine],
-		"valkeys://" + tls.Addr + certificates:                isA[*redislock.Engine],
-		testsvc.Sentinel(t).URL:                               isA[*redislock.Engine],
-		testsvc.RedisCluster(t).URL:                           isA[*redislock.Engine],
-		"quorum+redis://" + three + "/4?max_ttl=1m":           isA[*quorumlock.Engine],
+		"sqlite://" + filepath.Join(dir, "locks.db"): isA[*sqlitelock.Engine],
+		"redis://" + redis.Addr:                      isA[*redislock.Engine],
+		"VALKEY://" + redis.Addr + "/1?prefix=a:":    isA[*redislock.Engine],
+		"redis+unix://" + socket + "?db=3":           isA[*redislock.Engine],
+		"rediss://" + tls.Addr + certificates:        isA[*redislock.Engine],
+		"valkeys://" + tls.Addr + certificates:       isA[*redislock.Engine],
+		testsvc.Sentinel(t).URL:                      isA[*redislock.Engine],
+		testsvc.RedisCluster(t).URL:                  isA[*redislock.Engine],
+		"quorum+redis://" + three + "/4?max_ttl=1m":  isA[*quorumlock.Engine],
+		plain:  isA[*httplock.Engine],
+		secure: isA[*httplock.Engine],
+		unix:   isA[*httplock.Engine],
 		"Quorum+Valkey://" + three + "/6?max_ttl=1m&prefix=b": isA[*quorumlock.Engine],
 	} {
 		engine, err := Open(t.Context(), rawURL)
@@ -54,6 +62,34 @@ func TestOpen(t *testing.T) {
 			t.Errorf("%s: %v", rawURL, err)
 		}
 	}
+}
+
+// served starts three servers of holdfast, and returns their URLs.
+func served(t *testing.T, socket string) (plain, secure, unix string) {
+	t.Helper()
+	listener, err := net.Listen("unix", socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	handler, err := server.New(memlock.New(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	some := [3]*httptest.Server{}
+	for i := range some {
+		some[i] = httptest.NewUnstartedServer(handler)
+		t.Cleanup(some[i].Close)
+	}
+	some[0].Start()
+	some[1].StartTLS()
+	some[2].Listener = listener
+	some[2].Start()
+	authority := filepath.Join(t.TempDir(), "ca.pem")
+	block := &pem.Block{Type: "CERTIFICATE", Bytes: some[1].Certificate().Raw}
+	if err := os.WriteFile(authority, pem.EncodeToMemory(block), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return some[0].URL, some[1].URL + "?ca_file=" + authority, "http+unix://" + socket
 }
 
 func isA[E driver.Engine](engine driver.Engine) bool {
@@ -90,8 +126,15 @@ func TestOpenRefuses(t *testing.T) {
 		"/tmp/locks.db":                          "it is not a URL: use sqlite:",
 		"ftp://u:" + secret + "@h":               `unknown scheme "ftp": use sqlite:`,
 		"xvalkey://h1":                           `unknown scheme "xvalkey": use sqlite:`,
-		"http://u:" + secret + "@h":              "this version knows no servers of its own, at http: use sqlite:",
-		"HTTPS://h":                              "this version knows no servers of its own, at https: use sqlite:",
+		"http://u:" + secret + "@h":              "it names a user: write the token behind a colon",
+		"http://:" + secret + "/@h":              "it is malformed; write special characters",
+		"HTTPS://:" + secret + "@h?prefix=a":     "it has an unknown parameter",
+		"http://:" + secret + "@":                "it names no host",
+		"http://h,":                              "it names no host",
+		"https://h?ca_file=/no/one":              "ca_file: open /no/one",
+		"http://h?ca_file=/no/one":               "ca_file is for https",
+		"http+unix://h/a.sock":                   "with three slashes",
+		"http+unix://":                           "with three slashes",
 		"postgres://u:" + secret + "@h/db":       "this version keeps no locks in postgres: use sqlite:",
 		"postgresql://u:" + secret + "@h/db":     "this version keeps no locks in postgresql: use sqlite:",
 		"etcd://h":                               "this version keeps no locks in etcd: use sqlite:",
@@ -141,6 +184,11 @@ func TestOpenFails(t *testing.T) {
 		{t.Context(), "redis://u:s3cret@" + nobody, driver.ErrUnavailable},
 		{t.Context(), "redis://:s3cret@" + server.Addr, driver.ErrPermission},
 		{t.Context(), "sqlite:///no/such/directory/locks.db", driver.ErrInvalid},
+		{t.Context(), "http://:s3cret@" + nobody, driver.ErrUnavailable},
+		{t.Context(), "https://:s3cret@" + nobody + "," + nobody, driver.ErrUnavailable},
+		{t.Context(), "http+unix:///no/such/holdfast.sock", driver.ErrUnavailable},
+		{t.Context(), "http://:s3cret@" + server.Addr, driver.ErrUnavailable}, // which speaks something else
+		{ended, "http://" + nobody, context.Canceled},
 		{ended, "redis://:pw@" + server.Addr, context.Canceled},
 		{ended, "sqlite://" + filepath.Join(t.TempDir(), "locks.db"), context.Canceled},
 	} {
@@ -165,7 +213,7 @@ func TestOpenFails(t *testing.T) {
 // nobody: the context has ended.
 func FuzzOpen(f *testing.F) {
 	for _, scheme := range []string{
-		"redis", "rediss", "valkey", "VALKEYS", "redis+sentinel", "redis+cluster", "redis+unix", "sqlite", "memory", "http", "postgres",
+		"redis", "rediss", "valkey", "VALKEYS", "redis+sentinel", "redis+cluster", "redis+unix", "sqlite", "memory", "http", "https", "http+unix", "postgres",
 		"quorum+redis", "quorum+valkeys", "quorum+redis+unix", "x", "", "p@ss", "a:b",
 	} {
 		for _, rest := range []string{"h:1/2?prefix=x", "h,i,j:3?max_ttl=1m", "[::1]/m?sentinel_user=u", "/a/b.sock?db=1", "h/%zz", "h#f", "h?a;b", ""} {

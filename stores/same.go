@@ -28,6 +28,11 @@ func identity(rawURL string) string {
 	switch scheme {
 	case "sqlite":
 		return scheme + "://" + realPath(u.Path)
+	case "http", "https":
+		port := map[string]string{"http": "80", "https": "443"}[scheme]
+		return "http://" + hosts(p, port) + strings.TrimSuffix(u.Path, "/")
+	case "http+unix":
+		return scheme + "://" + realPath(u.Path)
 	case "redis+unix":
 		db := u.Query().Get("db")
 		if db == "0" {
@@ -40,19 +45,24 @@ func identity(rawURL string) string {
 	if strings.Contains(scheme, "sentinel") {
 		port = "26379"
 	}
-	var hosts []string
-	for host := range strings.SplitSeq(strings.ToLower(p.hosts), ",") {
-		if h, err := url.Parse("redis://" + host); err == nil && h.Port() == "" {
-			host = net.JoinHostPort(h.Hostname(), port)
-		}
-		hosts = append(hosts, host)
-	}
-	slices.Sort(hosts)
 	path := strings.TrimSuffix(u.Path, "/")
 	if path == "/0" {
 		path = ""
 	}
-	return scheme + "://" + strings.Join(hosts, ",") + path + prefix
+	return scheme + "://" + hosts(p, port) + path + prefix
+}
+
+// hosts returns the hosts in an order of their own, each with a port.
+func hosts(p parts, port string) string {
+	var all []string
+	for host := range strings.SplitSeq(strings.ToLower(p.hosts), ",") {
+		if h, err := url.Parse("redis://" + host); err == nil && h.Port() == "" {
+			host = net.JoinHostPort(h.Hostname(), port)
+		}
+		all = append(all, host)
+	}
+	slices.Sort(all)
+	return strings.Join(all, ",")
 }
 
 // realPath returns the one name of a file, if it can be found out.

@@ -29,6 +29,8 @@ func TestPublic(t *testing.T) {
 		"redis://h?client_name=c&prefix=p?password=secret":             "redis://h?client_name=c",
 		"sqlite:///a@b/c.db":                                           "sqlite:///a@b/c.db",
 		"postgres://u:secret@h/db":                                     "postgres://h/db",
+		"https://:secret@h1:7420,h2/locks?ca_file=/x":                  "https://h1:7420,h2/locks?ca_file=/x",
+		"http+unix://:secret@/run/holdfast.sock":                       "http+unix:///run/holdfast.sock",
 	} {
 		if got := Public(in); got != want {
 			t.Errorf("Public(%q) = %q, want %q", in, got, want)
@@ -75,6 +77,9 @@ func TestSame(t *testing.T) {
 		{"redis+sentinel://a,b/m", "valkeys+sentinel://a,b/m"},
 		{"redis+unix://" + dir + "/f.db?client_name=x&db=0", "valkey+unix://" + dir + "/link/elsewhere.db"},
 		{"memory:", "memory:"},
+		{"http://a,b:7420/", "HTTP://B:7420,a:80"},
+		{"https://a:7420?ca_file=/x", "http://a:7420"},
+		{"http+unix://" + dir + "/f.db", "http+unix://" + dir + "/link/elsewhere.db"},
 	} {
 		if !Same(same[0], same[1]) {
 			t.Errorf("%q are two stores", same)
@@ -93,6 +98,10 @@ func TestSame(t *testing.T) {
 		{"redis+unix:///a.sock?prefix=a", "redis+unix:///a.sock"},
 		{"sqlite:///a.db", "sqlite:///b.db"},
 		{"sqlite:///a.db", "memory:"},
+		{"http://a", "https://a"},
+		{"http://a:7420", "http://a:7421"},
+		{"http://a/one", "http://a/two"},
+		{"http+unix:///a.sock", "http+unix:///b.sock"},
 	} {
 		if Same(other[0], other[1]) {
 			t.Errorf("%q are one store", other)

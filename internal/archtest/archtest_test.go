@@ -46,7 +46,7 @@ var mayImport = map[string][]string{
 	"goredislock":                         {"driver", "rediscore", "rediscore/doctor", "rediscore/member", "rediscore/redisfence"},
 	"otellock":                            {".", "driver", "observe", "observe/tally"},
 	"promlock":                            {".", "observe/tally"},
-	"stores":                              {"driver", "memlock", "quorumlock", "redislock", "sqlitelock"},
+	"stores":                              {"driver", "httplock", "memlock", "quorumlock", "redislock", "sqlitelock"},
 	"wire":                                {"driver"},
 	"wire/codes":                          {".", "fence", "onetime", "wire"},
 	"wire/problem":                        {"wire"},
@@ -138,7 +138,7 @@ type room struct {
 var rooms = map[string]room{
 	"net/http": {
 		importers: []string{"fence/httpfence", "httplock...", "internal/exchange", "oncehttp", "wire/problem", "cmd/holdfast/internal/serve", "systest..."},
-		users:     []string{"cmd/holdfast...", "promlock"}, // expvar, which the client library offers
+		users:     []string{"cmd/holdfast...", "examples...", "promlock", "stores"}, // promlock: expvar, which the client library offers
 	},
 	"database/sql": {
 		importers: []string{"fence/sqlfence", "sqlitelock", "examples...", "systest..."},

@@ -1,0 +1,4 @@
+package httplock
+
+// Methods are those of the wire.
+var Methods = methods

@@ -1,0 +1,83 @@
+package httplock_test
+
+import (
+	"bufio"
+	"encoding/json"
+	"io"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/httplock"
+	"github.com/holdfast-locks/holdfast/httplock/server"
+	"github.com/holdfast-locks/holdfast/internal/drivertest"
+	"github.com/holdfast-locks/holdfast/internal/exchange"
+	"github.com/holdfast-locks/holdfast/memlock"
+)
+
+// TestEnginePage sends the request that docs/http-engine.md shows, and compares the reply
+// with the one that it shows; the page has all methods.
+func TestEnginePage(t *testing.T) {
+	text, err := os.ReadFile("../docs/http-engine.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	page := string(text)
+	blocks := regexp.MustCompile("(?s)```http\n(.*?)```").FindAllStringSubmatch(page, -1)
+	if len(blocks) != 2 {
+		t.Fatalf("%d blocks, want a request and a reply", len(blocks))
+	}
+	engine := memlock.New()
+	holder := drivertest.Request("orders/42", 30*time.Second)
+	holder.Holder = driver.Holder{Host: "web-1", PID: 77}
+	drivertest.Granted(t, engine, holder)
+	handler, err := server.New(engine, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Not closed: it has told nobody of anything, and the engine is its own.
+	header, body, _ := strings.Cut(blocks[0][1], "\n\n")
+	r, err := http.ReadRequest(bufio.NewReader(strings.NewReader(strings.Replace(header, "\n", " HTTP/1.1\n", 1) + "\nHost: 127.0.0.1\n\n")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Body = io.NopCloser(strings.NewReader(body))
+	answer := httptest.NewRecorder()
+	exchange.Recorded(t, handler).ServeHTTP(answer, r)
+	_, want, _ := strings.Cut(blocks[1][1], "\n\n")
+	if got, want := shape(t, answer.Body.String()), shape(t, want); got != want {
+		t.Errorf("the reply is\n%s\nand on the page\n%s", got, want)
+	}
+	for _, method := range httplock.Methods {
+		if !strings.Contains(page, "`"+method+"`") {
+			t.Errorf("the page lacks method %s", method)
+		}
+	}
+}
+
+// shape returns JSON without what depends on the clock.
+func shape(t *testing.T, text string) string {
+	t.Helper()
+	var v map[string]any
+	if err := json.Unmarshal([]byte(text), &v); err != nil {
+		t.Fatalf("%s: %v", text, err)
+	}
+	blocker, _ := v["blocker"].(map[string]any)
+	for _, key := range slices.Collect(maps.Keys(blocker)) {
+		if strings.HasSuffix(key, "_us") {
+			blocker[key] = "µs"
+		}
+	}
+	out, err := json.MarshalIndent(v, "", " ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(out)
+}
