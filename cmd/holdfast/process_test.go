@@ -37,6 +37,13 @@ func start(t *testing.T, store string, args ...string) *process {
 // that may depend on the files of the process.
 func startProgram(t *testing.T, store, program string, args func(*process) []string) *process {
 	t.Helper()
+	return startWith(t, store, program, args, nil)
+}
+
+// startWith is startProgram for a command that prepare changes before it is started; nil:
+// nothing is to be changed.
+func startWith(t *testing.T, store, program string, args func(*process) []string, prepare func(*exec.Cmd)) *process {
+	t.Helper()
 	dir := t.TempDir()
 	p := &process{
 		t: t, done: make(chan struct{}),
@@ -47,6 +54,9 @@ func startProgram(t *testing.T, store, program string, args func(*process) []str
 	// Files, not pipes: waiting for the process must not become waiting for
 	// what it has left behind.
 	p.cmd.Stdout, p.cmd.Stderr = create(t, p.stdout), create(t, p.stderr)
+	if prepare != nil {
+		prepare(p.cmd)
+	}
 	if err := p.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}

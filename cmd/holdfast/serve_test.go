@@ -5,6 +5,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -218,6 +219,74 @@ func TestServeMetricsElsewhere(t *testing.T) {
 	}
 	if status, _ := get(t, http.DefaultClient, strings.TrimSuffix(url, "metrics")+"readyz"); status != 200 {
 		t.Errorf("no /readyz there: %d", status)
+	}
+}
+
+// getAs is get for a caller that shows a token.
+func getAs(t *testing.T, token, url string) (status int, body string) {
+	t.Helper()
+	return get(t, &http.Client{Transport: bearer(token)}, url)
+}
+
+// A bearer shows a token with every request.
+type bearer string
+
+func (b bearer) RoundTrip(r *http.Request) (*http.Response, error) {
+	r.Header.Set("Authorization", "Bearer "+string(b))
+	return http.DefaultTransport.RoundTrip(r)
+}
+
+// TestServeCallers: an address that other hosts can reach needs to know its callers. Whoever is
+// added may come without a restart, HUP or not, and no token is in the log.
+func TestServeCallers(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "callers.json")
+	add := func(name, prefix string) string {
+		t.Helper()
+		status, token, stderr := run(t, "memory:", "serve", "add-caller", file, name, "--prefix", prefix, "--right", "read")
+		if status != 0 {
+			t.Fatalf("%d %s", status, stderr)
+		}
+		return strings.TrimSpace(token)
+	}
+	ops := add("ops", "")
+	s := serve(t, sqlite(t), "--listen", ":0", "--callers", file)
+	url := "http://127.0.0.1" + s.urls[0][strings.LastIndex(s.urls[0], ":"):]
+	s.awaitStderr("whoever is on the way can read")
+	shop := add("shop", "shop/")
+	for _, c := range []struct {
+		token string
+		want  int
+	}{{ops, 200}, {"wrong" + ops, 401}, {shop, 403}} {
+		eventually(t, fmt.Sprintf("metrics are answered %d", c.want), func() bool {
+			status, _ := getAs(t, c.token, url+"/metrics")
+			return status == c.want
+		})
+	}
+	if status, _ := get(t, http.DefaultClient, url+"/metrics"); status != 401 {
+		t.Errorf("without a token: %d", status)
+	}
+	if status, _ := get(t, http.DefaultClient, url+"/readyz"); status != 200 {
+		t.Errorf("whoever asks whether it is ready: %d", status)
+	}
+	write(t, file, "{}")
+	s.signal(syscall.SIGHUP)
+	eventually(t, "nobody is known any more", func() bool { status, _ := getAs(t, ops, url+"/metrics"); return status == 401 })
+	write(t, file, "{")
+	s.signal(syscall.SIGHUP)
+	s.awaitStderr("not reloaded")
+	if log := read(t, s.stderr); strings.Contains(log, ops) || strings.Contains(log, shop) {
+		t.Errorf("a token is in the log:\n%s", log)
+	}
+	wantRun(t, 78, sqlite(t), "serve", "--callers", file)
+}
+
+// TestServeInsecure: whoever wants it so lets everybody in.
+func TestServeInsecure(t *testing.T) {
+	t.Parallel()
+	s := serve(t, sqlite(t), "--listen", ":0", "--insecure")
+	if status, _ := get(t, http.DefaultClient, "http://127.0.0.1"+s.urls[0][strings.LastIndex(s.urls[0], ":"):]+"/metrics"); status != 200 {
+		t.Errorf("%d", status)
 	}
 }
 

@@ -2,6 +2,7 @@ package server
 
 import (
 	"errors"
+	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
@@ -48,6 +49,29 @@ func (s *Server) admit(w http.ResponseWriter, r *door.Request) error {
 	s.mux.ServeHTTP(w, inside)
 	r.Pattern = inside.Pattern // for whoever stands around this server, and counts
 	return nil
+}
+
+// Guard returns h for those callers alone who have a right to every name, and refuses the
+// others, and what a web page sends, as s does. It is for what else a program answers at
+// the same address.
+func (s *Server) Guard(right caller.Rights, h http.Handler) http.Handler {
+	return s.house.Handle(func(w http.ResponseWriter, r *door.Request) error {
+		if err := s.fromElsewhere(r.Request); err != nil {
+			return err
+		}
+		c, err := s.identify(w, r)
+		if err != nil {
+			return err
+		}
+		if !c.MayAll(right, "") {
+			return &door.Refusal{
+				Status: http.StatusForbidden, Code: "not-permitted",
+				Detail: fmt.Sprintf("you lack the right %q to every name", right),
+			}
+		}
+		h.ServeHTTP(w, r.Request)
+		return nil
+	})
 }
 
 func headerSize(r *http.Request) int {

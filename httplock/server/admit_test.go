@@ -177,3 +177,35 @@ func TestPanic(t *testing.T) {
 		t.Errorf("logged %s", text)
 	}
 }
+
+// TestGuard: what else is answered at the address of the server is for those who may read
+// about every lock.
+func TestGuard(t *testing.T) {
+	var c *caller.Caller
+	engine := memlock.New()
+	s, err := server.New(engine, &server.Options{Callers: sourceFunc(func(*http.Request) (*caller.Caller, error) { return c, nil })})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = errors.Join(s.Close(context.Background()), engine.Close()) }()
+	guarded := s.Guard(caller.Read, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) }))
+	for _, who := range []struct {
+		caller *caller.Caller
+		status int
+		code   string
+	}{
+		{nil, 401, "not-authenticated"},
+		{&caller.Caller{Name: "shop", Rights: caller.All, Prefixes: []string{"shop/"}}, 403, "not-permitted"},
+		{&caller.Caller{Name: "app", Rights: caller.Acquire}, 403, "not-permitted"},
+		{&caller.Caller{Name: "ops", Rights: caller.Read}, http.StatusTeapot, ""},
+	} {
+		c = who.caller
+		w := httptest.NewRecorder()
+		guarded.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/metrics", nil))
+		if who.code != "" {
+			wantProblem(t, w, who.status, who.code)
+		} else if w.Code != who.status {
+			t.Errorf("%+v: %d", who.caller, w.Code)
+		}
+	}
+}

@@ -103,7 +103,7 @@ var mayImport = map[string][]string{
 	"examples/seats":     {".", "fence", "fence/sqlfence", "stores"},
 
 	"cmd/holdfast":                     {"cmd/holdfast/internal/cli"},
-	"cmd/holdfast/internal/cli":        {".", "driver", "onetime", "wire", "wire/codes", "cmd/holdfast/internal/bench", "cmd/holdfast/internal/control", "cmd/holdfast/internal/duration", "cmd/holdfast/internal/exit", "cmd/holdfast/internal/held", "cmd/holdfast/internal/keep", "cmd/holdfast/internal/linewriter", "cmd/holdfast/internal/notify", "cmd/holdfast/internal/polling", "cmd/holdfast/internal/render", "cmd/holdfast/internal/runner", "cmd/holdfast/internal/serve", "cmd/holdfast/internal/store", "stores", "cmd/holdfast/internal/supervise", "cmd/holdfast/internal/terminal", "cmd/holdfast/internal/ticket", "cmd/holdfast/internal/waitline", "cmd/holdfast/internal/watch"},
+	"cmd/holdfast/internal/cli":        {".", "driver", "httplock/server", "httplock/server/caller", "onetime", "wire", "wire/codes", "cmd/holdfast/internal/bench", "cmd/holdfast/internal/control", "cmd/holdfast/internal/duration", "cmd/holdfast/internal/exit", "cmd/holdfast/internal/held", "cmd/holdfast/internal/keep", "cmd/holdfast/internal/linewriter", "cmd/holdfast/internal/notify", "cmd/holdfast/internal/polling", "cmd/holdfast/internal/render", "cmd/holdfast/internal/runner", "cmd/holdfast/internal/serve", "cmd/holdfast/internal/store", "stores", "cmd/holdfast/internal/supervise", "cmd/holdfast/internal/terminal", "cmd/holdfast/internal/ticket", "cmd/holdfast/internal/waitline", "cmd/holdfast/internal/watch"},
 	"cmd/holdfast/internal/bench":      {".", "driver"},
 	"cmd/holdfast/internal/control":    {".", "cmd/holdfast/internal/exit"},
 	"cmd/holdfast/internal/notify":     {},

@@ -16,6 +16,7 @@ import (
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/exit"
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/notify"
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/serve"
+	"github.com/holdfast-locks/holdfast/httplock/server/caller"
 )
 
 // serve serves until a signal.
@@ -62,6 +63,9 @@ func (a *app) begin(s *serve.Service, at *places, o *serve.Options, store string
 		s.Serve(l)
 		url := serve.URL(l, o.Certificate != nil)
 		o.Log.Info("listening", "url", url, "store", store)
+		if serve.IsPublic(l.Addr()) && o.Certificate == nil {
+			o.Log.Warn("whoever is on the way can read what is sent, tokens included: give --tls-cert, or put a proxy in front", "url", url)
+		}
 		if err := a.answer(nil, url+"\n"); err != nil {
 			o.Log.Warn("standard output takes nothing", "error", err)
 		}
@@ -139,14 +143,14 @@ func (a *app) places(f *serveFlags) (at *places, err error) {
 		if err != nil {
 			return at, usage("serve: --listen %w", err)
 		}
-		if address.Public() && !f.insecure {
-			return at, everybodyMay(address)
+		if err := f.mayListen(address, address.Public()); err != nil {
+			return at, err
 		}
 		at.addresses = append(at.addresses, address)
 	}
 	for _, l := range at.locks {
-		if serve.IsPublic(l.Addr()) && !f.insecure {
-			return at, everybodyMay(l.Addr())
+		if err := f.mayListen(l.Addr(), serve.IsPublic(l.Addr())); err != nil {
+			return at, err
 		}
 	}
 	if f.metrics != "" {
@@ -198,20 +202,28 @@ func (at *places) close() {
 	}
 }
 
-// everybodyMay says why an address is not listened on.
-func everybodyMay(address fmt.Stringer) error {
+// mayListen says why an address is not listened on: other hosts can reach it, and nobody
+// has said who may do what.
+func (f *serveFlags) mayListen(address fmt.Stringer, public bool) error {
+	if !public || f.callers != "" || f.insecure {
+		return nil
+	}
 	return exit.With(exit.Config, fmt.Errorf("serve: other hosts can reach %s, and whoever reaches it may do everything: "+
-		"listen on 127.0.0.1, or say --insecure if that is what you want", address))
+		"say who may with --callers, or listen on 127.0.0.1, or say --insecure if that is what you want", address))
 }
 
 // serveOptions reads the files and flags that are not about places.
 func (a *app) serveOptions(f *serveFlags) (o *serve.Options, err error) {
 	o = &serve.Options{Drain: f.drain, AccessLog: f.accessLog, Metrics: f.metrics != "", Version: currentVersion().Version}
+	o.Server.Hosts, o.Server.Limits = f.hosts, f.limits
 	if o.Log, err = a.serveLog(f); err != nil {
 		return nil, err
 	}
 	if f.drain <= 0 || f.drain > time.Hour {
 		return nil, usage("serve: --drain %s: want more than 0, and an hour at most", f.drain)
+	}
+	if l := f.limits; min(l.Waiters, l.Streams, l.Leases) < 1 {
+		return nil, usage("serve: --max-waiters, --max-streams and --max-leases: want 1 or more")
 	}
 	if (f.tlsCert == "") != (f.tlsKey == "") {
 		return nil, usage("serve: --tls-cert and --tls-key go together")
@@ -220,6 +232,15 @@ func (a *app) serveOptions(f *serveFlags) (o *serve.Options, err error) {
 		if o.Certificate, err = serve.LoadCertificate(f.tlsCert, f.tlsKey, o.Log); err != nil {
 			return nil, exit.With(exit.Config, fmt.Errorf("serve: %w", err))
 		}
+		o.Files = append(o.Files, o.Certificate)
+	}
+	if f.callers != "" {
+		callers, err := caller.Open(f.callers, &caller.FileOptions{Logger: o.Log})
+		if err != nil {
+			return nil, exit.With(exit.Config, fmt.Errorf("serve: --callers: %w", err))
+		}
+		o.Server.Callers = callers
+		o.Files = append(o.Files, callers)
 	}
 	if f.secretFile != "" {
 		if o.Server.Secret, err = readSecret(f.secretFile); err != nil {

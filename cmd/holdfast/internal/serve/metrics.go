@@ -4,7 +4,6 @@ import (
 	"net/http"
 	"runtime"
 
-	"github.com/holdfast-locks/holdfast/httplock/server/caller"
 	"github.com/holdfast-locks/holdfast/internal/exposition"
 	"github.com/holdfast-locks/holdfast/wire"
 	"github.com/holdfast-locks/holdfast/wire/problem"
@@ -46,27 +45,6 @@ func (s *Service) metrics(w http.ResponseWriter, r *http.Request) {
 	families = append(families, s.gauges(s.ready(r.Context()) == nil)...)
 	w.Header().Set("Content-Type", exposition.ContentType)
 	_, _ = w.Write(exposition.Append(nil, families...)) // a caller that is gone needs no answer
-}
-
-// toReaders lets those in who may read about every lock. Whoever comes from a loopback
-// address is asked like everybody: a proxy on this host has such an address.
-func (s *Service) toReaders(h http.HandlerFunc) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		source := s.opts.Server.Callers
-		if source == nil {
-			h(w, r)
-			return
-		}
-		c, err := source.Identify(r)
-		switch {
-		case c == nil || err != nil:
-			problem.Write(w, wire.Problem{Status: http.StatusUnauthorized, Code: "not-authenticated", Detail: "the server does not know you: send Authorization: Bearer and a token that it knows"})
-		case !c.MayAll(caller.Read, ""):
-			problem.Write(w, wire.Problem{Status: http.StatusForbidden, Code: "not-permitted", Detail: `you lack the right "read" to every name`})
-		default:
-			h(w, r)
-		}
-	}
 }
 
 // getOnly refuses what is not GET or HEAD.

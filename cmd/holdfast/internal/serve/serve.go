@@ -13,6 +13,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/httplock/server"
+	"github.com/holdfast-locks/holdfast/httplock/server/caller"
 	"github.com/holdfast-locks/holdfast/internal/exposition"
 )
 
@@ -25,8 +26,12 @@ type Options struct {
 	AccessLog   bool          // a line for each request
 	Drain       time.Duration // how long requests may take to their end
 	Version     string
-	Metrics     bool // /metrics is at listeners of its own, and nowhere else
+	Metrics     bool   // /metrics is at listeners of its own, and nowhere else
+	Files       []File // are read again by Reload
 }
+
+// A File can be read again.
+type File interface{ Reload() error }
 
 // A Service answers on sockets. Use New to make one.
 type Service struct {
@@ -63,6 +68,7 @@ func New(o Options) (*Service, error) {
 	}
 	s.requests = newRequests(log)
 	s.main = s.newHTTP(s.handler())
+	server.Configure(s.main)
 	if o.Certificate != nil {
 		s.main.TLSConfig = o.Certificate.Config()
 	}
@@ -86,7 +92,9 @@ func (s *Service) handler() http.Handler {
 	if s.opts.Metrics {
 		delete(paths, "/metrics")
 	} else {
-		paths["/metrics"] = s.toReaders(paths["/metrics"])
+		// Whoever comes from a loopback address is asked like everybody: a proxy on this
+		// host has such an address.
+		paths["/metrics"] = s.locks.Guard(caller.Read, paths["/metrics"]).ServeHTTP
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if h := paths[r.URL.Path]; h != nil {
@@ -147,8 +155,8 @@ func (s *Service) Failed() <-chan error { return s.failed }
 // Reload reads files again. What is there that cannot be used is left out, and the log says
 // so: what was read before goes on.
 func (s *Service) Reload() {
-	if s.opts.Certificate != nil {
-		if err := s.opts.Certificate.Reload(); err != nil {
+	for _, f := range s.opts.Files {
+		if err := f.Reload(); err != nil {
 			s.opts.Log.Error("not reloaded: what was read before goes on", "error", err)
 		}
 	}
