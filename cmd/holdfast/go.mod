@@ -3,6 +3,7 @@ module github.com/holdfast-locks/holdfast/cmd/holdfast
 go 1.26.0
 
 require (
+	github.com/go-jose/go-jose/v4 v4.1.4
 	github.com/holdfast-locks/holdfast v0.1.0
 	github.com/holdfast-locks/holdfast/sqlitelock v0.1.0
 	github.com/rogpeppe/go-internal v1.16.0
@@ -12,9 +13,13 @@ require (
 	mvdan.cc/sh/v3 v3.14.1
 )
 
-require github.com/holdfast-locks/holdfast/redislock v0.1.0 // indirect
+require (
+	github.com/holdfast-locks/holdfast/redislock v0.1.0 // indirect
+	golang.org/x/oauth2 v0.36.0 // indirect
+)
 
 require (
+	github.com/coreos/go-oidc/v3 v3.21.0
 	github.com/cpuguy83/go-md2man/v2 v2.0.6 // indirect
 	github.com/dustin/go-humanize v1.1.0 // indirect
 	github.com/fsnotify/fsnotify v1.10.1 // indirect

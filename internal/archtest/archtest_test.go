@@ -106,6 +106,7 @@ var mayImport = map[string][]string{
 	"cmd/holdfast/internal/cli":        {".", "driver", "httplock/server", "httplock/server/caller", "onetime", "wire", "wire/codes", "cmd/holdfast/internal/bench", "cmd/holdfast/internal/control", "cmd/holdfast/internal/duration", "cmd/holdfast/internal/exit", "cmd/holdfast/internal/held", "cmd/holdfast/internal/keep", "cmd/holdfast/internal/linewriter", "cmd/holdfast/internal/notify", "cmd/holdfast/internal/polling", "cmd/holdfast/internal/render", "cmd/holdfast/internal/runner", "cmd/holdfast/internal/serve", "cmd/holdfast/internal/store", "stores", "cmd/holdfast/internal/supervise", "cmd/holdfast/internal/terminal", "cmd/holdfast/internal/ticket", "cmd/holdfast/internal/waitline", "cmd/holdfast/internal/watch"},
 	"cmd/holdfast/internal/bench":      {".", "driver"},
 	"cmd/holdfast/internal/control":    {".", "cmd/holdfast/internal/exit"},
+	"cmd/holdfast/internal/oidc":       {"httplock/server/caller"},
 	"cmd/holdfast/internal/notify":     {},
 	"cmd/holdfast/internal/duration":   {},
 	"cmd/holdfast/internal/exit":       {"wire/codes"},
@@ -137,7 +138,7 @@ type room struct {
 // "..." stands for all packages that begin with it.
 var rooms = map[string]room{
 	"net/http": {
-		importers: []string{"fence/httpfence", "httplock...", "internal/exchange", "oncehttp", "wire/problem", "cmd/holdfast/internal/serve", "systest..."},
+		importers: []string{"fence/httpfence", "httplock...", "internal/exchange", "oncehttp", "wire/problem", "cmd/holdfast/internal/oidc", "cmd/holdfast/internal/serve", "systest..."},
 		users:     []string{"cmd/holdfast...", "examples...", "promlock", "stores"}, // promlock: expvar, which the client library offers
 	},
 	"database/sql": {
