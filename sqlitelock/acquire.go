@@ -135,7 +135,11 @@ func (t *tx) take(req driver.AcquireRequest, v view, least uint64) (token uint64
 	if token, err = rules.NextToken(uint64(v.last), least); err != nil {
 		return 0, err
 	}
-	return token, t.grant(req.Name, req.LeaseID, v.last, token, rules.NeedOf(&req), holder, expiry)
+	need := rules.NeedOf(&req)
+	if err := t.grant(req.Name, req.LeaseID, v.last, token, need, holder, expiry); err != nil {
+		return 0, err
+	}
+	return token, t.note(driver.Event{Kind: driver.EventAcquired, Name: req.Name, Token: token}, need, holder)
 }
 
 // grant records a lease with a token that rules.NextToken has drawn after the

@@ -18,7 +18,7 @@ const breakRows = 128
 func (e *Engine) Break(ctx context.Context, req driver.BreakRequest) ([]driver.Broken, error) {
 	answer := map[uint64]driver.Broken{}
 	for {
-		var ended []lease
+		var ended []ending
 		var known []driver.Broken
 		err := e.transact(ctx, func(t *tx) (err error) {
 			ended, known, err = t.breakLeases(req)
@@ -54,20 +54,24 @@ func (e *Engine) Break(ctx context.Context, req driver.BreakRequest) ([]driver.B
 // breakLeases ends the leases that req is about, as many as one transaction
 // may, and returns them and what is remembered of the name then. INVARIANT I4:
 // only those with its token or, if it says so, smaller ones.
-func (t *tx) breakLeases(req driver.BreakRequest) (ended []lease, known []driver.Broken, err error) {
+func (t *tx) breakLeases(req driver.BreakRequest) (ended []ending, known []driver.Broken, err error) {
 	v, err := t.settle(req.Name, "")
 	if err != nil {
 		return nil, nil, err
 	}
 	ended, err = all(t.sql, breakSQL, []any{req.Name, t.bootID, t.now.boot, int64(req.Token), req.Older, breakRows, req.Closed},
-		func(l *lease) []any { return []any{&l.id, &l.token, &l.Permits, &l.holder} })
+		(*ending).columns)
 	if err != nil {
 		return nil, nil, err
 	}
-	slices.SortFunc(ended, func(a, b lease) int { return cmp.Compare(a.token, b.token) })
+	slices.SortFunc(ended, func(a, b ending) int { return cmp.Compare(a.token, b.token) })
 	for _, l := range ended {
 		err := t.sql.run(putBrokenSQL, req.Name, req.ID, l.id, int64(l.token), l.Permits, l.holder,
 			req.Author, req.Reason, t.bootID, t.now.boot, int64(t.now.micros))
+		if err == nil {
+			broken := driver.Event{Kind: driver.EventBroken, Name: req.Name, Token: l.token, Held: l.lasted(t.now), Author: req.Author, Reason: req.Reason}
+			err = t.note(broken, l.Need, l.holder)
+		}
 		if err != nil {
 			return nil, nil, err
 		}
@@ -83,7 +87,7 @@ func (t *tx) breakLeases(req driver.BreakRequest) (ended []lease, known []driver
 }
 
 // brokenBy returns the record of a lease that was broken just now.
-func (l lease) brokenBy(req driver.BreakRequest) driver.Broken {
+func (l ending) brokenBy(req driver.BreakRequest) driver.Broken {
 	return driver.Broken{
 		ID: req.ID, LeaseID: l.id, Token: l.token, Permits: l.Permits, Holder: describe(l.holder),
 		Author: req.Author, Reason: req.Reason,

@@ -18,6 +18,24 @@ var harness = enginetest.Harness{
 
 func TestConformance(t *testing.T) { enginetest.Run(t, harness) }
 
+// openRemembering opens the database at path, with history.
+func openRemembering(tb testing.TB, path string) *Engine {
+	tb.Helper()
+	e, err := OpenWith(tb.Context(), path, &Options{History: true})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return e
+}
+
+// TestConformanceWithHistory runs what concerns history.
+func TestConformanceWithHistory(t *testing.T) {
+	h := harness
+	h.Open = func(tb testing.TB) driver.Engine { return openRemembering(tb, filepath.Join(tb.TempDir(), "locks.db")) }
+	h.Join = func(tb testing.TB, e driver.Engine) driver.Engine { return openRemembering(tb, e.(*Engine).path) }
+	enginetest.RunHistory(t, h)
+}
+
 // TestConformanceWithoutFlags runs what concerns the flags of the engine, with
 // each of them switched off in front of it.
 func TestConformanceWithoutFlags(t *testing.T) { enginetest.RunForwarded(t, harness) }

@@ -173,6 +173,7 @@
 //	refresh.go                  Refresh
 //	record.go, vault.go         do-once records; one-time tokens
 //	break.go                    Break, Breaks
+//	history.go, feed.go         History, OnEvent
 //	inspect.go, list.go         what people are shown
 //	watch.go                    who is told, in this process
 //	bell.go, listen.go          who is told in other processes, and hears it

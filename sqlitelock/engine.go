@@ -36,6 +36,9 @@ type Engine struct {
 	watches   watches
 	listening sync.Once // starts the listener
 
+	history  bool // what happens is written down
+	follower follower
+
 	alarm   bell // rung after a break
 	losses  driver.Losses
 	alarmed sync.Once // starts the listener to the alarm
@@ -62,6 +65,7 @@ var (
 	_ driver.Lister      = (*Engine)(nil)
 	_ driver.Breaker     = (*Engine)(nil)
 	_ driver.LossTeller  = (*Engine)(nil)
+	_ driver.Historian   = (*Engine)(nil)
 )
 
 // Capabilities implements driver.Engine.
@@ -69,6 +73,7 @@ func (e *Engine) Capabilities() driver.Capabilities {
 	return driver.Capabilities{
 		Shared: true, Semaphore: true, Queue: true, Break: true, Losses: true,
 		AcquireAll: true, Records: true, ListRecords: true, OneTime: true, List: true, Diagnose: true,
+		History: e.history,
 	}
 }
 

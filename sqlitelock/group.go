@@ -192,14 +192,14 @@ func (e *Engine) nextGroup(ctx context.Context) error {
 // carryOut carries requests out in a transaction that has begun, as far as its
 // bounds allow, and returns those. The others are in line again.
 func (e *Engine) carryOut(now reader, group []*request) ([]*request, error) {
-	all := &tx{reader: now}
+	all := &tx{reader: now, history: e.history}
 	for i, r := range group {
 		if all.steps >= maxSteps {
 			e.line.giveBack(group[i:])
 			group = group[:i]
 			break
 		}
-		r.t = &tx{reader: now, steps: all.steps}
+		r.t = &tx{reader: now, history: e.history, steps: all.steps}
 		err := r.do(r.t)
 		if r.t.again = errors.Is(err, errUnfinished); r.t.again {
 			err = nil

@@ -24,8 +24,11 @@ import (
 // the one that writes.
 const readers = 4
 
-// paramNetwork is Options.AllowNetwork in a URL.
-const paramNetwork = "allow_network"
+// paramNetwork and paramHistory are Options.AllowNetwork and Options.History in a URL.
+const (
+	paramNetwork = "allow_network"
+	paramHistory = "history"
+)
 
 // Options are what is seldom needed.
 type Options struct {
@@ -39,15 +42,20 @@ type Options struct {
 	// share it. Such a store is known by its directory, so that it is treated
 	// alike without this option; with it, what is anything else is refused.
 	System bool
+
+	// History writes down what happens to each name, and tells of it: see
+	// driver.Historian. What engines without it do is not written. Each event is
+	// another row to write, so that taking a lock and giving it back costs more.
+	History bool
 }
 
 // OpenURL is OpenWith for a path in the form
 //
 //	sqlite:///absolute/path/file.db
 //
-// in which special characters are written as %XX. The only parameter is
-// ?allow_network=true, which is Options.AllowNetwork. A URL of another form is
-// driver.ErrInvalid.
+// in which special characters are written as %XX. The only parameters are
+// allow_network=true, which is Options.AllowNetwork, and history=1, which is
+// Options.History. A URL of another form is driver.ErrInvalid.
 func OpenURL(ctx context.Context, rawURL string) (*Engine, error) {
 	return OpenURLWith(ctx, rawURL, nil)
 }
@@ -67,6 +75,7 @@ func OpenURLWith(ctx context.Context, rawURL string, more *Options) (*Engine, er
 	}
 	if more != nil {
 		opts.AllowNetwork, opts.System = opts.AllowNetwork || more.AllowNetwork, more.System
+		opts.History = opts.History || more.History
 	}
 	return OpenWith(ctx, u.Path, &opts)
 }
@@ -76,12 +85,13 @@ func parseQuery(query string) (opts Options, err error) {
 	if err != nil {
 		return opts, err
 	}
+	known := map[string]*bool{paramNetwork: &opts.AllowNetwork, paramHistory: &opts.History}
 	for name, values := range params {
-		if name != paramNetwork || len(values) > 1 {
-			return opts, fmt.Errorf("parameter %q: the only one is %s, once; write ? of a path as %%3F", name, paramNetwork)
+		if known[name] == nil || len(values) > 1 {
+			return opts, fmt.Errorf("parameter %q: the only ones are %s and %s, once each; write ? of a path as %%3F", name, paramHistory, paramNetwork)
 		}
-		if opts.AllowNetwork, err = strconv.ParseBool(values[0]); err != nil {
-			return opts, fmt.Errorf("parameter %s: want true or false", paramNetwork)
+		if *known[name], err = strconv.ParseBool(values[0]); err != nil {
+			return opts, fmt.Errorf("parameter %s: want true or false", name)
 		}
 	}
 	return opts, nil
@@ -146,7 +156,7 @@ func (s setting) open(ctx context.Context, path string) (*Engine, error) {
 		return nil, pathError(err)
 	}
 	e := &Engine{
-		path: path, system: s.System, clock: s.clock, added: s.added,
+		path: path, system: s.System, history: s.History, clock: s.clock, added: s.added,
 		bell: bell{path + bellSuffix, s.System}, alarm: bell{path + alarmSuffix, s.System},
 		readers: make(chan *conn, readers), turn: make(chan struct{}, 1), closing: make(chan struct{}),
 		newWatcher: fsnotify.NewWatcher, brief: brief,

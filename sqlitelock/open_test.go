@@ -217,7 +217,7 @@ func TestOpenURL(t *testing.T) {
 // TestUnknownSchema: a database of another version of holdfast is refused with
 // advice, and left as it is.
 func TestUnknownSchema(t *testing.T) {
-	for _, number := range []int{0, 1, 2, 3, 4, 6, -1} {
+	for _, number := range []int{0, 1, 2, 3, 4, 5, 7, -1} {
 		path := filepath.Join(t.TempDir(), "locks.db")
 		_ = open(t, path).Close()
 		conn := plain(t, path)
@@ -229,7 +229,7 @@ func TestUnknownSchema(t *testing.T) {
 		}
 		_, err = Open(t.Context(), path)
 		wantIs(t, fmt.Sprint("open with schema ", number), err, driver.ErrInvalid)
-		want := fmt.Sprintf("its schema has number %d, and this program knows number 5 only: use the version of holdfast that made it, or name another path", number)
+		want := fmt.Sprintf("its schema has number %d, and this program knows number 6 only: use the version of holdfast that made it, or name another path", number)
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("open with schema %d: %v; want it to say: %s", number, err, want)
 		}

@@ -53,23 +53,25 @@ func (t *tx) meet(name string, id driver.LeaseID) (view, error) {
 func (t *tx) purge(name string, v *view) (purged bool, err error) {
 	switch {
 	case v.stale:
-		for _, query := range []string{purgeLeasesSQL, purgePlacesSQL} {
-			n, err := t.sql.affected(query, name, t.bootID, t.now.boot, maxSteps-t.steps)
-			if err != nil {
-				return false, err
-			}
-			if err := t.step(n); err != nil {
-				return false, err
-			}
+		n, err := t.endLeases(driver.EventExpired, purgeLeasesSQL, name, t.bootID, t.now.boot, maxSteps-t.steps)
+		if err == nil {
+			err = t.step(n)
 		}
-		return true, nil
-	case v.Recorded && v.Queued:
-		given, err := all(t.sql, giveUpOnceSQL, []any{name, maxSteps - t.steps}, func(id *driver.LeaseID) []any { return []any{id} })
 		if err != nil {
 			return false, err
 		}
-		for _, id := range given {
-			t.tell(id, driver.Notice{})
+		if n, err = t.endPlaces(purgePlacesSQL, name, t.bootID, t.now.boot, maxSteps-t.steps); err != nil {
+			return false, err
+		}
+		return true, t.step(n)
+	case v.Recorded && v.Queued:
+		given, err := all(t.sql, giveUpOnceSQL, []any{name, maxSteps - t.steps}, (*ending).columns)
+		for i := 0; i < len(given) && err == nil; i++ {
+			t.tell(given[i].id, driver.Notice{})
+			err = t.noteLeft(&given[i])
+		}
+		if err != nil {
+			return false, err
 		}
 		return len(given) > 0, t.step(len(given))
 	}
@@ -120,6 +122,10 @@ func (t *tx) serve(name string, id driver.LeaseID, v *view) error {
 		if err := t.grant(name, p.id, v.last, token, p.Need, p.holder, p.expiry); err != nil {
 			return err
 		}
+		handedOver := driver.Event{Kind: driver.EventHandedOver, Name: name, Token: token, Waited: t.now.since(p.asked)}
+		if err := t.note(handedOver, p.Need, p.holder); err != nil {
+			return err
+		}
 		v.add(p.Need, p.holder, p.expiry, t.now)
 		if v.last = int64(token); p.id == id {
 			v.own, v.Own = v.last, true
@@ -161,6 +167,9 @@ func (p *place) columns() []any {
 func (t *tx) givePlace(req driver.AcquireRequest) (seq int64, err error) {
 	holder, err := marshal(req.Holder)
 	if err != nil {
+		return 0, err
+	}
+	if err := t.noteQueued(&req, holder); err != nil {
 		return 0, err
 	}
 	_, err = t.sql.one(givePlaceSQL, []any{

@@ -47,7 +47,8 @@ func (t *tx) complete(req driver.CompleteRequest) error {
 		return err
 	}
 	t.added++
-	return t.sql.run(endSQL, req.Name, t.bootID, req.LeaseID, t.now.boot)
+	_, err := t.endLeases(driver.EventCompleted, endSQL, req.Name, t.bootID, req.LeaseID, t.now.boot)
+	return err
 }
 
 // Recall implements driver.Recorder. It does not wait for writers.

@@ -40,8 +40,8 @@ func (e *Engine) Release(ctx context.Context, req driver.ReleaseRequest) error {
 		}
 		if req.KeepFor <= 0 { // nearly always the first statement is all
 			for _, query := range [2]string{endSoleSQL, endAloneSQL} {
-				ended, err := t.sql.changed(query, req.Name, t.bootID, req.LeaseID, t.now.boot)
-				if ended || err != nil {
+				ended, err := t.endLeases(endOf(&req), query, req.Name, t.bootID, req.LeaseID, t.now.boot)
+				if ended > 0 || err != nil {
 					return err
 				}
 			}
@@ -51,7 +51,7 @@ func (e *Engine) Release(ctx context.Context, req driver.ReleaseRequest) error {
 			return err
 		}
 		if v.Queued {
-			if err := t.sql.run(giveUpPlaceSQL, req.Name, req.LeaseID); err != nil {
+			if _, err := t.endPlaces(giveUpPlaceSQL, req.Name, req.LeaseID); err != nil {
 				return err
 			}
 		}
@@ -72,12 +72,12 @@ func (e *Engine) Release(ctx context.Context, req driver.ReleaseRequest) error {
 // end ends the live lease of a request, now or after KeepFor.
 func (t *tx) end(req driver.ReleaseRequest, v view) error {
 	if req.KeepFor <= 0 {
-		if err := t.sql.run(endSQL, req.Name, t.bootID, req.LeaseID, t.now.boot); err != nil {
+		if _, err := t.endLeases(endOf(&req), endSQL, req.Name, t.bootID, req.LeaseID, t.now.boot); err != nil {
 			return err
 		}
 		return t.serveNext(req.Name, v)
 	}
-	err := t.sql.run(keepClosedSQL, req.Name, t.bootID, req.LeaseID, t.now.boot, t.now.after(req.KeepFor))
+	_, err := t.endLeases(endOf(&req), keepClosedSQL, req.Name, t.bootID, req.LeaseID, t.now.boot, t.now.after(req.KeepFor))
 	if err != nil || !v.Queued {
 		return err
 	}

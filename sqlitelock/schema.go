@@ -15,7 +15,7 @@ var schemaSQL string
 // and PRAGMA user_version.
 const (
 	applicationID = 0x686f6c64
-	schemaNumber  = 5
+	schemaNumber  = 6
 )
 
 // settings of the connection that writes. It does not wait: patient does. What is

@@ -1,4 +1,4 @@
--- Schema number 5 of a holdfast lock database (PRAGMA user_version).
+-- Schema number 6 of a holdfast lock database (PRAGMA user_version).
 --
 -- Instants are nanoseconds of the host's boot-time clock and mean something
 -- only together with boot_id: a row of another boot is over, except a record
@@ -149,3 +149,27 @@ CREATE TABLE broken (
 
 CREATE INDEX broken_by_name ON broken (name); -- and seq, which is the rowid
 CREATE INDEX broken_by_wall ON broken (wall_at);
+
+-- What happened to names, in order, as engines that were opened with history have
+-- written it: a kind is that of driver.EventKind. In the boot of boot_id the
+-- boot-time clock says how long ago, in others the wall clock. The last row is never
+-- deleted, so that no seq is used twice: AUTOINCREMENT would write another page.
+CREATE TABLE event (
+	seq          INTEGER NOT NULL PRIMARY KEY,
+	name         TEXT    NOT NULL,
+	kind         INTEGER NOT NULL,
+	mode         INTEGER NOT NULL,
+	permit_limit INTEGER NOT NULL,
+	permits      INTEGER NOT NULL,
+	token        INTEGER NOT NULL, -- 0 of a place
+	holder       TEXT    NOT NULL, -- JSON, for people
+	waited       INTEGER NOT NULL, -- nanoseconds
+	held         INTEGER NOT NULL, -- nanoseconds
+	author       TEXT    NOT NULL,
+	reason       TEXT    NOT NULL,
+	boot_id      TEXT    NOT NULL,
+	at           INTEGER NOT NULL,
+	wall_at      INTEGER NOT NULL -- microseconds of the wall clock since 1970
+) STRICT;
+
+CREATE INDEX event_by_name ON event (name); -- and seq, which is the rowid

@@ -154,7 +154,7 @@ const (
 
 	// giveUpOnceSQL: ?1 name, ?2 number of rows.
 	giveUpOnceSQL = `DELETE FROM place WHERE seq IN (SELECT seq FROM place
-		WHERE name = ?1 AND once = 1 LIMIT ?2) RETURNING lease_id`
+		WHERE name = ?1 AND once = 1 LIMIT ?2)` + returningPlaces
 
 	// tellHeadSQL notes that the head of the queue was told to look: ?1 name.
 	tellHeadSQL = `UPDATE place SET looks = looks + 1
@@ -255,7 +255,7 @@ const (
 	breakSQL = `DELETE FROM lease WHERE (name, mode, lease_id, token) IN (SELECT name, mode, lease_id, token FROM lease
 			WHERE name = ?1 AND +boot_id = ?2 AND expiry > ?3 AND released = ?7 AND (token = ?4 OR ?5 AND token < ?4)
 			ORDER BY token LIMIT ?6)
-		RETURNING lease_id, token, permits, holder`
+		` + returningLeases
 
 	putBrokenSQL = `INSERT INTO broken
 			(name, break_id, lease_id, token, permits, holder, author, reason, boot_id, at, wall_at)
@@ -275,6 +275,39 @@ const (
 	brokenSinceSQL = `SELECT seq, name, lease_id, author, reason FROM broken WHERE seq > ?1 ORDER BY seq`
 
 	lastBrokenSQL = `SELECT coalesce(max(seq), 0) FROM broken`
+)
+
+// History. Statements that end leases or places return what they have ended if one of
+// these is put at their end, in the columns of an ending.
+const (
+	returningLeases = ` RETURNING name, lease_id, mode, permit_limit, permits, token, holder, granted, expiry, released`
+	returningPlaces = ` RETURNING name, lease_id, mode, permit_limit, permits, 0, holder, asked, expiry, 0`
+
+	noteSQL = `INSERT INTO event
+			(name, kind, mode, permit_limit, permits, token, holder, waited, held, author, reason, boot_id, at, wall_at)
+		VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)`
+
+	// hasPlaceSQL: ?1 name, ?2 lease ID.
+	hasPlaceSQL = `SELECT seq FROM place WHERE name = ?1 AND lease_id = ?2`
+
+	// trimEventsSQL: ?1 name, ?2 how many rows to keep, ?3 boot ID, ?4 since when all
+	// others are kept.
+	trimEventsSQL = `DELETE FROM event WHERE name = ?1 AND (boot_id <> ?3 OR at < ?4)
+		AND seq <= (SELECT seq FROM event WHERE name = ?1 ORDER BY seq DESC LIMIT 1 OFFSET ?2)`
+
+	// ?2 boot ID, ?3 now, ?4 now in microseconds of the wall clock. How long ago is in
+	// nanoseconds.
+	selectEvent = `SELECT seq, name, kind, mode, permit_limit, permits, token, holder, waited, held, author, reason, wall_at,
+			CASE WHEN boot_id = ?2 THEN ?3 - at ELSE (?4 - wall_at) * 1000 END
+		FROM event`
+
+	// eventsSQL has the latest first: ?1 name, ?5 number of rows.
+	eventsSQL = selectEvent + ` WHERE name = ?1 ORDER BY seq DESC LIMIT ?5`
+
+	// eventsSinceSQL: ?1 the last seq that is known, ?5 number of rows.
+	eventsSinceSQL = selectEvent + ` WHERE seq > ?1 ORDER BY seq LIMIT ?5`
+
+	lastEventSQL = `SELECT coalesce(max(seq), 0) FROM event`
 )
 
 // What is shown to people.
@@ -347,6 +380,11 @@ const (
 	// sweepBrokenSQL: ?1 the latest instant of the wall clock, in microseconds,
 	// that is long enough ago, ?2 the number of rows.
 	sweepBrokenSQL = `DELETE FROM broken WHERE seq IN (SELECT seq FROM broken WHERE wall_at <= ?1 LIMIT ?2)`
+
+	// sweepEventsSQL is as sweepBrokenSQL, of the oldest rows, and never of the last.
+	sweepEventsSQL = `DELETE FROM event WHERE seq IN
+			(SELECT seq FROM (SELECT seq, wall_at FROM event ORDER BY seq LIMIT ?2) WHERE wall_at <= ?1)
+		AND seq < (SELECT max(seq) FROM event)`
 
 	// sweepTokensSQL: ?1 the greatest token old enough to be forgotten, ?2 the
 	// number of rows, ?3 that token's hour.

@@ -26,14 +26,18 @@ func (e *Engine) sweep(t *tx) error {
 	if err := t.sweepLeases(); err != nil {
 		return err
 	}
-	for _, step := range []struct {
-		query string
-		args  []any
-	}{
-		{sweepPlacesSQL, []any{t.bootID, boot, sweepRows}},
+	if _, err := t.endPlaces(sweepPlacesSQL, t.bootID, boot, sweepRows); err != nil {
+		return err
+	}
+	// What is remembered for a day is forgotten by turns.
+	past := sweeping{sweepBrokenSQL, []any{wall - driver.BreakMemory.Microseconds(), sweepRows}}
+	if e.added/sweepEvery%2 == 0 {
+		past = sweeping{sweepEventsSQL, []any{wall - driver.HistoryMemory.Microseconds(), sweepRows}}
+	}
+	for _, step := range []sweeping{
 		{sweepCancelledSQL, []any{t.bootID, boot, sweepRows}},
 		{sweepRecordsSQL, []any{t.bootID, boot, sweepRecords, wall}},
-		{sweepBrokenSQL, []any{wall - driver.BreakMemory.Microseconds(), sweepRows}},
+		past,
 		// The age is counted from the token, not from its grant, so that even one
 		// that was ahead of the clock is forgotten only TokenMemory behind it.
 		{sweepTokensSQL, []any{old, sweepRows, hour(old)}},
@@ -43,6 +47,12 @@ func (e *Engine) sweep(t *tx) error {
 		}
 	}
 	return nil
+}
+
+// A sweeping is one statement of a sweep.
+type sweeping struct {
+	query string
+	args  []any
 }
 
 // sweepLeases forgets those leases that are over among the next sweepRows of all.
@@ -55,7 +65,7 @@ func (t *tx) sweepLeases() error {
 	bounds := []any{t.bootID, t.now.boot, sweepRows}
 	more, err := t.sql.one(lastSweptSQL, bounds, &name, &mode, &id)
 	if err == nil {
-		err = t.sql.run(sweepLeasesSQL, bounds...)
+		_, err = t.endLeases(driver.EventExpired, sweepLeasesSQL, bounds...)
 	}
 	if err == nil && more {
 		err = t.sql.run(noteSweptSQL, name, mode, id)

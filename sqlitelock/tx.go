@@ -35,6 +35,7 @@ func (e *Engine) reader(c *conn) (reader, error) {
 // take a lease for live that is over, and record an expiry that is too early.
 type tx struct {
 	reader
+	history bool      // what happens is written down
 	added   int       // rows, for the sweep
 	notices []message // to be sent after the commit
 

@@ -41,7 +41,7 @@
 //
 // # The URLs
 //
-//	memory:                                       memlock: this process only, for tests
+//	memory:                                       memlock: this process only, for tests; ?history=1
 //	sqlite:///path/file.db                        sqlitelock: the processes of one host
 //	redis://host:port[/db]                        redislock: one server
 //	redis+unix:///path/redis.sock                 one server of this host, by its socket

@@ -2,7 +2,10 @@ package stores
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"net/url"
+	"strconv"
 	"strings"
 
 	"github.com/holdfast-locks/holdfast/driver"
@@ -33,7 +36,7 @@ func Open(ctx context.Context, rawURL string) (driver.Engine, error) {
 	rawURL = scheme + ":" + rest
 	switch plainScheme(scheme) {
 	case "memory":
-		return memlock.New(), nil
+		return openMemory(rest)
 	case "sqlite":
 		return opened(sqlitelock.OpenURL(ctx, rawURL))
 	case "redis", "rediss", "redis+sentinel", "rediss+sentinel", "redis+cluster", "rediss+cluster", "redis+unix", "rediss+unix":
@@ -49,6 +52,24 @@ func Open(ctx context.Context, rawURL string) (driver.Engine, error) {
 		return nil, fmt.Errorf("%w: this version keeps no locks in %s: use %s", driver.ErrInvalid, scheme, supported)
 	}
 	return nil, fmt.Errorf("%w: unknown scheme %q: use %s", driver.ErrInvalid, scheme, supported)
+}
+
+// openMemory opens memory: or memory:?history=1.
+func openMemory(rest string) (driver.Engine, error) {
+	query, found := strings.CutPrefix(rest, "?")
+	params, err := url.ParseQuery(query)
+	history := false
+	for name, values := range params {
+		if name != "history" || len(values) > 1 {
+			err = errors.New("want history alone")
+		} else {
+			history, err = strconv.ParseBool(values[0])
+		}
+	}
+	if err != nil || rest != "" && (!found || len(params) == 0) {
+		return nil, fmt.Errorf("%w memory URL: want memory: or memory:?history=1", driver.ErrInvalid)
+	}
+	return memlock.NewWith(&memlock.Options{History: history}), nil
 }
 
 // opened turns a constructor's result into an interface that is nil on error.

@@ -38,16 +38,18 @@ func TestOpen(t *testing.T) {
 	plain, secure, unix := served(t, filepath.Join(dir, "holdfast.sock"))
 	certificates := "?tls_ca=" + files.CA + "&tls_cert=" + files.Cert + "&tls_key=" + files.Key
 	for rawURL, is := range map[string]func(driver.Engine) bool{
-		"memory:": isA[*memlock.Engine],
-		"sqlite://" + filepath.Join(dir, "locks.db"): isA[*sqlitelock.Engine],
-		"redis://" + redis.Addr:                      isA[*redislock.Engine],
-		"VALKEY://" + redis.Addr + "/1?prefix=a:":    isA[*redislock.Engine],
-		"redis+unix://" + socket + "?db=3":           isA[*redislock.Engine],
-		"rediss://" + tls.Addr + certificates:        isA[*redislock.Engine],
-		"valkeys://" + tls.Addr + certificates:       isA[*redislock.Engine],
-		testsvc.Sentinel(t).URL:                      isA[*redislock.Engine],
-		testsvc.RedisCluster(t).URL:                  isA[*redislock.Engine],
-		"quorum+redis://" + three + "/4?max_ttl=1m":  isA[*quorumlock.Engine],
+		"memory:":           isA[*memlock.Engine],
+		"memory:?history=1": remembers,
+		"sqlite://" + filepath.Join(dir, "history.db") + "?history=1": remembers,
+		"sqlite://" + filepath.Join(dir, "locks.db"):                  isA[*sqlitelock.Engine],
+		"redis://" + redis.Addr:                                       isA[*redislock.Engine],
+		"VALKEY://" + redis.Addr + "/1?prefix=a:":                     isA[*redislock.Engine],
+		"redis+unix://" + socket + "?db=3":                            isA[*redislock.Engine],
+		"rediss://" + tls.Addr + certificates:                         isA[*redislock.Engine],
+		"valkeys://" + tls.Addr + certificates:                        isA[*redislock.Engine],
+		testsvc.Sentinel(t).URL:                                       isA[*redislock.Engine],
+		testsvc.RedisCluster(t).URL:                                   isA[*redislock.Engine],
+		"quorum+redis://" + three + "/4?max_ttl=1m":                   isA[*quorumlock.Engine],
 		plain:  isA[*httplock.Engine],
 		secure: isA[*httplock.Engine],
 		unix:   isA[*httplock.Engine],
@@ -97,6 +99,8 @@ func isA[E driver.Engine](engine driver.Engine) bool {
 	return ok
 }
 
+func remembers(engine driver.Engine) bool { return engine.Capabilities().History }
+
 // takeOnce takes a lock and gives it back, and closes the client and the engine.
 func takeOnce(ctx context.Context, engine driver.Engine) error {
 	if quorum, ok := engine.(*quorumlock.Engine); ok { // its servers are new
@@ -124,6 +128,10 @@ func TestOpenRefuses(t *testing.T) {
 		secret:                                   "it is not a URL: use sqlite:",
 		"p?" + secret + "://h":                   "it is not a URL: use sqlite:",
 		"/tmp/locks.db":                          "it is not a URL: use sqlite:",
+		"memory:x":                               "want memory: or memory:?history=1",
+		"memory:?history=1&history=1":            "want memory: or memory:?history=1",
+		"memory:?history=yes":                    "want memory: or memory:?history=1",
+		"memory:?prefix=" + secret:               "want memory: or memory:?history=1",
 		"ftp://u:" + secret + "@h":               `unknown scheme "ftp": use sqlite:`,
 		"xvalkey://h1":                           `unknown scheme "xvalkey": use sqlite:`,
 		"http://u:" + secret + "@h":              "it names a user: write the token behind a colon",

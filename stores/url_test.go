@@ -80,6 +80,7 @@ func TestSame(t *testing.T) {
 		{"http://a,b:7420/", "HTTP://B:7420,a:80"},
 		{"https://a:7420?ca_file=/x", "http://a:7420"},
 		{"http+unix://" + dir + "/f.db", "http+unix://" + dir + "/link/elsewhere.db"},
+		{"sqlite:///a.db", "sqlite:///a.db?history=1"},
 	} {
 		if !Same(same[0], same[1]) {
 			t.Errorf("%q are two stores", same)

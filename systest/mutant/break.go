@@ -155,8 +155,8 @@ func breakMutants() []Mutant {
 		{
 			Name: "sqlite-breaks-count-by-boot-clock", Invariant: "I8", File: "sqlitelock/statements.go",
 			Breaks:  "How long ago a lock was broken counts by the boot-time clock of another boot.",
-			Old:     "CASE WHEN boot_id = ?2 THEN ?3 - at ELSE",
-			New:     "CASE WHEN boot_id <> '' OR ?2 = '' THEN ?3 - at ELSE",
+			Old:     "CASE WHEN boot_id = ?2 THEN ?3 - at ELSE (?4 - wall_at) * 1000 END\n\t\tFROM broken",
+			New:     "CASE WHEN boot_id <> '' OR ?2 = '' THEN ?3 - at ELSE (?4 - wall_at) * 1000 END\n\t\tFROM broken",
 			FoundBy: []Finder{{"sqlitelock", "TestBreaksOutliveReboot"}},
 		},
 		{

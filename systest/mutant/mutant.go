@@ -102,6 +102,7 @@ func All() []Mutant {
 		costMutants(),
 		sinceMutants(),
 		kitMutants(),
+		historyMutants(),
 	)
 }
 

@@ -23,8 +23,8 @@ func sqliteGroupMutants() []Mutant {
 		{
 			Name: "sqlite-group-steps-unbounded", Invariant: "I7", File: group,
 			Breaks:  "Each request of a group may hand over and purge as much as a transaction may.",
-			Old:     "r.t = &tx{reader: now, steps: all.steps}",
-			New:     "r.t = &tx{reader: now}",
+			Old:     "r.t = &tx{reader: now, history: e.history, steps: all.steps}",
+			New:     "r.t = &tx{reader: now, history: e.history}",
 			FoundBy: by("TestGroupSharesItsSteps"),
 		},
 		{
