@@ -16,6 +16,7 @@ type use struct {
 	idle  func(ctx context.Context, c *holdfast.Client) error // call with work that is nil; nil if it takes none
 	opts  any                                                 // nil options of its kind; nil if it takes none
 	looks bool                                                // it takes nothing, and so goes on after Close
+	hears bool                                                // it only listens: a closed engine is silent, and may be
 	free  bool                                                // its name is a prefix: any text will do
 }
 
@@ -157,6 +158,13 @@ var uses = map[string]use{
 	"Break": {looks: true, opts: (*holdfast.BreakOptions)(nil), call: func(ctx context.Context, c *holdfast.Client, name string, opts any) error {
 		_, err := c.Break(ctx, name, optionsOf[holdfast.BreakOptions](opts))
 		return err
+	}},
+	"History": {looks: true, call: func(ctx context.Context, c *holdfast.Client, name string, _ any) error {
+		_, err := c.History(ctx, name)
+		return err
+	}},
+	"Feed": {hears: true, free: true, call: func(ctx context.Context, c *holdfast.Client, prefix string, _ any) error {
+		return lastError(c.Feed(ctx, prefix))
 	}},
 	"Breaks": {looks: true, call: func(ctx context.Context, c *holdfast.Client, name string, _ any) error {
 		_, err := c.Breaks(ctx, name)

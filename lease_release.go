@@ -141,9 +141,11 @@ func (l *Lease) landLocked() {
 }
 
 // releaseRequest returns the request as it is to be sent now: MinHold counts
-// from the acquisition, however late a repeat is.
+// from the acquisition, however late a repeat is. A history tells what was lost from
+// what was given back in time.
 func (l *Lease) releaseRequest() driver.ReleaseRequest {
 	req := driver.ReleaseRequest{Name: l.name, LeaseID: l.id, Cancel: l.cancel}
+	req.Lost = l.lostBefore() != nil
 	if t := l.present(); t.minHold > 0 {
 		req.KeepFor = t.keepFor(l.client.now())
 	}

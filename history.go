@@ -1,0 +1,158 @@
+package holdfast
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"strings"
+	"sync"
+
+	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/internal/ask"
+)
+
+// A HistoryEvent is one thing that happened to a name, as the store has written it
+// down: its ID, Kind and Name, how long Ago it was, the Mode, Limit, Permits, Token and
+// Holder of the lease or of the request, how long it has Waited or was Held, and of a
+// break the Author and the Reason. It has no lease ID.
+type HistoryEvent = driver.Event
+
+// A HistoryKind says what happened.
+type HistoryKind = driver.EventKind
+
+// The kinds of events in a history, and of a feed.
+const (
+	HistoryGap        = driver.EventGap        // events may have been missed; only of a feed
+	HistoryAcquired   = driver.EventAcquired   // a lease was granted at once
+	HistoryHandedOver = driver.EventHandedOver // the lock went to the first of the queue
+	HistoryReleased   = driver.EventReleased   // the holder gave it back
+	HistoryExpired    = driver.EventExpired    // the lease ran out, and somebody noticed
+	HistoryLost       = driver.EventLost       // the holder gave back what it had lost
+	HistoryBroken     = driver.EventBroken     // somebody took it away
+	HistoryQueued     = driver.EventQueued     // somebody began to wait
+	HistoryLeft       = driver.EventLeft       // and waits no more, without the lock
+	HistoryCompleted  = driver.EventCompleted  // do-once work is done
+)
+
+// maxFeed is how many events wait for a loop over a feed. INVARIANT I11.
+const maxFeed = 4096
+
+// History returns what happened to a name in the last 24 hours, the oldest first: the
+// latest 64 events. It is empty if nothing did. It wraps ErrUnsupported if the store has
+// no history: it has one only if the engine was opened with it (history=1 in a URL).
+// What clients do whose engines were not is not in it. ErrUnavailable says that the store
+// did not answer within Options.RequestTimeout.
+func (c *Client) History(ctx context.Context, name string) ([]HistoryEvent, error) {
+	if err := c.checkName(name); err != nil {
+		return nil, opError("history of", name, err)
+	}
+	if err := c.checkHistory(); err != nil {
+		return nil, opError("history of", name, err)
+	}
+	ctx, cancel := c.requestContext(ctx)
+	defer cancel()
+	events, err := c.features.Historian.History(ctx, name)
+	return events, opError("history of", name, ask.Harmless(ctx, err))
+}
+
+// Feed yields what happens from now on to names that begin with prefix, all of them if
+// prefix is empty, whichever client does it. An event may come late, or twice, and is
+// then told by its ID.
+//
+// The first one is HistoryGap, as soon as the engine listens: what was before may not
+// be told. It comes again whenever events may have been missed, because a connection
+// was lost or the loop is more than 4,096 events behind: look at History or Inspect
+// then.
+//
+// The sequence ends with an error: that of ctx, ErrClosed after Close, or, at once, one
+// that wraps ErrUnsupported if the store has no history.
+func (c *Client) Feed(ctx context.Context, prefix string) iter.Seq2[HistoryEvent, error] {
+	return func(yield func(HistoryEvent, error) bool) {
+		err := c.checkFeed()
+		if err == nil {
+			var f feed
+			f.wake = make(chan struct{}, 1)
+			stop := c.features.Historian.OnEvent(func(e HistoryEvent) { f.add(e, prefix) })
+			defer stop()
+			if err = c.follow(ctx, &f, yield); err == nil {
+				return
+			}
+		}
+		yield(HistoryEvent{}, opError("feed of", prefix, err))
+	}
+}
+
+// follow yields events until the loop ends, when it returns nil, or until there are no
+// more.
+func (c *Client) follow(ctx context.Context, f *feed, yield func(HistoryEvent, error) bool) error {
+	for {
+		select {
+		case <-ctx.Done():
+			return ask.ContextError(ctx)
+		case <-c.closing:
+			return ErrClosed
+		case <-f.wake:
+		}
+		for _, e := range f.take() {
+			if ctx.Err() != nil {
+				break
+			}
+			if !yield(e, nil) {
+				return nil
+			}
+		}
+	}
+}
+
+func (c *Client) checkHistory() error {
+	if c.features.Historian == nil {
+		return fmt.Errorf("history is %w: open the engine with it", ErrUnsupported)
+	}
+	return nil
+}
+
+// checkFeed is checkHistory for a client that must be open.
+func (c *Client) checkFeed() error {
+	if err := c.check(); err != nil {
+		return err
+	}
+	select {
+	case <-c.closing:
+		return ErrClosed
+	default:
+		return c.checkHistory()
+	}
+}
+
+// A feed is the events that wait for one loop.
+type feed struct {
+	wake    chan struct{} // has room for one
+	mu      sync.Mutex    // guards the rest
+	waiting []HistoryEvent
+}
+
+// add is called by the engine, which must not wait for the loop.
+func (f *feed) add(e HistoryEvent, prefix string) {
+	if e.Kind != HistoryGap && !strings.HasPrefix(e.Name, prefix) {
+		return
+	}
+	f.mu.Lock()
+	if len(f.waiting) >= maxFeed {
+		f.waiting = append(f.waiting[:0], HistoryEvent{Kind: HistoryGap})
+	}
+	f.waiting = append(f.waiting, e)
+	f.mu.Unlock()
+	select {
+	case f.wake <- struct{}{}:
+	default:
+	}
+}
+
+// take returns what waits.
+func (f *feed) take() []HistoryEvent {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	all := f.waiting
+	f.waiting = nil
+	return all
+}
