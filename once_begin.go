@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/internal/oncerecord"
 )
 
 // A OnceRun is do-once work that was begun, under its lease. It ends with Complete or
@@ -120,7 +121,7 @@ func (r *OnceRun) Complete(ctx context.Context, value []byte) (OnceResult, error
 	}
 	req := driver.CompleteRequest{
 		Name: l.name, LeaseID: l.id, Retention: r.opts.Retention,
-		Record: formatRecord(recordHeader{Fingerprint: r.opts.Fingerprint, Token: l.token}, value),
+		Record: oncerecord.Format(oncerecord.Header{Fingerprint: r.opts.Fingerprint, Token: l.token}, value),
 	}
 	if err := l.complete(ctx, r.recorder, req); err != nil {
 		return OnceResult{}, opError("once", l.name, err)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/internal/ask"
+	"github.com/holdfast-locks/holdfast/internal/oncerecord"
 )
 
 // A OnceEntry is what has become of a do-once key, without its result, or of a schedule.
@@ -125,7 +126,7 @@ func doneEntry(r driver.RecordInfo) OnceEntry {
 		e.State, e.Length = OnceScheduled, 0
 		return e
 	}
-	if h, value, ok := parseRecord(r.Head); ok {
+	if h, value, ok := oncerecord.Parse(r.Head); ok {
 		e.Token, e.Length = h.Token, r.Length-(len(r.Head)-len(value))
 	}
 	return e

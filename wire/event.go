@@ -1,6 +1,10 @@
 package wire
 
-import "github.com/holdfast-locks/holdfast/driver"
+import (
+	"encoding/json"
+
+	"github.com/holdfast-locks/holdfast/driver"
+)
 
 // An Event is one thing that happened to a lock, or to the command that ran under it.
 type Event struct {
@@ -53,4 +57,48 @@ type Once struct {
 	Holder       *Who   `json:"holder,omitempty"`        // if in progress
 
 	Schedule *Schedule `json:"schedule,omitempty"` // if it is one
+}
+
+// A OnceRequest asks a server for do-once work. A zero field is default.
+type OnceRequest struct {
+	TTLMS       int64             `json:"ttl_ms,omitempty"`      // of the lease under which the work is done; default 30,000
+	WaitMS      int64             `json:"wait_ms,omitempty"`     // for the result of somebody else's work, or for the turn to do it
+	Fingerprint string            `json:"fingerprint,omitempty"` // of the request that the work answers
+	Holder      *Self             `json:"holder,omitempty"`
+	Reason      string            `json:"reason,omitempty"`
+	Labels      map[string]string `json:"labels,omitempty"`
+}
+
+// A OnceDone is the result of do-once work. It is JSON, or text, or bytes.
+type OnceDone struct {
+	Key         string          `json:"key"`
+	Result      json.RawMessage `json:"result,omitempty"`        // a string if the work has left text that is not JSON
+	ResultBytes []byte          `json:"result_base64,omitempty"` // instead, if it is not UTF-8
+	Token                       // of the run that it was done in
+}
+
+// A OnceResult is what a run of do-once work leaves, or that it has failed.
+type OnceResult struct {
+	LeaseID     string          `json:"lease_id"`
+	Result      json.RawMessage `json:"result,omitempty"`        // any JSON; without it, and without bytes, the result is empty
+	ResultBytes []byte          `json:"result_base64,omitempty"` // instead of JSON
+	RetentionMS int64           `json:"retention_ms,omitempty"`  // for how long it is kept; default 24 h
+}
+
+// A Onces is one page of a list, sorted by key.
+type Onces struct {
+	Once       []Once `json:"once"`
+	NextCursor string `json:"next_cursor,omitempty"` // for the next page; empty if this is the last
+}
+
+// A OnceFailure is a run of do-once work that leaves no result.
+type OnceFailure struct {
+	LeaseID string `json:"lease_id"`
+}
+
+// A OnceState is what has become of a do-once key, with its result if it is done.
+type OnceState struct {
+	Once
+	Result      json.RawMessage `json:"result,omitempty"`        // as in OnceDone
+	ResultBytes []byte          `json:"result_base64,omitempty"` // as in OnceDone
 }

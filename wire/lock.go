@@ -123,14 +123,19 @@ func WholeLockOf(l driver.Lock) Lock {
 
 // LockDetailsOf returns a lock with its queue, and who lost it.
 func LockDetailsOf(l driver.Lock, broken []driver.Broken) LockDetails {
-	v := LockDetails{Lock: WholeLockOf(l), Broken: make([]Broken, len(broken))}
+	return LockDetails{Lock: WholeLockOf(l), Broken: BrokenOf(broken)}
+}
+
+// BrokenOf returns leases that were taken away, in their order.
+func BrokenOf(broken []driver.Broken) []Broken {
+	all := make([]Broken, len(broken))
 	for i, b := range broken {
-		v.Broken[i] = Broken{
+		all[i] = Broken{
 			Author: b.Author, Reason: b.Reason, AgoMS: b.Ago.Milliseconds(),
 			Token: TokenOf(b.Token), Holder: WhoOf(b.Holder),
 		}
 	}
-	return v
+	return all
 }
 
 // HoldersOf returns holders, in their order.
@@ -172,4 +177,23 @@ func Left(d time.Duration) *int64 {
 	}
 	ms := d.Milliseconds()
 	return &ms
+}
+
+// A Locks is one page of a list, sorted by name.
+type Locks struct {
+	Locks      []Lock `json:"locks"`
+	NextCursor string `json:"next_cursor,omitempty"` // for the next page; empty if this is the last
+}
+
+// A BreakRequest asks to take a lock away.
+type BreakRequest struct {
+	FencingToken uint64 `json:"fencing_token"`    // of the lease
+	Older        bool   `json:"older,omitempty"`  // also those whose token is smaller
+	Closed       bool   `json:"closed,omitempty"` // what a minimum hold keeps closed, and no live lease
+	Reason       string `json:"reason,omitempty"` // for the holder, and whoever looks
+}
+
+// A Broke is what came of that.
+type Broke struct {
+	Broken []Broken `json:"broken"` // by increasing token
 }

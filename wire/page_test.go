@@ -28,7 +28,9 @@ func TestPage(t *testing.T) {
 	for _, v := range []any{
 		wire.Lock{}, wire.LockDetails{}, wire.Holder{}, wire.Place{}, wire.History{}, wire.HistoryEvent{}, wire.Broken{}, wire.Break{}, wire.Who{}, wire.Token{},
 		wire.Wait{}, wire.Change{}, wire.Once{}, wire.Schedule{}, wire.DoneRun{}, wire.FailedRun{}, wire.MissedRuns{}, wire.Event{}, wire.Blocker{},
-		wire.LeaseRequest{}, wire.Self{}, wire.Lease{}, wire.Queued{}, wire.LeaseRef{}, wire.LeaseRefs{}, wire.Renewed{}, wire.LeaseResult{}, wire.LeaseResults{}, wire.Diagnosis{}, wire.Finding{}, wire.Problem{}, wire.Failure{},
+		wire.LeaseRequest{}, wire.Self{}, wire.Lease{}, wire.Queued{}, wire.LeaseRef{}, wire.LeaseRefs{}, wire.Renewed{}, wire.LeaseResult{}, wire.LeaseResults{}, wire.Locks{}, wire.BreakRequest{}, wire.Broke{},
+		wire.OnceRequest{}, wire.OnceDone{}, wire.OnceResult{}, wire.OnceFailure{}, wire.OnceState{}, wire.Onces{},
+		wire.TokenRequest{}, wire.IssuedToken{}, wire.TokenSecret{}, wire.Redeemed{}, wire.Revoked{}, wire.Diagnosis{}, wire.Finding{}, wire.Problem{}, wire.Failure{},
 	} {
 		typ := reflect.TypeOf(v)
 		fields, parts := fieldsOf(typ)
@@ -71,7 +73,7 @@ func fieldsOf(typ reflect.Type) (fields, parts []string) {
 // firstCells returns the first cell of each row of a table that has one in the
 // code style.
 func firstCells(section string) (cells []string) {
-	for _, m := range regexp.MustCompile("(?m)^\\| `([a-z_-]+)` \\|").FindAllStringSubmatch(section, -1) {
+	for _, m := range regexp.MustCompile("(?m)^\\| `([a-z0-9_-]+)` \\|").FindAllStringSubmatch(section, -1) {
 		cells = append(cells, m[1])
 	}
 	return cells

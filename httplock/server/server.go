@@ -134,5 +134,5 @@ func (s *Server) Drain() { s.drain() }
 func (s *Server) Close(ctx context.Context) error {
 	s.drain()
 	s.stop()
-	return s.house.Client.Close(ctx)
+	return s.house.Close(ctx)
 }

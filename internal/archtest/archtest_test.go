@@ -19,7 +19,7 @@ const root = "github.com/holdfast-locks/holdfast"
 // stores, the command and the examples know engines. A package that is not listed fails
 // the test.
 var mayImport = map[string][]string{
-	".":                                   {"driver", "internal/ask", "internal/places", "internal/schedule", "internal/tell", "observe"},
+	".":                                   {"driver", "internal/ask", "internal/oncerecord", "internal/places", "internal/schedule", "internal/tell", "observe"},
 	"driver":                              {},
 	"driver/mailbox":                      {"driver"},
 	"driver/rules":                        {"driver"},
@@ -50,6 +50,7 @@ var mayImport = map[string][]string{
 	"wire":                                {"driver"},
 	"wire/codes":                          {".", "fence", "onetime", "wire"},
 	"wire/problem":                        {"wire"},
+	"wire/view":                           {".", "wire"},
 	"sqlitelock":                          {"driver", "driver/mailbox", "driver/rules"},
 	"systest":                             {},
 	"systest/apitest":                     {},
@@ -76,7 +77,7 @@ var mayImport = map[string][]string{
 	"httplock/server/internal/door":       {".", "driver", "httplock/internal/form", "httplock/server/caller", "httplock/server/internal/limit", "httplock/server/internal/strict", "wire", "wire/codes", "wire/problem"},
 	"httplock/server/internal/driverdoor": {"driver", "httplock/internal/form", "httplock/server/caller", "httplock/server/internal/door"},
 	"httplock/server/internal/eventdoor":  {"httplock/server/internal/door"},
-	"httplock/server/internal/leasedoor":  {".", "driver", "httplock/server/caller", "httplock/server/internal/door", "httplock/server/internal/peer", "internal/ask", "internal/places", "oncehttp", "wire", "wire/codes"},
+	"httplock/server/internal/leasedoor":  {".", "driver", "httplock/server/caller", "httplock/server/internal/door", "httplock/server/internal/peer", "internal/ask", "internal/oncerecord", "internal/places", "oncehttp", "onetime", "wire", "wire/codes", "wire/view"},
 	"httplock/server/internal/strict":     {},
 	"httplock/server/internal/limit":      {"driver", "httplock/server/caller"},
 	"httplock/server/internal/peer":       {},
@@ -92,6 +93,7 @@ var mayImport = map[string][]string{
 	"internal/faketest":                   {},
 	"internal/hook":                       {"driver"},
 	"internal/onetimetest":                {".", "driver", "onetime"},
+	"internal/oncerecord":                 {},
 	"internal/places":                     {"driver", "internal/ask", "internal/schedule"},
 	"internal/schedule":                   {"driver"},
 	"internal/tell":                       {"observe"},
@@ -103,7 +105,7 @@ var mayImport = map[string][]string{
 	"examples/seats":     {".", "fence", "fence/sqlfence", "stores"},
 
 	"cmd/holdfast":                     {"cmd/holdfast/internal/cli"},
-	"cmd/holdfast/internal/cli":        {".", "driver", "httplock/server", "httplock/server/caller", "onetime", "wire", "wire/codes", "cmd/holdfast/internal/bench", "cmd/holdfast/internal/control", "cmd/holdfast/internal/duration", "cmd/holdfast/internal/exit", "cmd/holdfast/internal/held", "cmd/holdfast/internal/keep", "cmd/holdfast/internal/linewriter", "cmd/holdfast/internal/notify", "cmd/holdfast/internal/polling", "cmd/holdfast/internal/render", "cmd/holdfast/internal/runner", "cmd/holdfast/internal/serve", "cmd/holdfast/internal/store", "stores", "cmd/holdfast/internal/supervise", "cmd/holdfast/internal/terminal", "cmd/holdfast/internal/ticket", "cmd/holdfast/internal/waitline", "cmd/holdfast/internal/watch"},
+	"cmd/holdfast/internal/cli":        {".", "driver", "httplock/server", "httplock/server/caller", "onetime", "wire", "wire/codes", "wire/view", "cmd/holdfast/internal/bench", "cmd/holdfast/internal/control", "cmd/holdfast/internal/duration", "cmd/holdfast/internal/exit", "cmd/holdfast/internal/held", "cmd/holdfast/internal/keep", "cmd/holdfast/internal/linewriter", "cmd/holdfast/internal/notify", "cmd/holdfast/internal/polling", "cmd/holdfast/internal/render", "cmd/holdfast/internal/runner", "cmd/holdfast/internal/serve", "cmd/holdfast/internal/store", "stores", "cmd/holdfast/internal/supervise", "cmd/holdfast/internal/terminal", "cmd/holdfast/internal/ticket", "cmd/holdfast/internal/waitline", "cmd/holdfast/internal/watch"},
 	"cmd/holdfast/internal/bench":      {".", "driver"},
 	"cmd/holdfast/internal/control":    {".", "cmd/holdfast/internal/exit"},
 	"cmd/holdfast/internal/oidc":       {"httplock/server/caller"},
@@ -146,7 +148,7 @@ var rooms = map[string]room{
 		users:     []string{"stores", "cmd/holdfast..."},
 	},
 	root: {
-		importers: []string{"fence/httpfence", "httplock/server...", "observe/tally", "oncehttp", "onetime", "otellock", "promlock", "wire/codes", "holdfasttest", "cmd/holdfast...", "examples...", "systest...", "internal/onetimetest"},
+		importers: []string{"fence/httpfence", "httplock/server...", "observe/tally", "oncehttp", "onetime", "otellock", "promlock", "wire/codes", "wire/view", "holdfasttest", "cmd/holdfast...", "examples...", "systest...", "internal/onetimetest"},
 		users:     []string{"internal/exposition"},
 	},
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/exit"
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/render"
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/wire/view"
 )
 
 // onceFlags are the flags of once as they were given.
@@ -175,7 +176,7 @@ func (a *app) onceStatus(ctx context.Context, c *holdfast.Client, key string) er
 			text += " for " + render.Short(s.Since)
 		}
 	}
-	return a.answerWith(status, onceView(s), fmt.Sprintf("%s is %s\n", render.Plain(key), text))
+	return a.answerWith(status, view.Once(s), fmt.Sprintf("%s is %s\n", render.Plain(key), text))
 }
 
 // onceForget deletes what was recorded of a key.

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"strings"
 
@@ -13,6 +12,7 @@ import (
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/render"
 	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/wire"
+	"github.com/holdfast-locks/holdfast/wire/view"
 )
 
 // question returns a command that asks the store and changes nothing.
@@ -68,32 +68,14 @@ func (a *app) checkName(ctx context.Context, c *holdfast.Client, name string, qu
 func (a *app) showCommand() *cobra.Command {
 	cmd := a.question("show NAME", "Show who holds a lock, for how long, who waits for it, who lost it, and what was done once", names(1, 1),
 		func(ctx context.Context, c *holdfast.Client, args []string) error {
-			lock, err := c.Inspect(ctx, args[0])
+			lock, err := view.Look(ctx, c, args[0])
 			if err != nil {
 				return err
 			}
-			broken, err := c.Breaks(ctx, args[0])
-			if err != nil && !errors.Is(err, holdfast.ErrUnsupported) { // a store that cannot break locks remembers nobody
-				return err
+			if lock.Schedule != nil {
+				return a.answer(lock.Details(), render.Lock(lock.Lock, lock.Once, lock.Broken)+render.Schedule(*lock.Schedule))
 			}
-			once, err := onceOf(ctx, c, lock)
-			if err != nil {
-				return err
-			}
-			view := wire.LockDetailsOf(lock, broken)
-			if once.State == holdfast.OnceScheduled {
-				s, err := c.EveryStatus(ctx, lock.Name)
-				if err != nil {
-					return err
-				}
-				view.Schedule = statusView(lock.Name, s)
-				return a.answer(view, render.Lock(lock, once, broken)+render.Schedule(s))
-			}
-			if once.State != holdfast.OnceAbsent {
-				v := onceView(once)
-				view.Once = &v
-			}
-			return a.answer(view, render.Lock(lock, once, broken))
+			return a.answer(lock.Details(), render.Lock(lock.Lock, lock.Once, lock.Broken))
 		})
 	cmd.Long = `Show tells what the store knows of NAME: who holds it, in which mode and since when,
 with host, process, user, program, reason and token; who waits, in the order of the

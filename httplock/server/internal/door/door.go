@@ -33,6 +33,21 @@ type House struct {
 	Log      *slog.Logger
 	Secret   func(context.Context) ([]byte, error) // of which lease IDs are made, the same on all servers of the store
 	Draining <-chan struct{}                       // closed when no new work is taken
+
+	closing []func(context.Context) error
+}
+
+// OnClose has f called when the server closes, before the client does. Doors say so while
+// their routes are added.
+func (h *House) OnClose(f func(context.Context) error) { h.closing = append(h.closing, f) }
+
+// Close ends what the doors have in the background, and the client.
+func (h *House) Close(ctx context.Context) error {
+	var errs []error
+	for _, f := range append(h.closing, h.Client.Close) {
+		errs = append(errs, f(ctx))
+	}
+	return errors.Join(errs...)
 }
 
 // A Request is one that the server has let in.

@@ -2,7 +2,6 @@ package leasedoor
 
 import (
 	"errors"
-	"fmt"
 	"maps"
 	"net/http"
 	"strconv"
@@ -42,8 +41,7 @@ func (d *leases) acquire(w http.ResponseWriter, r *door.Request) error {
 	case err != nil:
 		return err
 	}
-	w.Header().Set(tokenHeader, strconv.FormatUint(g.token, 10))
-	return door.Write(w, http.StatusCreated, a.answer(g))
+	return a.granted(w, g)
 }
 
 // patience returns how long this request is to wait.
@@ -102,11 +100,16 @@ func holderOf(r *door.Request, want *wire.LeaseRequest) driver.Holder {
 	return h
 }
 
-// mismatch returns a refusal if what is in the way is do-once work that answers another
-// request than this.
-func (a *attempt) mismatch(b driver.Blocker) error {
-	if ours, theirs := a.req.Holder.Fingerprint, b.Holder.Fingerprint; ours != "" && theirs != "" && ours != theirs {
-		return fmt.Errorf("%s: %w", a.about(""), holdfast.ErrFingerprint)
+// granted answers with a lease.
+func (a *attempt) granted(w http.ResponseWriter, g grant) error {
+	w.Header().Set(tokenHeader, strconv.FormatUint(g.token, 10))
+	return door.Write(w, http.StatusCreated, a.answer(g))
+}
+
+// otherRequest returns a refusal if do-once work is done for another request than this.
+func (a *attempt) otherRequest(fingerprint string) error {
+	if ours := a.req.Holder.Fingerprint; ours != "" && fingerprint != "" && ours != fingerprint {
+		return a.failed(holdfast.ErrFingerprint)
 	}
 	return nil
 }

@@ -102,7 +102,8 @@ func (a *attempt) wait(ctx context.Context, limit time.Duration, told func(drive
 // definite reports whether err says that there is no lease.
 func definite(err error) bool {
 	var refusal *door.Refusal
-	return errors.As(err, &refusal) || driver.Definite(err)
+	var done *doneError
+	return errors.As(err, &refusal) || errors.As(err, &done) || driver.Definite(err)
 }
 
 // answer returns what the caller is told of a lease.

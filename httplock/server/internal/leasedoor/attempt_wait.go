@@ -43,7 +43,7 @@ func (a *attempt) waited(ctx context.Context, limit time.Duration, told func(dri
 			return grant{}, a.refused(reply)
 		case err == nil:
 			w.blocked(reply.Blocker, sent)
-			if err := a.mismatch(reply.Blocker); err != nil {
+			if err := a.otherRequest(reply.Holder.Fingerprint); err != nil {
 				return grant{}, err
 			}
 		case driver.Permanent(err), ctx.Err() != nil:
@@ -199,7 +199,10 @@ func again(b *driver.Blocker) time.Duration {
 
 // refused returns what an outcome means that is neither Granted nor Held.
 func (a *attempt) refused(reply driver.AcquireReply) error {
-	if reply.Outcome == driver.Spent {
+	switch reply.Outcome {
+	case driver.Recorded:
+		return a.recorded(reply.Record)
+	case driver.Spent:
 		return &door.Refusal{
 			Status: http.StatusConflict, Code: "key-spent",
 			Detail: a.about("nothing is granted under this Idempotency-Key any more: take another one"),

@@ -42,7 +42,10 @@ func badKey(detail string) error {
 type purpose string
 
 const (
-	forLock purpose = ""
+	forLock  purpose = ""
+	forOnce  purpose = "once"
+	forBreak purpose = "break"
+	forToken purpose = "onetime"
 )
 
 // leaseID returns the lease ID that a caller's key stands for: the same at every server of

@@ -18,6 +18,7 @@ import (
 	"github.com/holdfast-locks/holdfast/httplock/server/internal/door"
 	"github.com/holdfast-locks/holdfast/internal/ask"
 	"github.com/holdfast-locks/holdfast/internal/places"
+	"github.com/holdfast-locks/holdfast/onetime"
 )
 
 // requestTimeout bounds one question to the store, which is repeated as long until it is
@@ -30,6 +31,9 @@ type leases struct {
 	house  *door.House
 	places places.Keeper[time.Time]
 	holds  holds
+
+	tokens   *onetime.Service
+	noTokens error // why there is no such service
 }
 
 // Routes adds what is below /v1. leave leaves the leases that streams hold, when the
@@ -41,11 +45,24 @@ func Routes(mux *http.ServeMux, h *door.House) (leave func()) {
 		Spawn: func(send func(context.Context)) { go send(context.Background()) }, // it ends with its limit
 		Limit: func(ctx context.Context) (context.Context, context.CancelFunc) { return ask.Limit(ctx, requestTimeout) },
 	})
+	d.openTokens()
 	handle := func(pattern string, f door.Func) { mux.Handle(pattern, h.Handle(f)) }
 	handle("POST /v1/leases", d.acquire)
 	handle("POST /v1/leases/renew", d.renew)
 	handle("POST /v1/leases/check", d.check)
 	handle("POST /v1/leases/release", d.release)
+	handle("GET /v1/locks", d.list)
+	handle("GET /v1/locks/{name}", d.show)
+	handle("POST /v1/locks/{name}/break", d.breakLock)
+	handle("GET /v1/once", d.onceList)
+	handle("POST /v1/once/{key}", d.onceBegin)
+	handle("GET /v1/once/{key}", d.onceStatus)
+	handle("DELETE /v1/once/{key}", d.onceForget)
+	handle("PUT /v1/once/{key}/result", d.onceResult)
+	handle("POST /v1/once/{key}/fail", d.onceFail)
+	handle("POST /v1/onetime", d.issue)
+	handle("POST /v1/onetime/redeem", d.redeem)
+	handle("POST /v1/onetime/revoke", d.revoke)
 	deaf := func() {}
 	if teller := h.Features.LossTeller; teller != nil {
 		deaf = teller.OnLoss(d.holds.told)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"strconv"
@@ -30,6 +31,9 @@ func open(t *testing.T, engine driver.Engine) *site { return openWith(t, engine,
 
 func openWith(t *testing.T, engine driver.Engine, opts server.Options) *site {
 	t.Helper()
+	if opts.Logger == nil {
+		opts.Logger = slog.New(slog.DiscardHandler)
+	}
 	if opts.Secret == nil {
 		opts.Secret = secret
 	}

@@ -1,0 +1,153 @@
+package leasedoor_test
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/holdfast-locks/holdfast/httplock/server"
+	"github.com/holdfast-locks/holdfast/httplock/server/caller"
+	"github.com/holdfast-locks/holdfast/memlock"
+	"github.com/holdfast-locks/holdfast/wire"
+)
+
+// Every name that can be taken can be asked about, in a path.
+func TestNamesInPaths(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := open(t, memlock.New())
+		for _, name := range []string{
+			"n", "a/b", "/a", "a/", "a//b", "..", "../..", "a/../b", ".", "%", "%2F", "100%", "a b", " ", "+", "?", "#", "a?b#c", "a&b=c",
+			"ü", "日本語/鍵", "🔒", `"`, `\`, "'", "{a}", "<b>", ";", ":", "@", "history", "break", "x/history", "a/break", strings.Repeat("/", 512), strings.Repeat("ü", 256),
+		} {
+			l := s.lease(name, key, wire.LeaseRequest{})
+			path := "/v1/locks/" + url.PathEscape(name)
+			if name == "." || name == ".." { // which PathEscape leaves as they are
+				path = "/v1/locks/" + strings.ReplaceAll(name, ".", "%2E")
+			}
+			var lock wire.LockDetails
+			s.do(http.StatusOK, "GET", path, "", nil, &lock)
+			if lock.Name != name || !lock.Held || lock.LastToken != l.FencingToken {
+				t.Errorf("%q is shown as %+v", name, lock)
+			}
+			var broke wire.Broke
+			s.do(http.StatusOK, "POST", path+"/break", "", wire.BreakRequest{FencingToken: l.FencingToken}, &broke)
+			if len(broke.Broken) != 1 || broke.Broken[0].FencingToken != l.FencingToken {
+				t.Errorf("%q: broken: %+v", name, broke)
+			}
+			s.do(http.StatusCreated, "POST", "/v1/once/"+strings.TrimPrefix(path, "/v1/locks/"), key, wire.OnceRequest{}, nil)
+		}
+		for _, path := range []string{"/v1/locks/%00", "/v1/locks/%ff", "/v1/locks/" + strings.Repeat("x", 513), "/v1/locks/a%0Ab"} {
+			s.refused(http.StatusBadRequest, "invalid", "GET", path, "", nil)
+		}
+	})
+}
+
+// A list comes in pages, sorted by name, each lock once; or as lines, all at once. Nobody
+// sees what others may not.
+func TestList(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		engine := memlock.New()
+		all := open(t, engine)
+		var names []string
+		for i := range 2345 {
+			name := fmt.Sprintf("ci/%d/%c", i*7919%2345, 'a'+i%26)
+			names = append(names, name)
+			all.lease(name, key, wire.LeaseRequest{})
+		}
+		slices.Sort(names)
+		all.lease("web", key, wire.LeaseRequest{})
+		ci := openWith(t, engine, server.Options{Callers: always{&caller.Caller{Name: "ci", Rights: caller.All, Prefixes: []string{"ci/"}}}})
+		for _, limit := range []int{0, 1000, 999, 173} {
+			var got []string
+			query, pages := url.Values{"prefix": {"ci/"}}, 0
+			if limit > 0 {
+				query.Set("limit", fmt.Sprint(limit))
+			}
+			for more := true; more; pages++ {
+				var page wire.Locks
+				ci.do(http.StatusOK, "GET", "/v1/locks?"+query.Encode(), "", nil, &page)
+				for _, l := range page.Locks {
+					got = append(got, l.Name)
+				}
+				more = page.NextCursor != ""
+				query.Set("cursor", page.NextCursor)
+			}
+			if limit == 0 {
+				limit = 1000
+			}
+			if !slices.Equal(got, names) || pages != (len(names)+limit-1)/limit {
+				t.Errorf("limit %d: %d names in %d pages, want %d", limit, len(got), pages, len(names))
+			}
+		}
+		r := httptest.NewRequestWithContext(t.Context(), "GET", "http://localhost/v1/locks", nil)
+		r.Header.Set("Accept", "text/html, application/x-ndjson;q=0.9")
+		w := httptest.NewRecorder()
+		all.handler.ServeHTTP(w, r)
+		var got []string
+		for lines := bufio.NewScanner(w.Body); lines.Scan(); {
+			if w.Code != 200 {
+				t.Fatal(lines.Text())
+			}
+			var l wire.Lock
+			if err := json.Unmarshal(lines.Bytes(), &l); err != nil {
+				t.Fatal(err)
+			}
+			got = append(got, l.Name)
+		}
+		slices.Sort(got)
+		if w.Header().Get("Content-Type") != "application/x-ndjson" || !slices.Equal(got, append(names, "web")) {
+			t.Errorf("%d %q lines, %v", len(got), got[0], w.Header())
+		}
+		ci.refused(http.StatusForbidden, "not-permitted", "GET", "/v1/locks", "", nil)
+		ci.refused(http.StatusForbidden, "not-permitted", "GET", "/v1/locks?prefix=web", "", nil)
+		for _, query := range []string{"cursor=%25", "limit=0", "limit=1001", "limit=x", "prefix=%00"} {
+			all.refused(http.StatusBadRequest, "invalid", "GET", "/v1/locks?"+query, "", nil)
+		}
+	})
+}
+
+// always is a source that knows everybody as one caller.
+type always struct{ caller *caller.Caller }
+
+func (a always) Identify(*http.Request) (*caller.Caller, error) { return a.caller, nil }
+
+// A lock is taken away by the token that was seen, from its holder and nobody else, and
+// whoever had it is told by whom.
+func TestBreak(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		engine := memlock.New()
+		ada := &caller.Caller{Name: "ada", Rights: caller.All}
+		s := openWith(t, engine, server.Options{Callers: always{ada}})
+		l := s.lease("n", key, wire.LeaseRequest{Holder: &wire.Self{Label: "nightly"}})
+		s.refused(http.StatusGone, "not-held", "POST", "/v1/locks/n/break", "", wire.BreakRequest{FencingToken: l.FencingToken + 1})
+		for range 2 { // with a key a repeat is answered as the first time
+			var broke wire.Broke
+			s.do(http.StatusOK, "POST", "/v1/locks/n/break", otherKey, wire.BreakRequest{FencingToken: l.FencingToken, Reason: "stuck"}, &broke)
+			if b := broke.Broken; len(b) != 1 || b[0].Author != "ada" || b[0].Reason != "stuck" || b[0].Holder.Label != "nightly" || b[0].Holder.User != "ada" {
+				t.Errorf("broken: %+v", broke)
+			}
+		}
+		for _, path := range []string{"renew", "check", "release"} {
+			p := s.refused(http.StatusGone, "broken", "POST", "/v1/leases/"+path, "", ref(l))
+			if p.Author != "ada" || p.Reason != "stuck" {
+				t.Errorf("%s: %+v", path, p)
+			}
+		}
+		var all wire.LeaseResults
+		s.do(http.StatusOK, "POST", "/v1/leases/check", "", wire.LeaseRefs{Leases: []wire.LeaseRef{{Name: "n", LeaseID: l.LeaseID}}}, &all)
+		if r := all.Leases[0]; r.Status != http.StatusGone || r.Code != "broken" || r.Author != "ada" || r.Reason != "stuck" {
+			t.Errorf("%+v", r)
+		}
+		s.refused(http.StatusBadRequest, "invalid", "POST", "/v1/locks/n/break", "", wire.BreakRequest{})
+		s.refused(http.StatusBadRequest, "invalid", "POST", "/v1/locks/n/break", "", wire.BreakRequest{FencingToken: 7, Reason: "\x00"})
+		ada.Rights &^= caller.Break
+		s.refused(http.StatusForbidden, "not-permitted", "POST", "/v1/locks/n/break", "", wire.BreakRequest{FencingToken: 7})
+	})
+}

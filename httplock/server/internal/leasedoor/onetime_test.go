@@ -1,0 +1,89 @@
+package leasedoor_test
+
+import (
+	"net/http"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/memlock"
+	"github.com/holdfast-locks/holdfast/wire"
+)
+
+// A token is redeemed once, at whichever server, and a repeat with its key is the same
+// request.
+func TestOneTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		engine := memlock.New()
+		a, b := open(t, engine), open(t, engine)
+		issue := func(req wire.TokenRequest) wire.TokenSecret {
+			var issued wire.IssuedToken
+			a.do(http.StatusCreated, "POST", "/v1/onetime", "", req, &issued)
+			if issued.ID == "" || issued.TTLMS != req.TTLMS {
+				t.Errorf("issued: %+v", issued)
+			}
+			return wire.TokenSecret{Secret: issued.Secret}
+		}
+		secret := issue(wire.TokenRequest{Payload: "user 42", TTLMS: 60_000})
+		for _, s := range []*site{b, a} {
+			var r wire.Redeemed
+			s.do(http.StatusOK, "POST", "/v1/onetime/redeem", key, secret, &r)
+			if r.Payload != "user 42" || r.PayloadBytes != nil {
+				t.Errorf("redeemed: %+v", r)
+			}
+		}
+		b.refused(http.StatusGone, "redeemed", "POST", "/v1/onetime/redeem", otherKey, secret)
+		b.refused(http.StatusGone, "redeemed", "POST", "/v1/onetime/redeem", "", secret)
+		b.refused(http.StatusGone, "redeemed", "POST", "/v1/onetime/revoke", "", secret)
+
+		secret = issue(wire.TokenRequest{PayloadBytes: []byte("\xff"), TTLMS: 60_000})
+		var r wire.Redeemed
+		b.do(http.StatusOK, "POST", "/v1/onetime/redeem", "", secret, &r)
+		if string(r.PayloadBytes) != "\xff" {
+			t.Errorf("redeemed: %+v", r)
+		}
+		secret = issue(wire.TokenRequest{TTLMS: 60_000})
+		var revoked wire.Revoked
+		b.do(http.StatusOK, "POST", "/v1/onetime/revoke", "", secret, &revoked)
+		a.do(http.StatusOK, "POST", "/v1/onetime/revoke", "", secret, &revoked)
+		a.refused(http.StatusGone, "revoked", "POST", "/v1/onetime/redeem", "", secret)
+		secret = issue(wire.TokenRequest{TTLMS: 1000})
+		time.Sleep(time.Second)
+		a.refused(http.StatusGone, "expired", "POST", "/v1/onetime/redeem", "", secret)
+
+		a.refused(http.StatusBadRequest, "malformed", "POST", "/v1/onetime/redeem", "", wire.TokenSecret{Secret: "hf1t_x"})
+		a.refused(http.StatusBadRequest, "invalid", "POST", "/v1/onetime", "", wire.TokenRequest{Payload: "x"})
+		a.refused(http.StatusBadRequest, "invalid", "POST", "/v1/onetime", "", wire.TokenRequest{Payload: "x", PayloadBytes: []byte("y"), TTLMS: 1000})
+		a.refused(http.StatusBadRequest, "key-invalid", "POST", "/v1/onetime/redeem", "short", secret)
+		a.server.Drain()
+		a.refused(http.StatusServiceUnavailable, "draining", "POST", "/v1/onetime", "", wire.TokenRequest{TTLMS: 1000})
+	})
+}
+
+// What a store cannot do is said so.
+func TestUnsupported(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		all := driver.Capabilities{OneTime: true, Records: true, ListRecords: true, Break: true, List: true, Shared: true, Semaphore: true}
+		s := open(t, driver.Forward{Engine: memlock.New(), Without: all})
+		for _, r := range []struct {
+			method, path string
+			body         any
+		}{
+			{"POST", "/v1/onetime", wire.TokenRequest{TTLMS: 1000}},
+			{"POST", "/v1/onetime/redeem", wire.TokenSecret{}},
+			{"POST", "/v1/once/k", wire.OnceRequest{}},
+			{"GET", "/v1/once/k", nil},
+			{"GET", "/v1/once", nil},
+			{"PUT", "/v1/once/k/result", wire.OnceResult{}},
+			{"GET", "/v1/locks", nil},
+			{"POST", "/v1/locks/n/break", wire.BreakRequest{FencingToken: 7}},
+			{"POST", "/v1/leases", wire.LeaseRequest{Name: "n", Mode: "shared"}},
+			{"POST", "/v1/leases", wire.LeaseRequest{Name: "n", Mode: "semaphore", Limit: 2}},
+		} {
+			s.refused(http.StatusNotImplemented, "unsupported", r.method, r.path, key, r.body)
+		}
+		var lock wire.LockDetails
+		s.do(http.StatusOK, "GET", "/v1/locks/n", "", nil, &lock)
+	})
+}

@@ -1,0 +1,18 @@
+package leasedoor_test
+
+import (
+	"context"
+	"errors"
+
+	"github.com/holdfast-locks/holdfast"
+)
+
+// work is do-once work with a result.
+func work(value string) func(context.Context, *holdfast.Lease) ([]byte, error) {
+	return func(context.Context, *holdfast.Lease) ([]byte, error) { return []byte(value), nil }
+}
+
+// notDone is do-once work that must not be done.
+func notDone(context.Context, *holdfast.Lease) ([]byte, error) {
+	return nil, errors.New("the work is done already")
+}

@@ -1,0 +1,31 @@
+package wire
+
+// A TokenRequest asks a server for a one-time token.
+type TokenRequest struct {
+	Payload      string `json:"payload,omitempty"`
+	PayloadBytes []byte `json:"payload_base64,omitempty"` // instead, if it is not UTF-8
+	TTLMS        int64  `json:"ttl_ms"`                   // for how long it can be redeemed
+}
+
+// An IssuedToken is a one-time token. Whoever knows the secret can redeem it.
+type IssuedToken struct {
+	Secret string `json:"token"`
+	ID     string `json:"id"` // by which the store, logs and errors know it
+	TTLMS  int64  `json:"ttl_ms"`
+}
+
+// A TokenSecret is what redeems or revokes a one-time token.
+type TokenSecret struct {
+	Secret string `json:"token"`
+}
+
+// A Redeemed is what a one-time token was redeemed for.
+type Redeemed struct {
+	Payload      string `json:"payload"`
+	PayloadBytes []byte `json:"payload_base64,omitempty"` // instead, if it is not UTF-8
+}
+
+// A Revoked is a one-time token that nobody can redeem any more.
+type Revoked struct {
+	ID string `json:"id"`
+}
