@@ -94,11 +94,12 @@ func New(engine driver.Engine, opts *Options) (*Server, error) {
 	}
 	s.stop = driverdoor.Routes(s.mux, s.house)
 	leave := leasedoor.Routes(s.mux, s.house)
+	deafen := eventdoor.Routes(s.mux, s.house)
 	s.drain = sync.OnceFunc(func() {
 		close(draining)
 		leave()
+		deafen()
 	})
-	eventdoor.Routes(s.mux, s.house)
 	s.mux.Handle("/", s.house.Handle(s.nothing))
 	s.entrance = s.house.Handle(s.admit)
 	return s, nil

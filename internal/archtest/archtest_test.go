@@ -76,7 +76,7 @@ var mayImport = map[string][]string{
 	"httplock/server/caller":              {"driver", "httplock/server/internal/strict"},
 	"httplock/server/internal/door":       {".", "driver", "httplock/internal/form", "httplock/server/caller", "httplock/server/internal/limit", "httplock/server/internal/strict", "wire", "wire/codes", "wire/problem"},
 	"httplock/server/internal/driverdoor": {"driver", "httplock/internal/form", "httplock/server/caller", "httplock/server/internal/door"},
-	"httplock/server/internal/eventdoor":  {"httplock/server/internal/door"},
+	"httplock/server/internal/eventdoor":  {"driver", "httplock/server/caller", "httplock/server/internal/door", "wire"},
 	"httplock/server/internal/leasedoor":  {".", "driver", "httplock/server/caller", "httplock/server/internal/door", "httplock/server/internal/peer", "internal/ask", "internal/oncerecord", "internal/places", "oncehttp", "onetime", "wire", "wire/codes", "wire/view"},
 	"httplock/server/internal/strict":     {},
 	"httplock/server/internal/limit":      {"driver", "httplock/server/caller"},
