@@ -3,7 +3,8 @@
 # PostgreSQL and MariaDB, which the tests start for themselves, groff, ps, flock of
 # util-linux, which holdfast run is compared with, vi, which it runs, systemd-analyze,
 # which reads the units of docs/recipes.md, promtool of Prometheus, which checks the
-# alert rules of promlock, and a C compiler for the race detector.
+# alert rules of promlock, Python, Node, a JDK and curl for the clients in other
+# languages, and a C compiler for the race detector.
 set -eu
 
 # have looks on the PATH and where Debian and Homebrew keep the programs of
@@ -28,6 +29,10 @@ need postgres postgresql postgresql@17
 need mariadbd mariadb-server mariadb
 need promtool prometheus prometheus
 need groff groff-base groff
+need python3 python3 python
+need node nodejs node
+need javac default-jdk-headless openjdk
+need curl curl curl
 [ "$(uname)" != Linux ] || need ps procps procps
 [ "$(uname)" != Linux ] || need flock util-linux util-linux
 [ "$(uname)" != Linux ] || need systemd-analyze systemd systemd

@@ -54,6 +54,7 @@ var mayImport = map[string][]string{
 	"sqlitelock":                          {"driver", "driver/mailbox", "driver/rules"},
 	"systest":                             {},
 	"systest/apitest":                     {},
+	"systest/clienttest":                  {},
 	"systest/fencetest":                   {},
 	"systest/check":                       {".", "driver", "systest/model/lease"},
 	"systest/fault":                       {"driver", "internal/hook"},

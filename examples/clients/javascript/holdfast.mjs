@@ -1,0 +1,225 @@
+// Locks of a holdfast server. Copy this file; it needs Node 18 and no packages.
+//
+//   import { Client } from './holdfast.mjs'
+//
+//   const client = new Client(['http://127.0.0.1:7420', 'http://127.0.0.1:7421'])
+//
+//   await client.withLock('orders/42', { ttl: 30, wait: 60 }, async (lease) => {
+//     for (const order of orders) {
+//       lease.check()                                                    // throws Lost once the lease is lost
+//       await book(order, { token: lease.token, signal: lease.signal })  // the resource refuses a late holder
+//     }
+//   })
+//
+// What is guaranteed, and the rules that this file keeps, are in docs/clients.md.
+
+import { spawn } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
+
+/** No server has answered in time, so what was asked for may have been done or not. */
+export class Unavailable extends Error {}
+
+/** A server has refused. `code` is for programs, the text for people. */
+export class Problem extends Error {
+  constructor(status, body) {
+    super(body.detail ?? `status ${status}`)
+    Object.assign(this, { name: this.constructor.name, status, code: body.code ?? '', body })
+  }
+}
+
+/** Somebody else has the lock; body.holders says who. */
+export class Held extends Problem {}
+
+/** Somebody else is doing the do-once work. */
+export class InProgress extends Problem {}
+
+/** We had the lease and no longer do. */
+export class Lost extends Problem {}
+
+const kinds = { 'lock-held': Held, 'in-progress': InProgress, lost: Lost, broken: Lost, released: Lost }
+const again = [429, 502, 503, 504] // the same request may succeed, here or at another server
+const now = () => performance.now() / 1000 // seconds of a clock that nobody sets
+
+/** A client of the servers of one store. Each server answers for every lease. */
+export class Client {
+  #urls
+  #at = 0 // the server that is asked first
+  #headers = { 'Content-Type': 'application/json' }
+
+  constructor(urls, { token } = {}) {
+    this.#urls = urls.map((url) => url.replace(/\/$/, ''))
+    if (token) this.#headers.Authorization = `Bearer ${token}`
+  }
+
+  /**
+   * Take the lock, and keep it until the lease is released, or lost. Waits in the queue
+   * for `wait` seconds, then throws Held. `more` are further fields of the request, such
+   * as mode: 'shared', reason: 'nightly' or min_token: 7.
+   */
+  async lock(name, { ttl = 30, wait = 0, ...more } = {}) {
+    const key = randomBytes(16).toString('hex')
+    const until = now() + wait
+    try {
+      for (;;) {
+        // A short wait at a time: the deadline counts from before the request.
+        const piece = Math.max(0, Math.min(until - now(), ttl / 3))
+        const body = { name, ttl_ms: Math.trunc(ttl * 1000), wait_ms: Math.trunc(piece * 1000), ...more }
+        const { before, status, answer } = await this.ask('POST', '/v1/leases', body, { key, within: piece + 15, patience: piece + 5 })
+        if (status === 201) return new Lease(this, answer, before)
+        // 202: we have a place in the queue, which the next request with this key keeps.
+        if (now() >= until) throw new Held(409, { code: 'lock-held', detail: `"${name}" is held`, ...answer })
+      }
+    } catch (failed) {
+      await this.#cancel(name, key)
+      throw failed
+    }
+  }
+
+  /** Leave the queue, and give back what may have been granted without our knowing. */
+  async #cancel(name, key) {
+    try {
+      await this.ask('POST', '/v1/leases/release', { name }, { key, within: 2 })
+    } catch { /* it ends by itself */ }
+  }
+
+  /** Do work under the lock, and return what it returns. See Lease for how it hears of a loss. */
+  async withLock(name, options, work) {
+    const lease = await this.lock(name, options)
+    let result
+    try {
+      result = await work(lease)
+    } catch (failed) {
+      await lease.release().catch(() => {}) // what the work has thrown says more
+      throw failed
+    }
+    await lease.release()
+    return result
+  }
+
+  /**
+   * Ask one server after the other for `within` seconds, and return when the request was
+   * sent that was answered, the status, and the answer. Each request may be repeated: the
+   * servers know it by the lease ID, or by its key.
+   */
+  async ask(method, path, body, { key, within = 15, patience = 5 } = {}) {
+    const headers = key ? { ...this.#headers, 'Idempotency-Key': key } : this.#headers
+    const until = now() + within
+    for (let pause = 0.05; ; pause = Math.min(2 * pause, 1)) {
+      const at = this.#at
+      const before = now()
+      let why
+      try {
+        const signal = AbortSignal.timeout(Math.ceil(Math.max(10, Math.min(patience, until - before) * 1000)))
+        const response = await fetch(this.#urls[at] + path, { method, headers, body: body && JSON.stringify(body), signal })
+        const text = await response.text()
+        if (response.ok) return { before, status: response.status, answer: text && JSON.parse(text) }
+        why = problem(response.status, text)
+      } catch (failed) {
+        why = failed
+      }
+      if (why instanceof Problem && !again.includes(why.status)) throw why
+      if (this.#at === at) this.#at = (at + 1) % this.#urls.length // or another request has moved on already
+      if (now() + pause >= until) throw new Unavailable(`no server has answered ${path}: ${why.message}`, { cause: why })
+      await sleep(pause * 1000)
+    }
+  }
+}
+
+function problem(status, text) {
+  let body = {}
+  try { body = JSON.parse(text) } catch { /* from a proxy */ }
+  return new (kinds[body.code] ?? Problem)(status, body)
+}
+
+/** A lock that is held. It is renewed in the background. */
+export class Lease {
+  #client
+  #ttl
+  #deadline
+  #lost = new AbortController()
+  #timers = []
+
+  constructor(client, answer, before) {
+    Object.assign(this, { name: answer.name, id: answer.lease_id, token: answer.fencing_token })
+    this.#client = client
+    this.#ttl = answer.ttl_ms / 1000
+    this.#trusted(before, answer)
+    this.#renewLater()
+  }
+
+  /** Is aborted when the lease is lost, before another can have it. Pass it on to what you call. */
+  get signal() { return this.#lost.signal }
+
+  // From before the request was sent, so that the store counts longer than we do. A tenth
+  // is for clocks that differ, and for work to stop in.
+  #trusted(before, answer) {
+    this.#deadline = before + answer.expires_in_ms / 1000 * 0.9
+    clearTimeout(this.#timers[0])
+    this.#timers[0] = setTimeout(() => this.#lose(), (this.#deadline - now()) * 1000)
+  }
+
+  #renewLater() {
+    this.#timers[1] = setTimeout(() => this.#renew(), this.#ttl * 1000 / 3)
+  }
+
+  async #renew() {
+    const body = { name: this.name, lease_id: this.id, ttl_ms: this.#ttl * 1000 }
+    try {
+      const { before, answer } = await this.#client.ask('POST', '/v1/leases/renew', body, { within: this.#deadline - now(), patience: this.#ttl / 6 })
+      if (this.#timers) this.#trusted(before, answer)
+    } catch (failed) {
+      if (failed instanceof Lost) this.#lose()
+    }
+    if (this.#timers) this.#renewLater() // a failure is not a loss until the deadline
+  }
+
+  #lose() {
+    if (this.#end()) this.#lost.abort(new Lost(410, { code: 'lost', detail: `the lease of "${this.name}" is lost` }))
+  }
+
+  #end() {
+    const timers = this.#timers
+    this.#timers = null
+    timers?.forEach(clearTimeout)
+    return timers !== null
+  }
+
+  /** Throw Lost if the lease is lost, even if this process was too busy to hear of it. */
+  check() {
+    if (this.#timers && now() >= this.#deadline) this.#lose()
+    this.signal.throwIfAborted()
+  }
+
+  /**
+   * Run a command under the lease, with the token in its environment, and return its
+   * status. When the lease is lost, it is stopped before another can have the lock.
+   */
+  async run(command, args, options = {}) {
+    const env = { ...process.env, ...options.env, HOLDFAST_NAME: this.name, HOLDFAST_FENCING_TOKEN: String(this.token) }
+    const job = spawn(command, args, { stdio: 'inherit', ...options, env, detached: true })
+    const kill = (signal) => { try { process.kill(-job.pid, signal) } catch { /* it has ended */ } }
+    let killing
+    const stop = () => {
+      kill('SIGTERM')
+      killing = setTimeout(() => kill('SIGKILL'), this.#ttl * 1000 / 20)
+    }
+    this.signal.addEventListener('abort', stop)
+    const status = await new Promise((resolve, reject) => job.on('error', reject).on('exit', resolve))
+    this.signal.removeEventListener('abort', stop)
+    clearTimeout(killing)
+    this.check()
+    return status
+  }
+
+  /** Give the lock back. Throws Lost if it was lost before. */
+  async release() {
+    this.check()
+    if (!this.#end()) return
+    try {
+      await this.#client.ask('POST', '/v1/leases/release', { name: this.name, lease_id: this.id }, { within: this.#deadline - now() })
+    } catch (failed) {
+      if (!(failed instanceof Unavailable)) throw failed // else it ends by itself
+    }
+  }
+}

@@ -1,0 +1,225 @@
+"""Locks of a holdfast server. Copy this file; it needs Python 3.9 and nothing else.
+
+    import holdfast
+
+    client = holdfast.Client("http://127.0.0.1:7420", "http://127.0.0.1:7421")
+
+    with client.lock("orders/42", ttl=30, wait=60) as lease:
+        for order in orders:
+            lease.check()                      # raises Lost once the lease is lost
+            book(order, token=lease.token)     # and the resource refuses a late holder
+
+What is guaranteed, and the rules that this file keeps, are in docs/clients.md.
+"""
+
+import http.client
+import json
+import os
+import secrets
+import subprocess
+import threading
+import time
+import urllib.error
+import urllib.request
+
+
+class Error(Exception):
+    """Whatever goes wrong here."""
+
+
+class Unavailable(Error):
+    """No server has answered in time, so what was asked for may have been done or not."""
+
+
+class Problem(Error):
+    """A server has refused. `code` is for programs, the text for people."""
+
+    def __init__(self, status, body):
+        super().__init__(body.get("detail") or f"status {status}")
+        self.status, self.code, self.body = status, body.get("code", ""), body
+
+
+class Held(Problem):
+    """Somebody else has the lock; body["holders"] says who."""
+
+
+class InProgress(Problem):
+    """Somebody else is doing the do-once work."""
+
+
+class Lost(Problem):
+    """We had the lease and no longer do."""
+
+
+_KINDS = {"lock-held": Held, "in-progress": InProgress, "lost": Lost, "broken": Lost, "released": Lost}
+_AGAIN = (429, 502, 503, 504)  # the same request may succeed, here or at another server
+
+
+def _now():
+    """Seconds of a clock that nobody sets, and that goes on while the machine sleeps."""
+    return time.clock_gettime(time.CLOCK_BOOTTIME) if hasattr(time, "CLOCK_BOOTTIME") else time.monotonic()
+
+
+class Client:
+    """A client of the servers of one store. Each server answers for every lease."""
+
+    def __init__(self, *urls, token=None):
+        self._urls = [url.rstrip("/") for url in urls]
+        self._at = 0  # the server that is asked first
+        self._headers = {"Content-Type": "application/json"}
+        if token:
+            self._headers["Authorization"] = "Bearer " + token
+
+    def lock(self, name, ttl=30, wait=0, on_loss=None, **more):
+        """Take the lock, and keep it until the Lease is released, or lost.
+
+        Waits in the queue for `wait` seconds, then raises Held. `on_loss` is called on a
+        thread of the lease. `more` are further fields of the request, such as
+        mode="shared", reason="nightly" or min_token=7.
+        """
+        body = {"name": name, "ttl_ms": int(ttl * 1000), **more}
+        key, until = secrets.token_hex(16), _now() + wait
+        try:
+            while True:
+                # A short wait at a time: the deadline counts from before the request.
+                piece = max(0, min(until - _now(), ttl / 3))
+                body["wait_ms"] = int(piece * 1000)
+                before, status, answer = self.ask("POST", "/v1/leases", body, key=key, within=piece + 15, patience=piece + 5)
+                if status == 201:
+                    return Lease(self, answer, before, on_loss)
+                # 202: we have a place in the queue, which the next request with this key keeps.
+                if _now() >= until:
+                    raise Held(409, {"code": "lock-held", "detail": f'"{name}" is held', **answer})
+        except BaseException:
+            self._cancel(name, key)
+            raise
+
+    def _cancel(self, name, key):
+        """Leave the queue, and give back what may have been granted without our knowing."""
+        try:
+            self.ask("POST", "/v1/leases/release", {"name": name}, key=key, within=2)
+        except Error:
+            pass  # it ends by itself
+
+    def ask(self, method, path, body=None, key=None, within=15, patience=5):
+        """Ask one server after the other for `within` seconds, and return when the request
+        was sent that was answered, the status, and the answer. Each request may be repeated:
+        the servers know it by the lease ID, or by its key.
+        """
+        headers = {**self._headers, "Idempotency-Key": key} if key else self._headers
+        data = json.dumps(body).encode() if body is not None else None
+        until, pause = _now() + within, 0.05
+        while True:
+            at, before = self._at, _now()
+            request = urllib.request.Request(self._urls[at] + path, data, headers, method=method)
+            try:
+                timeout = max(0.01, min(patience, until - before))
+                with urllib.request.urlopen(request, timeout=timeout) as response:
+                    text = response.read()
+                    return before, response.status, json.loads(text) if text else None
+            except urllib.error.HTTPError as refused:
+                why = _problem(refused)
+                if why.status not in _AGAIN:
+                    raise why from None
+            except (OSError, http.client.HTTPException, ValueError) as failed:
+                why = failed
+            if self._at == at:  # or another thread has moved on already
+                self._at = (at + 1) % len(self._urls)
+            if _now() + pause >= until:
+                raise Unavailable(f"no server has answered {path}: {why}") from why
+            time.sleep(pause)
+            pause = min(2 * pause, 1)
+
+
+def _problem(refused):
+    try:
+        body = json.load(refused)
+    except ValueError:  # from a proxy
+        body = {}
+    return _KINDS.get(body.get("code"), Problem)(refused.code, body)
+
+
+class Lease:
+    """A lock that is held. It is renewed in the background. Use it in a `with` block."""
+
+    def __init__(self, client, answer, before, on_loss):
+        self.name, self.id, self.token = answer["name"], answer["lease_id"], answer["fencing_token"]
+        self.lost = threading.Event()  # set when the lease is lost, before another can have it
+        self._client, self._ttl, self._on_loss = client, answer["ttl_ms"] / 1000, on_loss
+        self._trusted(before, answer)
+        self._ended, self._ending = threading.Event(), threading.Lock()
+        for work in self._renew, self._watch:
+            threading.Thread(target=work, daemon=True).start()
+
+    def _trusted(self, before, answer):
+        # From before the request was sent, so that the store counts longer than we do. A
+        # tenth is for clocks that differ, and for work to stop in.
+        self._deadline = before + answer["expires_in_ms"] / 1000 * 0.9
+
+    def _renew(self):
+        while not self._ended.wait(self._ttl / 3):
+            body = {"name": self.name, "lease_id": self.id, "ttl_ms": int(self._ttl * 1000)}
+            try:
+                before, _, answer = self._client.ask(
+                    "POST", "/v1/leases/renew", body, within=self._deadline - _now(), patience=self._ttl / 6)
+                self._trusted(before, answer)
+            except Lost:
+                return self._lose()
+            except Error:
+                pass  # asked again until the deadline
+
+    def _watch(self):
+        """Tell the loss at the deadline, whatever the renewal is waiting for."""
+        while not self._ended.wait(max(0, min(self._deadline - _now(), 1))):
+            if _now() >= self._deadline:
+                return self._lose()
+
+    def _lose(self):
+        with self._ending:
+            if self._ended.is_set():
+                return
+            self._ended.set()
+            self.lost.set()
+        if self._on_loss:
+            self._on_loss()
+
+    def check(self):
+        """Raise Lost if the lease is lost."""
+        if self.lost.is_set() or _now() >= self._deadline:
+            raise Lost(410, {"code": "lost", "detail": f'the lease of "{self.name}" is lost'})
+
+    def run(self, argv, **more):
+        """Run a command under the lease, with the token in its environment, and return its
+        status. When the lease is lost, it is stopped before another can have the lock.
+        """
+        env = {**os.environ, **more.pop("env", {}), "HOLDFAST_NAME": self.name, "HOLDFAST_FENCING_TOKEN": str(self.token)}
+        with subprocess.Popen(argv, env=env, start_new_session=True, **more) as job:
+            while not self.lost.wait(0.05):
+                if job.poll() is not None:
+                    return job.returncode
+            for signal, grace in (15, self._ttl / 20), (9, None):
+                try:
+                    os.killpg(job.pid, signal)
+                    job.wait(grace)
+                except (ProcessLookupError, subprocess.TimeoutExpired):
+                    pass
+        self.check()
+
+    def release(self):
+        """Give the lock back. Raises Lost if it was lost before."""
+        with self._ending:
+            self._ended.set()
+        self.check()
+        self._client.ask("POST", "/v1/leases/release", {"name": self.name, "lease_id": self.id}, within=self._deadline - _now())
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, *_):
+        try:
+            self.release()
+        except Unavailable:
+            pass  # the work is done, and the lease ends by itself
+        except Error:
+            if kind is None:  # what the work has raised says more
+                raise

@@ -1,0 +1,170 @@
+//go:build unix
+
+package clienttest
+
+import (
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/internal/drivertest"
+	"github.com/holdfast-locks/holdfast/internal/testsvc"
+	"github.com/holdfast-locks/holdfast/systest/check"
+)
+
+// TestExclusion: clients in all languages at once add to one number, one at a time.
+func TestExclusion(t *testing.T) {
+	const each = 15
+	url := memoryServer(t)
+	file := filepath.Join(t.TempDir(), "number")
+	if err := os.WriteFile(file, []byte("0"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var all sync.WaitGroup
+	for _, l := range languages(t) {
+		j := l.start(t, url, "count", "number", file, strconv.Itoa(each))
+		all.Go(func() { j.wantEnd("") })
+	}
+	all.Wait()
+	got, err := os.ReadFile(file)
+	if want := strconv.Itoa(each * len(languages(t))); err != nil || strings.TrimSpace(string(got)) != want {
+		t.Errorf("the number is %q, %v; want %s", got, err, want)
+	}
+}
+
+// TestTokenInEnvironment: a command finds the token of its lease, and its status comes
+// back.
+func TestTokenInEnvironment(t *testing.T) {
+	url := memoryServer(t)
+	last := 0
+	for _, l := range languages(t) {
+		j := l.start(t, url, "run", `a "job"`, "10", "sh", "-c", `echo "$HOLDFAST_NAME=$HOLDFAST_FENCING_TOKEN"; exit 3`)
+		name, token, _ := strings.Cut(j.line(), "=")
+		got, err := strconv.Atoi(token)
+		if name != `a "job"` || err != nil || got <= last {
+			t.Errorf("%s: the environment has %q and %q, want a token above %d", l.name, name, token, last)
+		}
+		last = got
+		if code := j.end(); code != 3 {
+			t.Errorf("%s: the status is %d, want that of the command: %s", l.name, code, j.said.String())
+		}
+	}
+}
+
+// TestRefusals: refusals are told apart by their codes.
+func TestRefusals(t *testing.T) {
+	url := memoryServer(t)
+	for _, l := range languages(t) {
+		t.Run(l.name, func(t *testing.T) {
+			t.Parallel()
+			holder := l.start(t, url, "hold", l.name, "10")
+			holder.wantLine("acquired")
+			l.start(t, url, "take", l.name).wantEnd("lock-held")
+			holder.finish()
+			holder.wantLine("released")
+			holder.wantEnd("")
+			l.start(t, url, "take", l.name).wantLine("acquired")
+			l.start(t, url, "take", "\u202e").wantEnd("invalid")
+		})
+	}
+}
+
+// TestLoss: when no server answers any more, a client stops its work, and its command,
+// before the store gives the lock to another.
+func TestLoss(t *testing.T) {
+	redis := testsvc.Redis(t)
+	for _, l := range languages(t) {
+		t.Run(l.name, func(t *testing.T) {
+			t.Parallel()
+			const ttl = "6"
+			s, next := startServer(t, redis.URL), direct(t, redis.URL)
+			beats := filepath.Join(t.TempDir(), "beats")
+			work := l.start(t, s.url, "hold", l.name+"/work", ttl)
+			command := l.start(t, s.url, "run", l.name+"/command", ttl, "sh", "-c", `for i in $(seq 600); do echo beat >>"$0" || exit; sleep 0.02; done`, beats)
+			work.wantLine("acquired")
+			drivertest.Eventually(t, "the command runs", func() bool { return size(beats) > 0 })
+			s.freeze()
+
+			var both sync.WaitGroup
+			both.Go(func() {
+				paused := wait(t, next, l.name+"/work")
+				select {
+				case <-work.ended:
+				case <-time.After(2 * paused):
+					t.Errorf("%s: still at work when another has the lock", l.name)
+				}
+				work.wantEnd("lost")
+			})
+			both.Go(func() {
+				paused := wait(t, next, l.name+"/command")
+				time.Sleep(paused)
+				was := size(beats)
+				time.Sleep(200 * time.Millisecond)
+				if is := size(beats); is != was {
+					t.Errorf("%s: its command still runs when another has the lock", l.name)
+				}
+				command.wantEnd("lost")
+			})
+			both.Wait()
+		})
+	}
+}
+
+func size(file string) int64 {
+	info, err := os.Stat(file)
+	if err != nil {
+		return 0
+	}
+	return info.Size()
+}
+
+// wait waits for a lock, and returns for how long the machine paused meanwhile.
+func wait(t *testing.T, c *holdfast.Client, name string) time.Duration {
+	pause := check.WatchPauses()
+	lease, err := c.Acquire(t.Context(), name, &holdfast.AcquireOptions{Wait: patience})
+	paused := pause()
+	if err != nil {
+		t.Errorf("the lock of a client that is cut off cannot be had: %v", err)
+		return paused
+	}
+	if err := lease.Release(t.Context()); err != nil {
+		t.Error(err)
+	}
+	return paused
+}
+
+// TestServerDies: one of two servers is killed with -9, and the other goes on with the
+// same lease and token, for longer than the TTL.
+func TestServerDies(t *testing.T) {
+	redis := testsvc.Redis(t)
+	for _, l := range languages(t) {
+		t.Run(l.name, func(t *testing.T) {
+			t.Parallel()
+			const ttl = 4 * time.Second
+			a, b, look := startServer(t, redis.URL), startServer(t, redis.URL), direct(t, redis.URL)
+			j := l.start(t, a.url+","+b.url, "hold", l.name, "4")
+			token, err := strconv.ParseUint(j.wantLine("acquired"), 10, 64)
+			if err != nil {
+				t.Fatal(err)
+			}
+			a.kill()
+			for end := time.Now().Add(ttl + ttl/2); time.Now().Before(end); time.Sleep(ttl / 10) {
+				lock, err := look.Inspect(t.Context(), l.name)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if len(lock.Holders) != 1 || lock.Holders[0].Token != token {
+					t.Fatalf("%s: the lock is %+v, want that the lease with token %d lives on", l.name, lock.Holders, token)
+				}
+			}
+			j.finish()
+			j.wantLine("released")
+			j.wantEnd("")
+		})
+	}
+}

@@ -1,0 +1,3 @@
+// Package clienttest has the tests of examples/clients: they run the clients, in Python,
+// JavaScript, Java and shell, against real servers.
+package clienttest
