@@ -3,6 +3,7 @@ package door
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/holdfast-locks/holdfast/driver"
@@ -12,31 +13,40 @@ import (
 // INVARIANT I9: what hangs delays no other.
 const partLate = 100 * time.Millisecond
 
-// ErrPartLate is the error of what was asked of a part of the store that is late. It is
-// not definite.
-var ErrPartLate = errors.New("this part of the store does not answer")
+// errPartLate is the error of what was asked of a part that is late. It is not definite.
+var errPartLate = errors.New("this part of the store does not answer")
 
-// Split asks for the parts of a batch by the routes of their names, all at the same time,
-// and returns the replies in the order of the requests. router is nil if there are no
-// routes. failed makes the reply of an error.
-func Split[Req, Reply any](
-	ctx context.Context, router driver.Router, reqs []Req, name func(Req) string,
-	ask func(context.Context, []Req) []Reply, failed func(error) Reply,
-) []Reply {
+// Routes returns the routes of the names of requests, or nil if all may go together.
+// router is nil if there are no routes.
+func Routes[Req any](router driver.Router, reqs []Req, name func(Req) string) []uint32 {
 	if router == nil || len(reqs) == 1 {
-		return ask(ctx, reqs)
+		return nil
 	}
-	groups := map[uint32][]int{}
+	routes := make([]uint32, len(reqs))
 	for i, req := range reqs {
-		route := router.Route(name(req))
-		groups[route] = append(groups[route], i)
+		routes[i] = router.Route(name(req))
 	}
-	if len(groups) == 1 {
+	if !slices.ContainsFunc(routes, func(route uint32) bool { return route != routes[0] }) {
+		return nil
+	}
+	return routes
+}
+
+// Split asks for the parts of a batch by the routes of the requests, all at the same time,
+// and returns the replies in the order of the requests. failed makes the reply of an error.
+func Split[Req, Reply any](
+	ctx context.Context, routes []uint32, reqs []Req, ask func(context.Context, []Req) []Reply, failed func(error) Reply,
+) []Reply {
+	if routes == nil {
 		return ask(ctx, reqs)
 	}
 	type part struct {
 		indices []int
 		replies []Reply
+	}
+	groups := map[uint32][]int{}
+	for i, route := range routes {
+		groups[route] = append(groups[route], i)
 	}
 	answers := make(chan part, len(groups))
 	for _, indices := range groups {
@@ -50,7 +60,7 @@ func Split[Req, Reply any](
 	}
 	replies := make([]Reply, len(reqs))
 	for i := range replies {
-		replies[i] = failed(ErrPartLate)
+		replies[i] = failed(errPartLate)
 	}
 	var late <-chan time.Time
 	for range groups {

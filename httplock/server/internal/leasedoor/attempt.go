@@ -10,6 +10,7 @@ import (
 	"github.com/holdfast-locks/holdfast/httplock/server/internal/door"
 	"github.com/holdfast-locks/holdfast/internal/ask"
 	"github.com/holdfast-locks/holdfast/wire"
+	"github.com/holdfast-locks/holdfast/wire/codes"
 )
 
 // An attempt is one acquisition under way. Its lease ID is that of the caller's key, so it
@@ -101,9 +102,8 @@ func (a *attempt) wait(ctx context.Context, limit time.Duration, told func(drive
 
 // definite reports whether err says that there is no lease.
 func definite(err error) bool {
-	var refusal *door.Refusal
 	var done *doneError
-	return errors.As(err, &refusal) || errors.As(err, &done) || driver.Definite(err)
+	return errors.As(err, &done) || door.RefusalOf(err).Code != codes.Of(driver.ErrOutcomeUnknown).Name
 }
 
 // answer returns what the caller is told of a lease.

@@ -154,7 +154,7 @@ func noTTL(ref *wire.LeaseRef) error {
 	return nil
 }
 
-// extend asks for leases to last for ttl, once: the caller decides whether to ask again.
+// extend asks for leases to last for ttl.
 func (d *leases) extend(r *door.Request, refs []wire.LeaseRef, ttl func(wire.LeaseRef) time.Duration) ([]result, error) {
 	ctx, cancel, err := r.Budgeted()
 	if err != nil {
@@ -165,7 +165,8 @@ func (d *leases) extend(r *door.Request, refs []wire.LeaseRef, ttl func(wire.Lea
 	for i, ref := range refs {
 		reqs[i] = driver.ExtendRequest{Name: ref.Name, LeaseID: driver.LeaseID(ref.LeaseID), TTL: ttl(ref)}
 	}
-	results := door.Split(ctx, d.house.Features.Router, reqs, func(req driver.ExtendRequest) string { return req.Name }, d.extendPart, failed)
+	routes := door.Routes(d.house.Features.Router, reqs, func(req driver.ExtendRequest) string { return req.Name })
+	results := door.Split(ctx, routes, reqs, d.extendPart, failed)
 	for i, req := range reqs {
 		results[i].err = d.about(ctx, "lease of", req.Name, req.LeaseID, results[i].err)
 	}

@@ -53,6 +53,7 @@ func Routes(mux *http.ServeMux, h *door.House) (leave func()) {
 	handle("POST /v1/leases/release", d.release)
 	handle("GET /v1/locks", d.list)
 	handle("GET /v1/locks/{name}", d.show)
+	handle("GET /v1/locks/{name}/history", d.history)
 	handle("POST /v1/locks/{name}/break", d.breakLock)
 	handle("GET /v1/once", d.onceList)
 	handle("POST /v1/once/{key}", d.onceBegin)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"iter"
 	"mime"
@@ -178,6 +179,27 @@ func (d *leases) show(w http.ResponseWriter, r *door.Request) error {
 		return err
 	}
 	return door.Write(w, http.StatusOK, lock.Details())
+}
+
+// history answers GET /v1/locks/{name}/history.
+func (d *leases) history(w http.ResponseWriter, r *door.Request) error {
+	name, err := named(r, caller.Read)
+	if err != nil {
+		return err
+	}
+	ctx, cancel, err := r.Budgeted()
+	if err != nil {
+		return err
+	}
+	defer cancel()
+	events, err := d.house.Client.History(ctx, name)
+	switch {
+	case errors.Is(err, driver.ErrUnsupported):
+		return fmt.Errorf("%w: start the server with history=1 in the URL of its store, if that is one that can write history down", err)
+	case err != nil:
+		return err
+	}
+	return door.Write(w, http.StatusOK, wire.HistoryOf(name, events))
 }
 
 // named returns the name in the path of a request, which the caller needs a right to.

@@ -57,8 +57,8 @@ func (d *leases) beginOnce(r *door.Request) (*attempt, error) {
 	if err := r.Read(&want); err != nil {
 		return nil, err
 	}
-	if len(want.Fingerprint) > maxFingerprint {
-		return nil, door.Invalid(fmt.Sprintf("invalid fingerprint: it has %d bytes, the limit is %d", len(want.Fingerprint), maxFingerprint))
+	if len(want.Fingerprint) > maxFingerprint || !driver.IsText(want.Fingerprint) {
+		return nil, door.Invalid(fmt.Sprintf("invalid fingerprint: want up to %d bytes of UTF-8 without control characters", maxFingerprint))
 	}
 	a := &attempt{door: d, r: r, want: wire.LeaseRequest{
 		Name: r.PathValue("key"), TTLMS: want.TTLMS, WaitMS: want.WaitMS, Holder: want.Holder, Reason: want.Reason, Labels: want.Labels,

@@ -77,6 +77,7 @@ func TestUnsupported(t *testing.T) {
 			{"GET", "/v1/once", nil},
 			{"PUT", "/v1/once/k/result", wire.OnceResult{}},
 			{"GET", "/v1/locks", nil},
+			{"GET", "/v1/locks/n/history", nil},
 			{"POST", "/v1/locks/n/break", wire.BreakRequest{FencingToken: 7}},
 			{"POST", "/v1/leases", wire.LeaseRequest{Name: "n", Mode: "shared"}},
 			{"POST", "/v1/leases", wire.LeaseRequest{Name: "n", Mode: "semaphore", Limit: 2}},

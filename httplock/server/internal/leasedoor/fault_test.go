@@ -1,0 +1,251 @@
+package leasedoor_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/internal/hook"
+	"github.com/holdfast-locks/holdfast/memlock"
+	"github.com/holdfast-locks/holdfast/wire"
+)
+
+var errLink = errors.New("the connection was reset")
+
+// A flaky store loses the answers to some requests.
+type flaky struct {
+	*hook.Engine
+	lose  atomic.Int32 // the answers to that many requests from now on
+	sends atomic.Int32 // requests so far
+}
+
+func newFlaky(engine driver.Engine) *flaky {
+	f := &flaky{}
+	f.Engine = &hook.Engine{Forward: driver.Forward{Engine: engine}, Each: func(_ context.Context, _ hook.Request, send func() error) error {
+		f.sends.Add(1)
+		err := send()
+		if f.lose.Add(-1) >= 0 {
+			return errLink
+		}
+		return err
+	}}
+	return f
+}
+
+// An answer that the store has lost is asked for again, and the caller does not notice:
+// what was done once is not done twice.
+func TestLostReplies(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := newFlaky(memlock.New())
+		s := open(t, store)
+		lossy := func() { store.lose.Store(1) }
+		lossy()
+		l := s.lease("n", key, wire.LeaseRequest{TTLMS: 10_000})
+		lossy()
+		s.do(http.StatusOK, "POST", "/v1/leases/renew", "", ref(l), nil)
+		lossy()
+		s.do(http.StatusNoContent, "POST", "/v1/leases/check", "", ref(l), nil)
+		lossy()
+		s.results("renew", wire.LeaseRefs{Leases: []wire.LeaseRef{{Name: "n", LeaseID: l.LeaseID}, {Name: "n", LeaseID: "0123456789abcdef0123456789abcdef"}}}, 200, 410)
+		lossy()
+		s.do(http.StatusNoContent, "POST", "/v1/leases/release", "", ref(l), nil)
+		s.refused(http.StatusGone, "lost", "POST", "/v1/leases/release", "", ref(l))
+		l = s.lease("n", otherKey, wire.LeaseRequest{})
+		lossy()
+		var broke wire.Broke
+		s.do(http.StatusOK, "POST", "/v1/locks/n/break", "", wire.BreakRequest{FencingToken: l.FencingToken}, &broke)
+		if len(broke.Broken) != 1 {
+			t.Errorf("broken: %+v", broke)
+		}
+		lossy()
+		var run wire.Lease
+		s.do(http.StatusCreated, "POST", "/v1/once/k", key, wire.OnceRequest{}, &run)
+		lossy()
+		s.do(http.StatusNoContent, "PUT", "/v1/once/k/result", "", wire.OnceResult{LeaseID: run.LeaseID}, nil)
+	})
+}
+
+// While the store does not answer, nobody is told what is not known, and the same key finds
+// out later.
+func TestUnknownOutcome(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := newFlaky(memlock.New())
+		s := open(t, store)
+		store.lose.Store(1 << 20)
+		began := time.Now()
+		s.refused(http.StatusGatewayTimeout, "outcome-unknown", "POST", "/v1/leases", key, wire.LeaseRequest{Name: "n"})
+		if took := time.Since(began); took > 5*time.Second {
+			t.Errorf("the answer took %s", took)
+		}
+		s.refused(http.StatusGatewayTimeout, "outcome-unknown", "POST", "/v1/leases", otherKey, wire.LeaseRequest{Name: "n", WaitMS: 20_000})
+		store.lose.Store(0)
+		time.Sleep(10 * time.Second) // the second is given up, and the first is free by then
+		l := s.lease("n", key, wire.LeaseRequest{})
+		store.lose.Store(1 << 20)
+		s.refused(http.StatusGatewayTimeout, "outcome-unknown", "POST", "/v1/leases/renew", "", ref(l))
+		s.refused(http.StatusGatewayTimeout, "outcome-unknown", "POST", "/v1/leases/release", "", ref(l))
+		store.lose.Store(0)
+		s.refused(http.StatusGone, "lost", "POST", "/v1/leases/release", "", ref(l)) // which it was, by the request before
+	})
+}
+
+// A wait rides out a store that is away, and keeps its place if that is not too long.
+func TestWaitDuringAnOutage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var away atomic.Bool
+		engine := memlock.New()
+		s := open(t, &hook.Engine{Forward: driver.Forward{Engine: engine}, Each: func(_ context.Context, _ hook.Request, send func() error) error {
+			if away.Load() {
+				return driver.ErrUnavailable
+			}
+			return send()
+		}})
+		l := s.lease("n", key, wire.LeaseRequest{TTLMS: 600_000})
+		waiting := s.later(t.Context(), otherKey, wire.LeaseRequest{Name: "n", WaitMS: 50_000})
+		time.Sleep(time.Second)
+		away.Store(true)
+		s.refused(http.StatusServiceUnavailable, "store-unavailable", "POST", "/v1/leases", "third-0123456789", wire.LeaseRequest{Name: "n"})
+		time.Sleep(10 * time.Second)
+		away.Store(false)
+		time.Sleep(2 * time.Second)
+		if n := queueLength(t, engine, "n"); n != 1 {
+			t.Errorf("after the outage there are %d places, want one", n)
+		}
+		s.do(http.StatusNoContent, "POST", "/v1/leases/release", "", ref(l), nil)
+		if w := <-waiting; w.Code != http.StatusCreated {
+			t.Errorf("%d %s", w.Code, w.Body)
+		}
+	})
+}
+
+// Notices that never come delay a waiter by one refresh.
+func TestLostNotices(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := open(t, deaf{driver.Forward{Engine: memlock.New()}})
+		l := s.lease("n", key, wire.LeaseRequest{TTLMS: 600_000})
+		waiting := s.later(t.Context(), otherKey, wire.LeaseRequest{Name: "n", WaitMS: 50_000})
+		time.Sleep(3 * time.Second)
+		began := time.Now()
+		s.do(http.StatusNoContent, "POST", "/v1/leases/release", "", ref(l), nil)
+		w := <-waiting
+		if took := time.Since(began); w.Code != http.StatusCreated || took > 2*time.Second {
+			t.Errorf("%d after %s", w.Code, took)
+		}
+	})
+}
+
+// A deaf engine never gives notice.
+type deaf struct{ driver.Forward }
+
+func (deaf) Watch(driver.LeaseID) driver.Watch { return silence{} }
+
+type silence struct{}
+
+func (silence) C() <-chan driver.Notice { return nil }
+func (silence) Stop()                   {}
+
+// Where there is no queue, a wait polls, and ends as it began: somebody else has the lock.
+func TestWaitWithoutQueue(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := open(t, driver.Forward{Engine: memlock.New(), Without: driver.Capabilities{Queue: true}})
+		l := s.lease("n", key, wire.LeaseRequest{TTLMS: 600_000})
+		s.refused(http.StatusConflict, "lock-held", "POST", "/v1/leases", otherKey, wire.LeaseRequest{Name: "n", WaitMS: 2_000})
+		waiting := s.later(t.Context(), otherKey, wire.LeaseRequest{Name: "n", WaitMS: 50_000})
+		time.Sleep(time.Second)
+		s.do(http.StatusNoContent, "POST", "/v1/leases/release", "", ref(l), nil)
+		began := time.Now()
+		w := <-waiting
+		if took := time.Since(began); w.Code != http.StatusCreated || took > 250*time.Millisecond {
+			t.Errorf("%d after %s", w.Code, took)
+		}
+	})
+}
+
+// An ID that the store cannot grant any more costs the caller its key, and nothing else.
+func TestSpentKey(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := open(t, spent{driver.Forward{Engine: memlock.New()}})
+		s.refused(http.StatusConflict, "key-spent", "POST", "/v1/leases", key, wire.LeaseRequest{Name: "n"})
+	})
+}
+
+type spent struct{ driver.Forward }
+
+func (spent) Acquire(context.Context, driver.AcquireRequest) (driver.AcquireReply, error) {
+	return driver.AcquireReply{Outcome: driver.Spent}, nil
+}
+
+// The places of all who wait are refreshed together: a store with many waiters answers few
+// requests.
+func TestPlacesAreRefreshedTogether(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const waiters = 500
+		store := newFlaky(memlock.New())
+		s := open(t, store)
+		s.lease("n", key, wire.LeaseRequest{TTLMS: 600_000})
+		answers := make(chan int, waiters)
+		for i := range waiters {
+			go func() {
+				w := s.send(t.Context(), "POST", "/v1/leases", keyOf(i), wire.LeaseRequest{Name: "n", WaitMS: 40_000})
+				answers <- w.Code
+			}()
+		}
+		time.Sleep(5 * time.Second)
+		before := store.sends.Load()
+		time.Sleep(30 * time.Second)
+		if n, most := store.sends.Load()-before, int32(30/5*3*(waiters/driver.MaxBatch+2)); n > most {
+			t.Errorf("%d requests in 30 s, want %d at most", n, most)
+		}
+		for range waiters {
+			if code := <-answers; code != http.StatusAccepted {
+				t.Errorf("%d, want a place", code)
+			}
+		}
+	})
+}
+
+// A part of the store that hangs holds up the answer about the others by little.
+func TestSlowPart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := &parts{Forward: driver.Forward{Engine: memlock.New()}}
+		s := open(t, store)
+		a, b := s.lease("a", key, wire.LeaseRequest{}), s.lease("b", key, wire.LeaseRequest{})
+		store.hang = true
+		began := time.Now()
+		var all wire.LeaseResults
+		s.do(http.StatusOK, "POST", "/v1/leases/renew", "", wire.LeaseRefs{Leases: []wire.LeaseRef{
+			{Name: "a", LeaseID: a.LeaseID}, {Name: "b", LeaseID: b.LeaseID},
+		}}, &all)
+		if took := time.Since(began); all.Leases[0].Status != http.StatusOK || all.Leases[1].Code != "outcome-unknown" || took > 200*time.Millisecond {
+			t.Errorf("after %s: %+v", took, all)
+		}
+		time.Sleep(20 * time.Second) // what hangs is given up
+	})
+}
+
+// parts is a store of two parts, one of which may hang.
+type parts struct {
+	driver.Forward
+	hang bool
+}
+
+func (*parts) Route(name string) uint32 { return uint32(name[0]) }
+
+func (p *parts) Capabilities() driver.Capabilities {
+	c := p.Forward.Capabilities()
+	c.Routes = true
+	return c
+}
+
+func (p *parts) Extend(ctx context.Context, reqs []driver.ExtendRequest) []error {
+	if p.hang && reqs[0].Name == "b" {
+		<-ctx.Done()
+		return []error{ctx.Err()}
+	}
+	return p.Forward.Extend(ctx, reqs)
+}
