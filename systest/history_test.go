@@ -145,7 +145,8 @@ func runHistory(t *testing.T, by traffic.Kind, length time.Duration, harm func(*
 
 // runHistoryOn is runHistory on any servers: the crews do the job, on the network
 // in front of the masters, and looks see what the store has. If the job says no
-// engine, every second crew has the other one.
+// engine, every second crew has the other one. If it names servers, the crews have one
+// after the other of them.
 func runHistoryOn(t *testing.T, looks driver.Engine, job traffic.Job, masters []*testsvc.Server, length time.Duration, harm func(*historyRun)) *historyRun {
 	t.Helper()
 	r := &historyRun{resource: traffic.NewResource(t), lost: &losses{}, stop: make(chan struct{}), took: length}
@@ -163,6 +164,9 @@ func runHistoryOn(t *testing.T, looks driver.Engine, job traffic.Job, masters []
 		}
 		if own.By == "" {
 			own.By = kindOf(own.First)
+		}
+		if len(job.Servers) > 0 {
+			own.Store, own.By = job.Servers[i%len(job.Servers)], traffic.Redislock
 		}
 		crews[i] = traffic.Start(t, own)
 	}

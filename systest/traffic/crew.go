@@ -43,8 +43,9 @@ type Job struct {
 	Hold    time.Duration
 	Seed    uint64
 
-	By  Kind              // the engine for Redis; Redislock if it is empty
-	Via map[string]string // of Locks: where a server is reached that is not reached by its own address
+	By      Kind              // the engine for Redis; Redislock if it is empty
+	Servers []string          // URLs for Store, one for each of several crews, by turns
+	Via     map[string]string // of Locks: where a server is reached that is not reached by its own address
 
 	Names    int           // of Locks: how many
 	TTL      time.Duration // of Locks
