@@ -142,7 +142,7 @@ func same(a, b driver.Member) bool {
 
 // Capabilities implements driver.Engine. Of the extras a quorum has only these: it
 // can diagnose, and it can break locks, tell of losses and list if all of its
-// members can.
+// members can. It has no history: no member sees what the others decide.
 func (e *Engine) Capabilities() driver.Capabilities { return e.capable }
 
 // Admit ends the quarantine of all members at once. The caller must know that

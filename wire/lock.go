@@ -93,10 +93,11 @@ type Wait struct {
 
 // A Change is what has become of one lock, or of the store, since the last look.
 type Change struct {
-	Change string `json:"change"`           // appeared, changed, gone; store_away, store_back
-	Name   string `json:"name,omitempty"`   // of the lock
-	Lock   *Lock  `json:"lock,omitempty"`   // as it is now, unless it is gone
-	Reason string `json:"reason,omitempty"` // why the store is away
+	Change string        `json:"change"`           // appeared, changed, gone; event; store_away, store_back
+	Name   string        `json:"name,omitempty"`   // of the lock
+	Lock   *Lock         `json:"lock,omitempty"`   // as it is now, unless it is gone
+	Event  *HistoryEvent `json:"event,omitempty"`  // of a store that has history
+	Reason string        `json:"reason,omitempty"` // why the store is away
 }
 
 // LockOf returns a lock without its queue, for lists.

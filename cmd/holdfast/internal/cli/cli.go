@@ -158,6 +158,7 @@ URLs of stores:
 		a.releaseCommand(),
 		a.holdCommand(),
 		a.showCommand(),
+		a.historyCommand(),
 		a.listCommand(),
 		a.breakCommand(),
 		a.versionCommand(),

@@ -28,7 +28,7 @@ holdfast --help lists all commands, holdfast COMMAND --help explains one.
 var groups = []struct{ title, commands string }{
 	{"Run a command under a lock:", "run once elect"},
 	{"Hold a lock without a command:", "acquire extend progress release hold"},
-	{"See who holds what:", "ls show check wait watch"},
+	{"See who holds what:", "ls show history check wait watch"},
 	{"Change what the store has:", "break token"},
 	{"The store and this program:", "doctor bench serve completion version help"},
 }

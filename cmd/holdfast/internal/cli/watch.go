@@ -6,6 +6,7 @@ import (
 	"iter"
 	"os"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -37,7 +38,9 @@ Elsewhere, and with --json, it prints a line of JSON for each change: a lock tha
 appeared, has another holder or another queue, or is gone.
 
 It looks every 2 s, or as often as --interval says, and less often if that would take
-more than a fifth of the time. A store that does not answer is shown, and looked at
+more than a fifth of the time. If the store has history (see holdfast history), it also
+looks as soon as something happens, and JSON has a line for each event, so that none is
+missed that is over before the next look. A store that does not answer is shown, and looked at
 again.
 
 The exit status is 0 after q and Ctrl-C, or
@@ -70,14 +73,36 @@ func (a *app) watch(ctx context.Context, c *holdfast.Client, prefix string, inte
 		},
 		Interval: interval,
 	}
+	wake := make(chan struct{}, 1)
+	events := func(context.Context, func(holdfast.HistoryEvent)) {}
+	if c.Features().History {
+		rounds.Wake = wake
+		events = func(ctx context.Context, tell func(holdfast.HistoryEvent)) { heed(ctx, c, prefix, wake, tell) }
+	}
 	out, ok := a.stdout.(*os.File)
 	if ok && !a.json {
 		if screen := terminal.Of(out, a.asked.Getenv("TERM")); screen != nil {
 			table := &watch.Table{Title: a.watched(prefix), Every: interval, Plain: a.asked.Getenv("NO_COLOR") != ""}
+			go events(ctx, func(holdfast.HistoryEvent) {}) // ends with the client
 			return showTable(ctx, screen, out, table, rounds)
 		}
 	}
-	return a.printChanges(ctx, rounds)
+	return a.printChanges(ctx, rounds, events)
+}
+
+// heed tells of what happens, and wakes those who look at the locks, until ctx or the
+// client ends.
+func heed(ctx context.Context, c *holdfast.Client, prefix string, wake chan<- struct{}, tell func(holdfast.HistoryEvent)) {
+	for event, err := range c.Feed(ctx, prefix) {
+		if err != nil {
+			return
+		}
+		tell(event)
+		select {
+		case wake <- struct{}{}:
+		default:
+		}
+	}
 }
 
 // watched says what is watched: of which store, and which names.
@@ -89,8 +114,9 @@ func (a *app) watched(prefix string) string {
 	return text
 }
 
-// printChanges prints a line of JSON for each change.
-func (a *app) printChanges(ctx context.Context, rounds watch.Rounds) error {
+// printChanges prints a line of JSON for each change, and for each event of a store that
+// has history.
+func (a *app) printChanges(ctx context.Context, rounds watch.Rounds, events func(context.Context, func(holdfast.HistoryEvent))) error {
 	a.answered = true // what comes to standard output is lines
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -98,11 +124,18 @@ func (a *app) printChanges(ctx context.Context, rounds watch.Rounds) error {
 	lines.SetEscapeHTML(false)
 	var last []driver.Lock
 	away := false
+	var mu sync.Mutex // of lines
 	print := func(c wire.Change) {
+		mu.Lock()
+		defer mu.Unlock()
 		if err := lines.Encode(c); err != nil {
 			cancel(exit.With(exit.Output, err))
 		}
 	}
+	go events(ctx, func(e holdfast.HistoryEvent) { // ends with ctx
+		event := wire.HistoryEventOf(e)
+		print(wire.Change{Change: "event", Name: e.Name, Event: &event})
+	})
 	err := rounds.Run(ctx, func(r watch.Round) {
 		if r.Err != nil {
 			if !away {

@@ -16,6 +16,7 @@ type Rounds struct {
 	List     func(context.Context) iter.Seq2[driver.Lock, error] // lists them, in steps that do not hold the store up
 	Probe    func(context.Context) error                         // makes one request, within its time limit
 	Interval time.Duration                                       // from the beginning of one round to that of the next
+	Wake     <-chan struct{}                                     // something has happened: look sooner; nil if nobody tells
 }
 
 // A Round is what one round has seen.
@@ -33,6 +34,9 @@ const (
 	// patience is how long a round may take before the store is asked whether it is
 	// still there. A list may be long, so it has no time limit of its own.
 	patience = 2 * time.Second
+
+	// shortest is the shortest pause between two rounds, whatever happens meanwhile.
+	shortest = 100 * time.Millisecond
 )
 
 // Run tells of one round after the other, until ctx ends, or until a round fails for
@@ -49,14 +53,24 @@ func (r Rounds) Run(ctx context.Context, tell func(Round)) error {
 			return err
 		}
 		tell(Round{Locks: locks, At: time.Now(), Err: err})
-		timer := time.NewTimer(max(r.Interval-took, (share-1)*took))
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-			timer.Stop()
+		least := max(shortest-took, (share-1)*took)
+		if !pause(ctx, least, nil) || !pause(ctx, max(r.Interval-took-least, 0), r.Wake) {
 			return nil
 		}
 	}
+}
+
+// pause waits for d, or until somebody is woken, and reports whether ctx goes on.
+func pause(ctx context.Context, d time.Duration, wake <-chan struct{}) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-wake:
+	case <-ctx.Done():
+		return false
+	}
+	return true
 }
 
 // look is one round.
