@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -29,7 +30,7 @@ func TestHistory(t *testing.T) {
 	status, text, stderr := run(t, store, "history", "job")
 	lines := strings.Split(strings.TrimSpace(text), "\n")
 	for i, want := range []string{"acquired", "released", "acquired", "broken"} {
-		if status != 0 || len(lines) != 4 || !strings.Contains(lines[i], " ago  "+want+" ") {
+		if status != 0 || len(lines) != 4 || !regexp.MustCompile(` ago +`+want+` `).MatchString(lines[i]) {
 			t.Fatalf("status %d\n%s%s\nwant line %d to be that it was %s", status, text, stderr, i, want)
 		}
 	}

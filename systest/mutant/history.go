@@ -64,6 +64,20 @@ func historyMutants() []Mutant {
 			FoundBy: []Finder{{".", "TestFeedEndsWithClose"}},
 		},
 		{
+			Name: "watch-sleeps-through-events", File: "cmd/holdfast/internal/cli/watch.go",
+			Breaks:  "watch hears what happens, and looks at the locks only when its interval is over.",
+			Old:     "rounds.Wake = wake",
+			New:     "rounds.Wake = nil",
+			FoundBy: []Finder{{"cmd/holdfast", "TestWatchOnFeed"}},
+		},
+		{
+			Name: "history-hides-that-it-is-off", Invariant: "I10", File: "cmd/holdfast/internal/cli/history.go",
+			Breaks:  "Where there is no history, the command says that nothing happened.",
+			Old:     "return exit.With(exit.Config, fmt.Errorf(\"history of %q: %s\", args[0], a.withoutHistory()))",
+			New:     "err = nil",
+			FoundBy: []Finder{{"cmd/holdfast", "TestHistoryIsOff"}},
+		},
+		{
 			Name: "feed-unbounded", Invariant: "I11", File: "driver/feed.go",
 			Breaks:  "What waits for a listener who blocks grows without end.",
 			Old:     "if len(f.waiting) >= maxWaiting {",

@@ -75,8 +75,8 @@ func operatorMutants() []Mutant {
 		{
 			Name: "watch-loads-the-store", File: watch + "/rounds.go",
 			Breaks:  "Where a list takes long, watch asks for the next one at once.",
-			Old:     "max(r.Interval-took, (share-1)*took)",
-			New:     "max(r.Interval-took, 0)",
+			Old:     "max(shortest-took, (share-1)*took)",
+			New:     "max(shortest-took, 0)",
 			FoundBy: []Finder{{watch, "TestRounds"}},
 		},
 		{
