@@ -42,7 +42,6 @@ func (s *Server) admit(w http.ResponseWriter, r *door.Request) error {
 		return err
 	}
 	if r.Method == http.MethodHead || !plainPath(r.Request) {
-		r.Caller = c
 		return s.nothing(w, r)
 	}
 	inside := r.WithContext(caller.With(r.Context(), c))
@@ -130,6 +129,7 @@ func (s *Server) identify(w http.ResponseWriter, r *door.Request) (*caller.Calle
 		direct.Direct = true
 		c = &direct
 	}
+	r.Caller = c
 	return c, nil
 }
 

@@ -1,118 +1,130 @@
-package server
+package server_test
 
 import (
-	"bytes"
 	"context"
-	"errors"
-	"io"
-	"log/slog"
-	"sync"
+	"net/http"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/driver"
-	"github.com/holdfast-locks/holdfast/internal/hook"
-	"github.com/holdfast-locks/holdfast/memlock"
+	"github.com/holdfast-locks/holdfast/httplock/server"
 )
 
-// secretOf returns the secret of a server on engine.
-func secretOf(t *testing.T, engine driver.Engine) *secret {
+// inSite runs a test in virtual time.
+func inSite(t *testing.T, test func(t *testing.T, s *site)) {
 	t.Helper()
-	c, err := holdfast.New(engine, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = c.Close(context.Background()) })
-	s, err := newSecret(c, nil, slog.New(slog.NewTextHandler(io.Discard, nil)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s
-}
-
-func (s *secret) must(t *testing.T) []byte {
-	t.Helper()
-	value, err := s.get(t.Context())
-	if err != nil || len(value) != leastSecret {
-		t.Errorf("the secret has %d bytes: %v", len(value), err)
-	}
-	return value
-}
-
-// Servers that begin at the same time have one secret, of which a store that loses it gets
-// it back.
-func TestSecretIsShared(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		engine := memlock.New()
-		servers := []*secret{secretOf(t, engine), secretOf(t, engine), secretOf(t, engine)}
-		values := make(chan []byte, 3*len(servers))
-		var all sync.WaitGroup
-		for _, s := range servers {
-			for range cap(values) / len(servers) {
-				all.Go(func() { values <- s.must(t) })
+		s := newSite(t)
+		defer func() {
+			if err := s.close(); err != nil {
+				t.Error(err)
+			}
+		}()
+		test(t, s)
+	})
+}
+
+// TestNothingSecretIsLogged: whatever is asked, no line of the log has a lease ID, a
+// token, a key or a payload. Refusals and breaks are in it.
+func TestNothingSecretIsLogged(t *testing.T) {
+	inSite(t, func(t *testing.T, s *site) {
+		const payload, key = "marker-of-a-payload", "marker-of-an-idempotency-key"
+		marked := strings.NewReplacer(`"payload":"x"`, `"payload":"`+payload+`"`, `"token":"x"`, `"token":"`+payload+`"`, `{"a":1}`, `{"a":"`+payload+`"}`, `"fingerprint":"x"`, `"fingerprint":"`+payload+`"`)
+		for _, e := range endpoints {
+			for _, who := range []string{bearer, "ci", "", payload} {
+				for _, body := range []string{marked.Replace(e.body), strings.Replace(marked.Replace(e.body), "{", `{"`+payload+`":1,`, 1)} {
+					ctx, cancel := context.WithTimeout(t.Context(), time.Minute) // ends streams
+					r := s.request(ctx, who, e.method(), e.path(), body)
+					r.Header.Set("Idempotency-Key", key)
+					s.send(r)
+					cancel()
+				}
 			}
 		}
-		all.Wait()
-		value := <-values
-		for range len(values) {
-			if !bytes.Equal(<-values, value) {
-				t.Fatal("two servers of a store have two secrets")
+		log := s.log.String()
+		for _, secret := range []string{string(s.held), string(s.queued), strings.Trim(other, `"`), bearer, payload, key} {
+			for line := range strings.Lines(log) {
+				if strings.Contains(line, secret) {
+					t.Errorf("%q is logged: %s", secret, line)
+				}
 			}
 		}
-		if found, err := engine.Forget(t.Context(), secretName); !found || err != nil {
-			t.Fatalf("the store has forgotten it: %v, %v", found, err)
-		}
-		time.Sleep(secretLook + time.Second)
-		servers[1].must(t)
-		if v := secretOf(t, engine).must(t); !bytes.Equal(v, value) {
-			t.Error("after the store has lost the secret, a new server has another one")
+		for _, line := range []string{
+			"what=refused caller=ci", `request="POST /v1/leases"`, "not-permitted",
+			`what=refused caller=""`, "not-authenticated",
+			"what=break caller=all", "name=bank/held",
+		} {
+			if !strings.Contains(log, line) {
+				t.Errorf("%q is not in the log", line)
+			}
 		}
 	})
 }
 
-// A store that does not answer keeps nobody waiting who has the secret, and nobody is told
-// a secret that the store may not have.
-func TestSecretDuringAnOutage(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		away := false
-		engine := &hook.Engine{Forward: driver.Forward{Engine: memlock.New()}, Each: func(_ context.Context, _ hook.Request, send func() error) error {
-			if away {
-				return driver.ErrUnavailable
+// TestLeaseIDsOfOthers: whoever is not an admin sees what stands for a lease ID, which
+// releases nothing.
+func TestLeaseIDsOfOthers(t *testing.T) {
+	inSite(t, func(t *testing.T, s *site) {
+		hidden, shown := 0, 0
+		for _, e := range endpoints {
+			if strings.Contains(e.body, leaseOf) || e.about == stream || e.about == streamOf || strings.HasSuffix(e.pattern, "break") {
+				continue // the caller has it, or the answer goes on, or the lease ends
 			}
-			return send()
-		}}
-		s := secretOf(t, engine)
-		away = true
-		if v, err := s.get(t.Context()); !errors.Is(err, driver.ErrUnavailable) {
-			t.Errorf("while the store is away there is a secret of %d bytes, %v", len(v), err)
+			text := s.send(s.request(t.Context(), "plain", e.method(), e.path(), e.body)).Body.String()
+			for _, id := range []driver.LeaseID{s.held, s.queued} {
+				if strings.Contains(text, string(id)) {
+					t.Errorf("%s shows a lease ID: %s", e.pattern, text)
+				}
+				hidden += strings.Count(text, string(id.Hidden()))
+			}
+			text = s.send(s.request(t.Context(), "all", e.method(), e.path(), e.body)).Body.String()
+			shown += strings.Count(text, string(s.held))
 		}
-		away = false
-		value := s.must(t)
-		away = true
-		time.Sleep(2 * secretLook)
-		if !bytes.Equal(s.must(t), value) {
-			t.Error("an outage changes the secret")
+		if hidden < 4 || shown < 2 {
+			t.Errorf("%d lease IDs are hidden and %d shown, want those of inspect and list", hidden, shown)
 		}
 	})
 }
 
-// A store without records has no secret: then each server has its own, and says so.
-func TestSecretWithoutRecords(t *testing.T) {
-	c, err := holdfast.New(driver.Forward{Engine: memlock.New(), Without: driver.Capabilities{Records: true, ListRecords: true}}, nil)
-	if err != nil {
-		t.Fatal(err)
+// TestLimitsAreKept: one that has as much as it may is refused, through either door, and
+// another caller is not.
+func TestLimitsAreKept(t *testing.T) {
+	const body = `{"name":"ci/NAME","lease_id":"0123456789abcdef0123456789abcNAME","ttl_us":60000000,"holder":{}}`
+	s, _ := open(t, server.Options{Callers: sourceFunc(identify), Limits: server.Limits{Leases: 2}})
+	site := &site{Handler: s}
+	take := func(who, name string, status int, code string) {
+		t.Helper()
+		w := site.send(site.request(t.Context(), who, http.MethodPost, "/v1/driver/acquire", strings.ReplaceAll(body, "NAME", name)))
+		if status != http.StatusOK {
+			wantProblem(t, w, status, code)
+			if w.Header().Get("Retry-After") == "" {
+				t.Error("no Retry-After")
+			}
+		} else if w.Code != status {
+			t.Errorf("%s: %d %s", name, w.Code, w.Body)
+		}
 	}
-	var log bytes.Buffer
-	s, err := newSecret(c, nil, slog.New(slog.NewTextHandler(&log, nil)))
-	if err != nil {
-		t.Fatal(err)
+	release := func(name string) {
+		t.Helper()
+		text := strings.ReplaceAll(`{"name":"ci/NAME","lease_id":"0123456789abcdef0123456789abcNAME"}`, "NAME", name)
+		if w := site.send(site.request(t.Context(), "ci", http.MethodPost, "/v1/driver/release", text)); w.Code != http.StatusOK {
+			t.Errorf("%d %s", w.Code, w.Body)
+		}
 	}
-	if a, b := s.must(t), s.must(t); !bytes.Equal(a, b) || !bytes.Contains(log.Bytes(), []byte("Options.Secret")) || bytes.Contains(log.Bytes(), a) {
-		t.Errorf("two secrets of one server, or no warning: %s", log.Bytes())
+	take("all", "001", http.StatusOK, "")
+	take("ci", "002", http.StatusOK, "")
+	take("ci", "002", http.StatusOK, "") // again: it is one lease
+	for range 3 {
+		held := strings.Replace(body, "ci/NAME", "ci/001", 1)
+		site.send(site.request(t.Context(), "ci", http.MethodPost, "/v1/driver/acquire", strings.ReplaceAll(held, "NAME", "009"))) // not granted
 	}
-	if _, err := newSecret(c, make([]byte, leastSecret-1), slog.Default()); !errors.Is(err, driver.ErrInvalid) {
-		t.Errorf("a short secret: %v, want ErrInvalid", err)
-	}
+	take("ci", "003", http.StatusOK, "")
+	take("ci", "004", http.StatusTooManyRequests, "too-many-leases")
+	people := site.request(t.Context(), "ci", http.MethodPost, "/v1/leases", `{"name":"ci/005"}`)
+	wantProblem(t, site.send(people), http.StatusTooManyRequests, "too-many-leases")
+	take("all", "006", http.StatusOK, "")
+	release("002")
+	take("ci", "004", http.StatusOK, "")
 }

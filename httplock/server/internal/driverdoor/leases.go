@@ -28,18 +28,32 @@ func acquire(v *visit, f *form.Request) (form.Reply, error) {
 	if err := driver.CheckSupport(h.Features.Capabilities, req); err != nil {
 		return form.Reply{}, err
 	}
+	if err := h.Limits.Lease(v.Caller, req.LeaseID, req.TTL); err != nil {
+		return form.Reply{}, err
+	}
 	// The watch comes before the request, so that no notice is missed.
 	asked := v.desk.asks(v, req)
 	if err := v.stillWanted(); err != nil {
 		asked.refused()
+		h.Limits.Ended(v.Caller, req.LeaseID)
 		return form.Reply{}, err
 	}
 	reply, err := h.Engine.Acquire(v.ctx, req)
 	asked.answered(reply, err)
+	v.settle(req, reply.Outcome, err)
 	if err != nil {
 		return form.Reply{}, err
 	}
 	return v.routed(form.ReplyOf(reply), req.Name), nil
+}
+
+// settle stops counting a lease of the caller that it has not got: neither is it granted,
+// nor has it a place, nor may it be either for all that is known.
+func (v *visit) settle(req driver.AcquireRequest, outcome driver.Outcome, err error) {
+	if err == nil && (outcome == driver.Granted || outcome == driver.Held && req.Queue) || err != nil && !driver.Definite(err) {
+		return
+	}
+	v.House.Limits.Ended(v.Caller, req.LeaseID)
 }
 
 // rightTo returns the right that an acquire needs.
@@ -76,8 +90,21 @@ func acquireAll(v *visit, f *form.Requests) (form.AllReply, error) {
 	if err := v.stillWanted(); err != nil {
 		return form.AllReply{}, err
 	}
+	for i, req := range reqs {
+		if err := v.House.Limits.Lease(v.Caller, req.LeaseID, req.TTL); err != nil {
+			v.settleAll(reqs[:i], driver.Held, nil)
+			return form.AllReply{}, err
+		}
+	}
 	reply, err := all.AcquireAll(v.ctx, reqs)
+	v.settleAll(reqs, reply.Outcome, err)
 	return form.AllReplyOf(reply), err
+}
+
+func (v *visit) settleAll(reqs []driver.AcquireRequest, outcome driver.Outcome, err error) {
+	for _, req := range reqs {
+		v.settle(req, outcome, err)
+	}
 }
 
 func release(v *visit, f *form.End) (form.Nothing, error) {
@@ -87,6 +114,7 @@ func release(v *visit, f *form.End) (form.Nothing, error) {
 	err := v.House.Engine.Release(v.ctx, f.Driver())
 	if err == nil || driver.Definite(err) {
 		v.desk.gone(v, f.LeaseID)
+		v.House.Limits.Ended(v.Caller, f.LeaseID)
 	}
 	return form.Nothing{}, err
 }
@@ -94,7 +122,7 @@ func release(v *visit, f *form.End) (form.Nothing, error) {
 // needLease looks whether the caller may end or lengthen what it has acquired, as a lock
 // or to do work once.
 func (v *visit) needLease(name string) error {
-	if v.Caller.May(caller.Once, name) {
+	if v.Shows(caller.Once, name) {
 		return nil
 	}
 	return v.need(caller.Acquire, name)
@@ -122,6 +150,9 @@ func extend(v *visit, f *form.Renewals) (form.Renewed, error) {
 	errs, routes := split(v, reqs, func(r driver.ExtendRequest) string { return r.Name }, v.House.Engine.Extend, func(err error) error { return err })
 	reply := form.Renewed{Errors: make([]*form.Error, len(errs)), Routes: routes}
 	for i, err := range errs {
+		if err == nil {
+			v.House.Limits.Renewed(v.Caller, reqs[i].LeaseID, reqs[i].TTL)
+		}
 		reply.Errors[i] = form.ErrorOf(err)
 	}
 	return reply, nil

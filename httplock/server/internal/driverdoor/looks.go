@@ -2,6 +2,7 @@ package driverdoor
 
 import (
 	"cmp"
+	"log/slog"
 	"net/http"
 
 	"github.com/holdfast-locks/holdfast/driver"
@@ -45,6 +46,8 @@ func breakLock(v *visit, f *form.BreakRequest) (form.Records, error) {
 	all, err := breaker.Break(v.ctx, driver.BreakRequest{
 		ID: f.ID, Name: f.Name, Token: f.Token, Older: f.Older, Closed: f.Closed, Author: f.Author, Reason: f.Reason,
 	})
+	v.Audit("break", slog.String("name", f.Name), slog.Uint64("fencing_token", f.Token), slog.String("author", f.Author),
+		slog.String("reason", f.Reason), slog.Int("broken", len(all)), slog.Bool("failed", err != nil))
 	return form.RecordsOf(all, v.show()), err
 }
 
@@ -61,12 +64,12 @@ func breaks(v *visit, f *form.Name) (form.Records, error) {
 }
 
 func diagnose(v *visit, f *form.DiagnoseRequest) (form.Diagnosis, error) {
+	if err := cmp.Or(f.Check(), v.need(caller.Admin, ""), v.stillWanted()); err != nil {
+		return form.Diagnosis{}, err
+	}
 	to := v.House.Features.Diagnoser
 	if to == nil {
 		return form.Diagnosis{}, unsupported("Diagnose")
-	}
-	if err := cmp.Or(f.Check(), v.need(caller.Admin, ""), v.stillWanted()); err != nil {
-		return form.Diagnosis{}, err
 	}
 	found, err := to.Diagnose(v.ctx, driver.DiagnoseRequest{TTL: f.TTL.Duration()})
 	return form.DiagnosisOf(found), err

@@ -68,8 +68,8 @@ func acquireRequest(r *door.Request, want *wire.LeaseRequest) (req driver.Acquir
 	if err := req.Mode.UnmarshalText([]byte(want.Mode)); err != nil {
 		return req, door.Invalid(err.Error())
 	}
-	if req.Mode == driver.Semaphore {
-		req.Permits = max(req.Permits, 1)
+	if req.Mode == driver.Semaphore && req.Permits == 0 {
+		req.Permits = 1
 	}
 	opts := holdfast.AcquireOptions{
 		Mode: req.Mode, Limit: req.Limit, Permits: req.Permits, TTL: req.TTL, Wait: ms(want.WaitMS),

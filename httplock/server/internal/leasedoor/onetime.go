@@ -1,7 +1,6 @@
 package leasedoor
 
 import (
-	"log/slog"
 	"net/http"
 	"unicode/utf8"
 
@@ -26,7 +25,6 @@ func (d *leases) openTokens() {
 // the prefixes of its names have no meaning for them.
 func (d *leases) token(r *door.Request, body any) error {
 	if !r.Caller.Rights.Has(caller.OneTime) {
-		r.Audit("refused", slog.String("right", caller.OneTime.String()))
 		return &door.Refusal{Status: http.StatusForbidden, Code: "not-permitted", Detail: "you lack the right \"onetime\""}
 	}
 	if err := r.Read(body); err != nil {

@@ -17,7 +17,8 @@ const MaxDepth = 32
 // as a field; text that is not UTF-8, or half a pair of UTF-16; and what is nested deeper
 // than MaxDepth. The error names the field. Then v may have been changed.
 //
-// A field of type json.RawMessage may contain anything: it goes back as it came.
+// A field of type json.RawMessage may contain anything: it goes back as it came. A struct
+// may have an UnmarshalJSON of its own, if it reads objects as json.Unmarshal would.
 func Unmarshal(data []byte, v any) error {
 	if !utf8.Valid(data) {
 		return errors.New("the text is not UTF-8")

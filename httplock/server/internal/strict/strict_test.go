@@ -14,6 +14,16 @@ type inner struct {
 	Ports []uint16
 }
 
+// self reads itself: a string is its host.
+type self inner
+
+func (s *self) UnmarshalJSON(text []byte) error {
+	if text[0] == '"' {
+		return json.Unmarshal(text, &s.Host)
+	}
+	return json.Unmarshal(text, (*inner)(s))
+}
+
 type common struct {
 	Name string `json:"name"`
 }
@@ -22,6 +32,7 @@ type body struct {
 	common
 	TTL     int64             `json:"ttl_ms,omitempty"`
 	Holder  *inner            `json:"holder"`
+	Self    self              `json:"self"`
 	Leases  []inner           `json:"leases"`
 	Labels  map[string]string `json:"labels"`
 	Payload json.RawMessage   `json:"payload"`
@@ -34,6 +45,8 @@ func TestAccepted(t *testing.T) {
 		` { "name" : "a" , "ttl_ms" : -12 , "holder" : { "host" : "h" , "Ports" : [ 1 , 2 ] } } `,
 		`{"name":"\u006e \" \\ \ud83d\ude00","leases":[{"host":"]}"},{}],"labels":{"Name":"x","name":"y"}}`,
 		`{"na\u006de":"a"}`,
+		`{"self":"web","leases":[]}`,
+		`{"self":{"host":"web"}}`,
 		`{"holder":null,"ttl_ms":null,"labels":{}, "leases":[]}`,
 		`{"payload":{"a":1,"a":[null,{"A":1e5}],"s":"\ud800"}}`,
 		`{"payload":` + strings.Repeat("[", 31) + strings.Repeat("]", 31) + `}`,
@@ -66,6 +79,8 @@ func TestRefused(t *testing.T) {
 		`{"holder":{"Ports":[1, null ]}}`:     `field "holder.Ports[1]": want a whole number, 0 or more, of at most 16 bits, got null`,
 		`{"holder":{"Ports":[70000]}}`:        `field "holder.Ports": want a whole number, 0 or more, of at most 16 bits, got number 70000`,
 		`{"labels":{"a":null}}`:               `field "labels.a": want text, got null`,
+		`{"self":{"Host":"web"}}`:             `field "self.Host" is not known: it is "host"`,
+		`{"self":"\ud800"}`:                   "half a pair",
 		`{"ttl_ms":1.5}`:                      `field "ttl_ms": want a whole number of at most 64 bits, got number 1.5`,
 		`{"ttl_ms":1e3}`:                      `field "ttl_ms": want a whole number`,
 		`{"ttl_ms":"1000"}`:                   `field "ttl_ms": want a whole number of at most 64 bits, got string`,

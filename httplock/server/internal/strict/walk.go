@@ -28,7 +28,7 @@ func (w *walk) value(of reflect.Type, path string, depth int) error {
 	for of != nil && of.Kind() == reflect.Pointer {
 		of = of.Elem()
 	}
-	if of != nil && (of.Kind() == reflect.Interface || reflect.PointerTo(of).Implements(reflect.TypeFor[json.Unmarshaler]())) {
+	if of != nil && anything(of) {
 		of = nil
 	}
 	switch next := w.next(); {
@@ -54,6 +54,12 @@ func (w *walk) value(of reflect.Type, path string, depth int) error {
 		return fmt.Errorf("%s: want %s, got null", quoted(path), want(of))
 	}
 	return nil
+}
+
+// anything reports whether what is in a value cannot be told by its type. A struct that
+// reads itself, and an object, have the same fields: it takes other forms besides.
+func anything(of reflect.Type) bool {
+	return of.Kind() == reflect.Interface || of.Kind() != reflect.Struct && reflect.PointerTo(of).Implements(reflect.TypeFor[json.Unmarshaler]())
 }
 
 func (w *walk) object(of reflect.Type, path string, depth int) error {

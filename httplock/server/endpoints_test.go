@@ -1,0 +1,133 @@
+package server_test
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/holdfast-locks/holdfast/httplock/server/caller"
+)
+
+// An endpoint is one that the server has, with a request to it that makes sense.
+type endpoint struct {
+	pattern string
+	target  string        // with names for what is in braces; "": as in the pattern
+	body    string        // "": it has none
+	right   caller.Rights // that it needs; of several, one is enough
+	about   about
+}
+
+// about says what a request is about.
+type about int
+
+const (
+	name     about = iota // a lock or a key, whose name begins with bank/
+	nothing               // what has no name
+	stream                // likewise, and the answer goes on
+	streamOf              // names that begin with bank/, and the answer goes on
+)
+
+// What is in the store of the tests; see fill. ID is put in the place of the lease ID of
+// bank/held, TOKEN of its fencing token.
+const (
+	leaseOf = `"lease_id":"ID"`
+	digest  = `"digest":"2c26b46b68ffc68ff99b453c1d30413413422d706483bfa0f98a5e886266e7ae"`
+	other   = `"0123456789abcdef0123456789abcdef"`
+)
+
+// endpoints are all that there are.
+var endpoints = []endpoint{
+	{"POST /v1/leases", "", `{"name":"bank/held","ttl_ms":60000,"holder":{"host":"web-3"}}`, caller.Acquire, name},
+	{"POST /v1/leases/renew", "", `{"name":"bank/held",` + leaseOf + `,"ttl_ms":60000}`, caller.Acquire | caller.Once, name},
+	{"POST /v1/leases/check", "", `{"leases":[{"name":"bank/held",` + leaseOf + `}]}`, caller.Acquire | caller.Once, name},
+	{"POST /v1/leases/release", "", `{"name":"bank/held",` + leaseOf + `}`, caller.Acquire | caller.Once, name},
+	{"GET /v1/locks", "/v1/locks?prefix=bank/", "", caller.Read, name},
+	{"GET /v1/locks/{name}", "/v1/locks/bank%2Fheld", "", caller.Read, name},
+	{"GET /v1/locks/{name}/history", "/v1/locks/bank%2Fheld/history", "", caller.Read, name},
+	{"GET /v1/events", "/v1/events?prefix=bank/", "", caller.Read, streamOf},
+	{"POST /v1/locks/{name}/break", "/v1/locks/bank%2Fheld/break", `{"fencing_token":TOKEN,"reason":"stuck"}`, caller.Break, name},
+	{"GET /v1/once", "/v1/once?prefix=bank/", "", caller.Once, name},
+	{"POST /v1/once/{key}", "/v1/once/bank%2Fdone", `{"ttl_ms":60000,"fingerprint":"x"}`, caller.Once, name},
+	{"GET /v1/once/{key}", "/v1/once/bank%2Fdone", "", caller.Once, name},
+	{"DELETE /v1/once/{key}", "/v1/once/bank%2Fdone", "", caller.Once, name},
+	{"PUT /v1/once/{key}/result", "/v1/once/bank%2Fheld/result", `{` + leaseOf + `,"result":{"a":1},"retention_ms":60000}`, caller.Once, name},
+	{"POST /v1/once/{key}/fail", "/v1/once/bank%2Fheld/fail", `{` + leaseOf + `}`, caller.Once, name},
+	{"POST /v1/onetime", "", `{"payload":"x","ttl_ms":60000}`, caller.OneTime, nothing},
+	{"POST /v1/onetime/redeem", "", `{"token":"x"}`, caller.OneTime, nothing},
+	{"POST /v1/onetime/revoke", "", `{"token":"x"}`, caller.OneTime, nothing},
+
+	{"POST /v1/driver/capabilities", "", `{}`, 0, nothing},
+	{"POST /v1/driver/acquire", "", `{"name":"bank/held","lease_id":` + other + `,"ttl_us":60000000,"holder":{}}`, caller.Acquire, name},
+	{"POST /v1/driver/acquire-all", "", `{"requests":[{"name":"bank/held","lease_id":` + other + `,"ttl_us":60000000,"holder":{}}]}`, caller.Acquire, name},
+	{"POST /v1/driver/extend", "", `{"requests":[{"name":"bank/held",` + leaseOf + `,"ttl_us":60000000}]}`, caller.Acquire | caller.Once, name},
+	{"POST /v1/driver/refresh", "", `{"requests":[{"name":"bank/held","lease_id":` + other + `,"ttl_us":60000000}]}`, caller.Acquire | caller.Once, name},
+	{"POST /v1/driver/release", "", `{"name":"bank/held",` + leaseOf + `}`, caller.Acquire | caller.Once, name},
+	{"POST /v1/driver/downgrade", "", `{"name":"bank/held",` + leaseOf + `}`, caller.Acquire, name},
+	{"POST /v1/driver/inspect", "", `{"name":"bank/held"}`, caller.Read, name},
+	{"POST /v1/driver/list", "", `{"prefix":"bank/"}`, caller.Read, name},
+	{"POST /v1/driver/list-records", "", `{"prefix":"bank/"}`, caller.Read, name},
+	{"POST /v1/driver/break", "", `{"id":` + other + `,"name":"bank/held","token":TOKEN,"author":"ada"}`, caller.Break, name},
+	{"POST /v1/driver/breaks", "", `{"name":"bank/held"}`, caller.Read, name},
+	{"POST /v1/driver/history", "", `{"name":"bank/held"}`, caller.Read, name},
+	{"POST /v1/driver/complete", "", `{"name":"bank/held",` + leaseOf + `,"record":"eA==","retention_us":60000000}`, caller.Once, name},
+	{"POST /v1/driver/recall", "", `{"name":"bank/done"}`, caller.Once, name},
+	{"POST /v1/driver/forget", "", `{"name":"bank/done"}`, caller.Once, name},
+	{"POST /v1/driver/describe-record", "", `{"name":"bank/done"}`, caller.Read, name},
+	{"POST /v1/driver/deposit", "", `{` + digest + `,"by":` + other + `,"payload":"eA==","ttl_us":60000000,"memory_us":120000000}`, caller.OneTime, nothing},
+	{"POST /v1/driver/redeem", "", `{` + digest + `,"by":` + other + `}`, caller.OneTime, nothing},
+	{"POST /v1/driver/peek", "", `{` + digest + `}`, caller.OneTime, nothing},
+	{"POST /v1/driver/revoke", "", `{` + digest + `}`, caller.OneTime, nothing},
+	{"POST /v1/driver/prune", "", `{"limit":10}`, caller.Admin, nothing},
+	{"POST /v1/driver/diagnose", "", `{"ttl_us":60000000}`, caller.Admin, nothing},
+	{"POST /v1/driver/news", "", `{}`, 0, stream},
+	{"POST /v1/driver/events", "", `{}`, caller.Read, stream},
+}
+
+func (e endpoint) method() string { return strings.Fields(e.pattern)[0] }
+
+func (e endpoint) path() string {
+	if e.target != "" {
+		return e.target
+	}
+	return strings.Fields(e.pattern)[1]
+}
+
+// TestEveryEndpointIsTested: the doors have no pattern that is not in the table.
+func TestEveryEndpointIsTested(t *testing.T) {
+	found := map[string]bool{}
+	for _, c := range []struct{ files, pattern, before string }{
+		{"internal/*door/*.go", `"((?:GET|POST|PUT|DELETE|PATCH) /v1/[^"]*)"`, ""},
+		{"*.go", `"((?:GET|POST|PUT|DELETE|PATCH) /v1/[^"]*)"`, ""},
+		{"../internal/form/form.go", `(?m)^\t[A-Z]\w+ += "([a-z-]+)"$`, "POST /v1/driver/"},
+	} {
+		files, err := filepath.Glob(c.files)
+		if err != nil || len(files) == 0 {
+			t.Fatalf("%s: %v", c.files, err)
+		}
+		for _, file := range files {
+			if strings.HasSuffix(file, "_test.go") {
+				continue
+			}
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, m := range regexp.MustCompile(c.pattern).FindAllSubmatch(text, -1) {
+				found[c.before+string(m[1])] = true
+			}
+		}
+	}
+	for pattern := range found {
+		if !slices.ContainsFunc(endpoints, func(e endpoint) bool { return e.pattern == pattern }) {
+			t.Errorf("%s is not in the table of endpoints", pattern)
+		}
+	}
+	for _, e := range endpoints {
+		if !found[e.pattern] {
+			t.Errorf("%s is in the table, and nowhere else", e.pattern)
+		}
+	}
+}
