@@ -22,6 +22,7 @@
 //	more.go, again.go      calls that go on, calls that are repeated
 //	moving.go, replicas.go slots that move, replicas that acknowledge
 //	record.go, vault.go    do-once records, one-time tokens
+//	history.go, feed.go    what happened to a name, and what happens to all
 //	break.go               Break, and what is told of it
 //	inbox.go               messages: grants, breaks
 //	deletions.go           TellDeletions
@@ -57,6 +58,9 @@
 //	                                  and the record                     retention
 //	Pholdfast:{T}:broken:N            which leases were broken, by       24 h after
 //	                                  whom, why and when                 the last
+//	Pholdfast:{T}:detail:N and "\nhistory"
+//	                                  with Options.History, what has     28 h after an
+//	                                  happened to N lately, in a list    event, or less
 //	Pholdfast:{D}:onetime:D           what has become of the one-time    after TTL and
 //	                                  token with the digest D, and by    Memory
 //	                                  which request
@@ -112,6 +116,10 @@
 // with which he could release the lease, can make its holder stop; nobody can
 // make two hold it.
 //
+// Engines with Options.History publish each event on Pholdfast:inbox:feed if
+// anybody is on Pholdfast:inbox:heard, on the same node of a cluster. Nothing is said
+// on that one.
+//
 // # Rights
 //
 // A user needs the keys and channels that begin with the prefix, and the
@@ -119,7 +127,8 @@
 // for queues, shared leases and semaphores also unlink, pexpireat, zadd, zrem,
 // zcard, zcount, zscore, zmscore, zrank, zrange, zrangebyscore, hget, hmget,
 // hset, hdel and hscan; for records getrange and strlen; to break leases and for one-time
-// tokens nothing more; for TellDeletions mget and client|tracking. A Member needs
+// tokens nothing more; for TellDeletions mget and client|tracking; for History rpush,
+// rpop, ltrim, llen, lrange and pubsub. A Member needs
 // the first of these, and info. Without
 // publish or subscribe locks work, and waiting relies on timers. A Guard needs
 // evalsha, eval, type, getrange, get, set, pttl, pexpire and persist, del for

@@ -21,6 +21,7 @@ type Engine struct {
 	scripts lua.Engine
 	plain   *plain
 	tracker *tracker // nil unless deletions are told
+	events  *events  // nil unless history is written
 	end     context.CancelFunc
 }
 
@@ -36,6 +37,7 @@ var (
 	_ driver.Lister       = (*Engine)(nil)
 	_ driver.Breaker      = (*Engine)(nil)
 	_ driver.LossTeller   = (*Engine)(nil)
+	_ driver.Historian    = (*Engine)(nil)
 )
 
 // Options configure New. Nil is default; a zero field is default.
@@ -71,6 +73,11 @@ type Options struct {
 	// say the same, because the last to grant a lock decides. Members of a quorum and
 	// guards do not ask. Default: driver.TokenMemory, 24 hours.
 	TokenMemory time.Duration
+
+	// History keeps the latest events of each name, and tells of them as they
+	// happen; see driver.Historian. Engines without it may use the same locks at the
+	// same time: what they do is not written down. Default: nothing is.
+	History bool
 }
 
 // The limits of Options.TokenMemory.
@@ -116,8 +123,12 @@ func newEngine(conn Conn, opts *Options, parked int32) *Engine {
 		inbox: newInbox(conn, space, life), crew: newCrew(life, parked), life: life,
 	}
 	store.listen = store.inbox.listen
-	e := &Engine{store: store, foreign: !o.NoForeignClients, memory: form.MS(cmp.Or(o.TokenMemory, driver.TokenMemory)), scripts: lua.ForEngine(!o.NoForeignClients), end: end}
-	e.plain = newPlain(store, e.scripts, e.memory)
+	scripts := lua.ForEngine(lua.Options{Foreign: !o.NoForeignClients, History: o.History, Cluster: store.cluster})
+	e := &Engine{store: store, foreign: !o.NoForeignClients, memory: form.MS(cmp.Or(o.TokenMemory, driver.TokenMemory)), scripts: scripts, end: end}
+	if o.History {
+		e.events = newEvents(store)
+	}
+	e.plain = newPlain(store, e.scripts, e.memory, o.History)
 	if o.TellDeletions && !store.cluster { // there it would take a connection to each node
 		e.tracker = newTracker(conn, space, life, &store.inbox.losses)
 	}
@@ -133,6 +144,7 @@ func (e *Engine) Capabilities() driver.Capabilities {
 	return driver.Capabilities{
 		Shared: true, Semaphore: true, Queue: true, Replicas: true, Break: true, Losses: true,
 		AcquireAll: true, Records: true, ListRecords: true, OneTime: true, List: true, Routes: true,
+		History:   e.events != nil,
 		MaxExtend: mostPlain,
 	}
 }
@@ -152,6 +164,7 @@ func (e *Engine) Close() error {
 		e.store.conn.Close()
 		e.store.inbox.wait()
 		e.tracker.wait()
+		e.events.wait()
 	}()
 	select {
 	case <-closed:

@@ -43,7 +43,11 @@ func (e *Engine) releaseAlone(ctx context.Context, req driver.ReleaseRequest, wh
 			return err
 		}
 	}
-	reply, err := e.store.EvalAbout(ctx, e.scripts.ReleaseAlone, req.Name, "", string(req.LeaseID), form.MS(max(req.KeepFor, 0)))
+	args := e.appendLost([]string{string(req.LeaseID), form.MS(max(req.KeepFor, 0))}, req)
+	if e.events != nil {
+		args = append(args, e.store.keys.Key(keys.History, req.Name))
+	}
+	reply, err := e.store.EvalAbout(ctx, e.scripts.ReleaseAlone, req.Name, "", args...)
 	switch {
 	case err != nil:
 		return err

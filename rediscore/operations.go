@@ -164,6 +164,14 @@ func (e *Engine) extendInFull(ctx context.Context, reqs []driver.ExtendRequest, 
 // Route implements driver.Router: one for each slot of a Redis Cluster.
 func (e *Engine) Route(name string) uint32 { return e.store.Route(name) }
 
+// appendLost adds what the scripts want that write down how a lease ends.
+func (e *Engine) appendLost(args []string, req driver.ReleaseRequest) []string {
+	if e.events == nil {
+		return args
+	}
+	return append(args, form.Flag(req.Lost))
+}
+
 func (e *Engine) release(ctx context.Context, req driver.ReleaseRequest) error {
 	if err := e.store.Enter(ctx, req.Name); err != nil {
 		return err
@@ -179,7 +187,8 @@ func (e *Engine) release(ctx context.Context, req driver.ReleaseRequest) error {
 		remember = form.MS(driver.TombstoneTTL)
 	}
 	keys := e.store.keys.Of(e.scripts.Release.Keys, req.Name, req.LeaseID)
-	args := append(e.serving(3), string(req.LeaseID), form.MS(max(req.KeepFor, 0)), remember)
+	args := append(e.serving(4), string(req.LeaseID), form.MS(max(req.KeepFor, 0)), remember)
+	args = e.appendLost(args, req)
 	var all released
 	for {
 		reply, err := e.store.Eval(ctx, e.scripts.Release, keys, args)

@@ -17,17 +17,22 @@ import (
 // What the server refuses of a call as a whole may be due to another request in
 // it: see isRefused.
 type plain struct {
+	history            bool // what happens is written down
 	acquires, releases *fleet
 	contended, several *hints
 	holders            form.Holders
 }
 
-func newPlain(s *Store, scripts lua.Engine, tokenMemory string) *plain {
-	p := &plain{contended: newHints(contendedFor), several: newHints(severalFor)}
+func newPlain(s *Store, scripts lua.Engine, tokenMemory string, history bool) *plain {
+	p := &plain{history: history, contended: newHints(contendedFor), several: newHints(severalFor)}
+	var once []string
+	if history {
+		once = []string{s.keys.Inboxes()}
+	}
 	p.acquires = newFleet(s, scripts.PlainAcquire, func(args []string, r *rider) []string {
 		return append(args, string(r.id), r.ttl, r.holder)
-	}, tokenMemory)
-	p.releases = newFleet(s, scripts.PlainRelease, func(args []string, r *rider) []string { return append(args, string(r.id)) })
+	}, append([]string{tokenMemory}, once...)...)
+	p.releases = newFleet(s, scripts.PlainRelease, func(args []string, r *rider) []string { return append(args, string(r.id)) }, once...)
 	return p
 }
 
@@ -57,7 +62,7 @@ func (p *plain) acquire(ctx context.Context, req driver.AcquireRequest) (reply d
 
 // release ends a plain lease. It reports false if the full script is to be asked.
 func (p *plain) release(ctx context.Context, req driver.ReleaseRequest) (done bool, err error) {
-	if req.Cancel || req.KeepFor > 0 || p.contended.has(req.Name) || p.several.has(req.Name) {
+	if req.Cancel || req.KeepFor > 0 || req.Lost && p.history || p.contended.has(req.Name) || p.several.has(req.Name) {
 		return false, nil
 	}
 	ended, err := p.releases.ask(ctx, p.releases.rider(req.Name, req.LeaseID))

@@ -1,6 +1,7 @@
 package redislock
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -41,10 +42,38 @@ func TestConformanceOnSentinel(t *testing.T) {
 	enginetest.Run(t, harness(g.URL, g.Servers[0]).Forwarded(driver.Capabilities{}))
 }
 
+// TestConformanceWithHistory runs the whole suite on engines that write history.
+func TestConformanceWithHistory(t *testing.T) {
+	t.Parallel()
+	server := testsvc.Redis(t)
+	enginetest.Run(t, harness(server.URL+"?history=1", server))
+}
+
+// TestHistoryOnCluster runs what concerns history where the key that plain scripts
+// make themselves has to be declared, and events are sent where somebody listens.
+func TestHistoryOnCluster(t *testing.T) {
+	t.Parallel()
+	c := testsvc.RedisCluster(t)
+	c.Patient()
+	enginetest.RunHistory(t, harness(c.URL+"?history=1", c.Masters...))
+}
+
+// TestHistoryOnSentinel runs it on the master that sentinels name.
+func TestHistoryOnSentinel(t *testing.T) {
+	t.Parallel()
+	g := testsvc.Sentinel(t)
+	g.Patient()
+	enginetest.RunHistory(t, harness(g.URL+"?history=1", g.Servers[0]))
+}
+
 // harness returns the suite's way to the store of a URL, whose data is on the
 // masters.
 func harness(url string, masters ...*testsvc.Server) enginetest.Harness {
-	url += "?prefix=locks:"
+	if strings.Contains(url, "?") {
+		url += "&prefix=locks:"
+	} else {
+		url += "?prefix=locks:"
+	}
 	return enginetest.Harness{
 		Open: func(tb testing.TB) driver.Engine {
 			for _, m := range masters {

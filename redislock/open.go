@@ -35,6 +35,7 @@ const silence = 5 * time.Second
 //	token_memory=D      how long the token of an unused name is remembered, such as 1h; see Options
 //	client_name=TEXT    what the server shows of our connections; default holdfast
 //	tell_deletions=1    the server tells when a lock that we hold is deleted; see Options
+//	history=1           what happens to each name is written down and told; see Options.History
 //	sentinel_user=NAME, sentinel_password=TEXT   where sentinels ask for others than the servers
 //	tls_ca=FILE         PEM: who may have signed the servers' certificates, instead of the system's list
 //	tls_cert=FILE, tls_key=FILE   PEM: our own certificate

@@ -55,6 +55,7 @@ func parse(rawURL string) (opts rueidis.ClientOption, set rediscore.Options, err
 	}
 	set = rediscore.Options{
 		Prefix: a.params.Get("prefix"), NoForeignClients: a.params.Get("foreign") == "0", TellDeletions: a.params.Get("tell_deletions") == "1",
+		History: a.params.Get("history") == "1",
 	}
 	if set.TokenMemory, err = a.tokenMemory(); err != nil {
 		return opts, set, err
@@ -175,7 +176,7 @@ func (a *address) readParams(rawQuery string) (err error) {
 		}
 		switch name {
 		case "prefix", "client_name", "token_memory":
-		case "tell_deletions", "foreign":
+		case "tell_deletions", "foreign", "history":
 			if values[0] != "1" && values[0] != "0" {
 				return fmt.Errorf("%s must be 1 or 0", name)
 			}

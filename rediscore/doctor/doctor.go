@@ -83,7 +83,11 @@ func Diagnose(ctx context.Context, e *rediscore.Engine, req driver.DiagnoseReque
 	s.compareClocks(servers)
 	s.lookAtSentinels(ctx)
 	s.lookAtCluster(ctx, servers)
-	s.tryRights(ctx, engineRights(), s.store.Keys().Token(strings.Fields(keys.Vault), newDigest())...)
+	rights := engineRights()
+	if s.Capabilities().History {
+		rights = slices.Insert(rights, 1, historyRights()...) // before what they try is deleted
+	}
+	s.tryRights(ctx, rights, s.store.Keys().Token(strings.Fields(keys.Vault), newDigest())...)
 	s.tryMessages(ctx)
 	s.tryLocks(ctx)
 	s.tryVault(ctx)

@@ -65,6 +65,15 @@ func engineRights() []right {
 	}
 }
 
+// historyRights are those that an engine needs besides which writes history.
+func historyRights() []right {
+	return []right{
+		{words: []string{"RPUSH"}, args: []string{"x"}, creates: true},
+		word("RPOP"), word("LTRIM", "0", "0"), word("LLEN"), word("LRANGE", "0", "0"),
+		{words: []string{"PUBSUB", "NUMSUB"}, keyless: true},
+	}
+}
+
 // tryRights runs each command that the scripts need on a key of its own, and
 // names those that the user has no right to.
 func (s *survey) tryRights(ctx context.Context, rights []right, others ...string) {

@@ -6,8 +6,8 @@ func costMutants() []Mutant {
 		{
 			Name: "redis-scripts-waste-time", Invariant: "", File: "rediscore/internal/lua/lua.go",
 			Breaks:  "Each script does some work for nothing in front of all else.",
-			Old:     "return l.places().Replace(read(pieces))",
-			New:     "return \"for i = 1, 60 do local waste = 'x' .. i end\\n\" + l.places().Replace(read(pieces))",
+			Old:     "return l.places().Replace(k.read(pieces))",
+			New:     "return \"for i = 1, 60 do local waste = 'x' .. i end\\n\" + l.places().Replace(k.read(pieces))",
 			FoundBy: []Finder{{"systest", "TestServerCost"}},
 		},
 		{

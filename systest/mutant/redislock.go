@@ -72,8 +72,8 @@ func redisLeaseMutants() []Mutant {
 		{
 			Name: "redis-token-memory-not-plain", Invariant: "I2", File: "rediscore/engine.go",
 			Breaks:  "Plain requests do not hear of Options.TokenMemory.",
-			Old:     "e.plain = newPlain(store, e.scripts, e.memory)",
-			New:     "e.plain = newPlain(store, e.scripts, form.MS(driver.TokenMemory))",
+			Old:     "e.plain = newPlain(store, e.scripts, e.memory, o.History)",
+			New:     "e.plain = newPlain(store, e.scripts, form.MS(driver.TokenMemory), o.History)",
 			FoundBy: []Finder{{"redislock", "TestTokenMemory"}},
 		},
 		{

@@ -6,8 +6,8 @@ func startMutants() []Mutant {
 		{
 			Name: "scripts-are-all-made-at-once", Invariant: "", File: "rediscore/internal/lua/lua.go",
 			Breaks:  "An engine puts all its scripts together when it is made: that costs a short program more than its requests.",
-			Old:     "s := later(func() string { return l.places().Replace(read(pieces)) })",
-			New:     "s := New(l.places().Replace(read(pieces)))",
+			Old:     "s := later(func() string { return l.places().Replace(k.read(pieces)) })",
+			New:     "s := New(l.places().Replace(k.read(pieces)))",
 			FoundBy: []Finder{{"rediscore/internal/lua", "TestScriptsAreMadeWhenNeeded"}},
 		},
 		{

@@ -25,12 +25,17 @@ const (
 	Detail    Kind = "detail"
 	Record    Kind = "record"
 	Broken    Kind = "broken"
+	History   Kind = "history"   // what has happened; see HistorySuffix
 	Cancelled Kind = "cancelled" // of a lease ID
 	Mark      Kind = "mark"      // of a resource; see package redisfence
 	Marker    Kind = "marker"    // of a whole prefix; see package member
 	Onetime   Kind = "onetime"   // of a digest
 	Payload   Kind = "payload"   // of a digest
 )
+
+// HistorySuffix ends the key of a history, which begins like that of the detail: so
+// scripts can make it of that. No name has a newline.
+const HistorySuffix = "\nhistory"
 
 // Kinds that belong together.
 const (
@@ -76,7 +81,7 @@ func (k Space) Append(all []string, kinds []Kind, name string, id driver.LeaseID
 	lock := k.Lock(name)
 	tag := slotTag(lock)
 	var text strings.Builder // one allocation for all keys
-	text.Grow(len(kinds) * (len(k.Prefix) + len(reserved) + len(tag) + len("}:") + len(Waiters+":") + max(len(name), len(id))))
+	text.Grow(len(kinds) * (len(k.Prefix) + len(reserved) + len(tag) + len("}:") + len(Waiters+":") + max(len(name)+len(HistorySuffix), len(id))))
 	for _, kind := range kinds {
 		rest := name
 		switch kind {
@@ -88,6 +93,8 @@ func (k Space) Append(all []string, kinds []Kind, name string, id driver.LeaseID
 			continue
 		case Cancelled:
 			rest = string(id)
+		case History:
+			kind, rest = Detail, name+HistorySuffix
 		}
 		from := text.Len()
 		for _, part := range [...]string{k.Prefix, reserved, tag, "}:", kind, ":", rest} {
@@ -133,8 +140,12 @@ func slotTag(key string) string {
 // handed to them; the ID of the inbox follows.
 func (k Space) Inboxes() string { return k.Prefix + "holdfast:inbox:" }
 
-// AllInboxes ends the channel on which all engines hear of leases that are over.
-const AllInboxes = "all"
+// What ends the channels that all engines share.
+const (
+	AllInboxes = "all"   // leases that are over
+	Feed       = "feed"  // events
+	Heard      = "heard" // nothing: whoever listens to events is there too, on every node
+)
 
 // A Listing finds names by their keys of these kinds.
 type Listing string

@@ -23,6 +23,7 @@ local MOST = 128 -- leases in one call
 local id, token, older, closed = ARGV[ID], tonumber(ARGV[TOKEN]), ARGV[OLDER] == '1', ARGV[CLOSED] == '1'
 
 local s = open(0)
+--@ s.ends, s.about = 'b', '\t' .. ARGV[ABOUT]
 if s.err then
   return redis.error_reply(s.err)
 end

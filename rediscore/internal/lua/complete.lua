@@ -10,6 +10,7 @@
 
 local s = open(0)
 local id, from = ARGV[ID], ARGV[FROM]
+--@ s.ends = 'c'
 if s.unknown then
   return redis.error_reply(s.unknown)
 end

@@ -14,7 +14,8 @@ do
   local id = first and first[1]
   if id then
     local known = redis.call('HMGET', KEYS[DETAIL], 'layout', 'once', 'seen', 'ours', 'alien', 'w' .. id)
-    local ttl, inbox, holder = string.match(known[6] or '', '^(%d+) 0 0 0 0 0 %d+ (%x*) (.*)$')
+    local ttl, inbox, holder = string.match(known[6] or '', '^(%d+) 0 0 0 0 0 %d+ (%x*) (.*)$') --@
+    --@ local ttl, since, inbox, holder = string.match(known[6] or '', '^(%d+) 0 0 0 0 0 (%d+) (%x*) (.*)$')
     local ends = ttl and redis.call('ZSCORE', KEYS[WAITERS], id)
     local time, last = redis.call('TIME'), redis.pcall('GET', KEYS[FENCE])
     local token = string.format('%s%06d', time[1], time[2])
@@ -37,6 +38,19 @@ do
         redis.call('HSET', KEYS[DETAIL], 'ours', string.format('%.0f', now))
       end
       redis.pcall('PUBLISH', ARGV[INBOXES] .. inbox, id .. ' ' .. token)
+      --@ local event, next = 'R' .. token .. string.sub(value, 35), 'h' .. token .. ' ' .. token .. ' 0 0 0 ' .. since .. '000 ' .. holder
+      --@ if ARGV[LOST] == '1' then
+      --@   event = 'l' .. token .. ' ' .. string.gsub(string.sub(value, 36), '^%d+ (%d+) (%d+) ', '%1 0 0 0 %2 ')
+      --@ end
+      --@ local n = redis.pcall('RPUSH', KEYS[HISTORY], event, next)
+      --@ if type(n) == 'number' then
+      --@   if n == 2 or n > MOST_ITEMS or not last or string.sub(last, 1, HOUR) ~= string.sub(token, 1, HOUR) then
+      --@     bound(KEYS[HISTORY], n)
+      --@   end
+      --@   if listened() then
+      --@     publish(KEYS[LOCK], { event, next })
+      --@   end
+      --@ end
       return { 1, '', 0 }
     end
   end

@@ -59,6 +59,16 @@ do
         redis.call('PEXPIRE', KEYS[WAITERS], ms)
         redis.call('PEXPIRE', detail, ms)
       end
+      --@ local event = 'q' .. clock .. ' ' .. string.sub(own, 1, 16) .. ' ' .. ARGV[HEAD_ARGS + MODE] .. ' 0 ' .. ARGV[HEAD_ARGS + PERMITS] .. ' 0 ' .. ARGV[HEAD_ARGS + HOLDER]
+      --@ local n = redis.pcall('RPUSH', KEYS[HISTORY], event, '')
+      --@ if type(n) == 'number' then
+      --@   if n == 2 or n > MOST_ITEMS or string.sub(granted, 1, HOUR) ~= string.sub(clock, 1, HOUR) then
+      --@     bound(KEYS[HISTORY], n)
+      --@   end
+      --@   if listened() then
+      --@     publish(KEYS[LOCK], { event })
+      --@   end
+      --@ end
       return { 0, left, holder, places + 1, places + 1, age, 0 }
     end
   end

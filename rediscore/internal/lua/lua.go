@@ -15,6 +15,10 @@
 //	             pieces of those of a quorum's member, and on one-time tokens
 //	plain_*      the common cases, for many requests in a call; see there
 //	other .lua   the operations, each at the end of its script
+//
+// A line that begins with --@ is code of engines that write history, and one that
+// ends with it is code of the others. So theirs are the scripts that they would be if
+// there were no history.
 package lua
 
 import (
@@ -43,6 +47,15 @@ const (
 	slack = "5000"
 	// Those of places are lengthened by the spare more than need be, so that it is seldom.
 	spare = "1000"
+	// The history of a name lasts this long from the first event of what counts as an
+	// hour here: the same first digits of the clock in us, which are 10,000 s. So it
+	// lasts driver.HistoryMemory from its last event, and is seldom told so.
+	historyMemory = "100800000"
+	hour          = "6"
+	// When a history has more than the most items, it is cut to those that are kept,
+	// or one less. Half of these may be empty, and driver.MaxHistory are left.
+	mostItems = "160"
+	keptItems = "130"
 )
 
 //go:embed *.lua
@@ -88,15 +101,26 @@ func later(write func() string) *Script {
 // Source returns the text of the script, and its hash.
 func (s *Script) Source() (text, sha string) { return s.source() }
 
+// A kit makes scripts. history says that they write it.
+type kit struct{ history bool }
+
 // build returns the script that is made of pieces. Of its keys and arguments,
 // those behind a bar are there for each.
-func build(pieces, keys, args string) *Script {
+func (k kit) build(pieces, keys, args string) *Script {
 	var l Layout
 	l.Keys, l.EachKeys = split(keys)
 	l.Args, l.EachArgs = split(args)
-	s := later(func() string { return l.places().Replace(read(pieces)) })
+	s := later(func() string { return l.places().Replace(k.read(pieces)) })
 	s.Layout = l
 	return s
+}
+
+// only returns text if history is written, and else nothing.
+func (k kit) only(text string) string {
+	if !k.history {
+		return ""
+	}
+	return text
 }
 
 func split(names string) (head, each []string) {
@@ -121,22 +145,47 @@ func (l Layout) places() *strings.Replacer {
 		}
 	}
 	return strings.NewReplacer(append(pairs, "THIS_LAYOUT", DataLayout, "SLACK", slack, "SPARE", spare,
+		"HISTORY_MEMORY", historyMemory, "HISTORY_SUFFIX", strconv.Quote(keys.HistorySuffix),
+		"MOST_ITEMS", mostItems, "KEPT_ITEMS", keptItems, "HOUR", hour,
 		"HEAD_KEYS", strconv.Itoa(len(l.Keys)), "EACH_KEYS", strconv.Itoa(len(l.EachKeys)),
 		"HEAD_ARGS", strconv.Itoa(len(l.Args)), "EACH_ARGS", strconv.Itoa(len(l.EachArgs)))...)
+}
+
+// line returns what is of a line in the scripts of the kit.
+func (k kit) line(line string) string {
+	bare := strings.TrimLeft(line, " ")
+	if code, ok := strings.CutPrefix(bare, remembering); ok {
+		return k.only(line[:len(line)-len(bare)] + code)
+	}
+	if code, ok := strings.CutSuffix(line, forgetting); !ok {
+		return line
+	} else if !k.history {
+		return code + "\n"
+	}
+	return ""
 }
 
 // Arg returns the index of an argument that is there once.
 func (l Layout) Arg(name string) int { return slices.Index(l.Args, name) }
 
+// What a line begins with that is of engines which write history, and ends with that
+// is of the others.
+const (
+	remembering = "--@ "
+	forgetting  = " --@\n"
+)
+
 // read returns the text of pieces, one behind the other.
-func read(pieces string) string {
+func (k kit) read(pieces string) string {
 	var text strings.Builder
 	for piece := range strings.FieldsSeq(pieces) {
 		source, err := drawer.ReadFile(piece + ".lua")
 		if err != nil {
 			panic(err) // there is no such file: no script could ever be sent
 		}
-		text.Write(source)
+		for line := range strings.Lines(string(source)) {
+			text.WriteString(k.line(line))
+		}
 	}
 	return text.String()
 }

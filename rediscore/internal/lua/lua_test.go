@@ -13,7 +13,7 @@ import (
 func TestScriptsAreMadeWhenNeeded(t *testing.T) { // not parallel: it counts what the process allocates
 	var before, between, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	scripts := ForEngine(true)
+	scripts := ForEngine(Options{Foreign: true})
 	runtime.ReadMemStats(&between)
 	text, sha := scripts.Acquire.Source()
 	runtime.ReadMemStats(&after)
@@ -49,7 +49,7 @@ func TestLayouts(t *testing.T) {
 		}
 	}
 	name := regexp.MustCompile(`(KEYS|ARGV)\[[^]]*[A-Z][^]]*\]|(HEAD|EACH)_[A-Z]+`)
-	for _, set := range []any{ForEngine(true), ForEngine(false), ForMember()} {
+	for _, set := range []any{ForEngine(Options{Foreign: true}), ForEngine(Options{}), ForEngine(Options{History: true}), ForEngine(Options{History: true, Cluster: true}), ForMember()} {
 		scripts := reflect.ValueOf(set)
 		for i := range scripts.NumField() {
 			what, s := scripts.Type().Field(i).Name, scripts.Field(i).Interface().(*Script)

@@ -10,6 +10,7 @@
 
 local time = redis.call('TIME')
 local token = string.format('%s%06d', time[1], time[2])
+--@ local hour, granted, heard = string.sub(token, 1, HOUR) .. '0000000000', ' ' .. token .. ' ' .. token .. ' ', listened()
 
 local function acquire(k, a)
   -- INVARIANT I1: no lease. INVARIANT I5: no cancel. INVARIANT I7: nobody waits.
@@ -26,7 +27,14 @@ local function acquire(k, a)
   -- counts from the token, which is the clock. If the second write fails, a
   -- token is skipped.
   redis.call('SET', KEYS[k + FENCE], token, 'PX', ARGV[TOKEN_MEMORY])
-  redis.call('SET', KEYS[k + LOCK], 'THIS_LAYOUT ' .. ARGV[a + ID] .. ' ' .. ARGV[a + TTL] .. ' ' .. token .. ' ' .. token .. ' ' .. ARGV[a + HOLDER], 'PX', ARGV[a + TTL])
+  redis.call('SET', KEYS[k + LOCK], 'THIS_LAYOUT ' .. ARGV[a + ID] .. ' ' .. ARGV[a + TTL] .. ' ' .. token .. ' ' .. token .. ' ' .. ARGV[a + HOLDER], 'PX', ARGV[a + TTL]) --@
+  --@ local value = 'THIS_LAYOUT ' .. ARGV[a + ID] .. ' ' .. ARGV[a + TTL] .. granted .. ARGV[a + HOLDER]
+  --@ redis.call('SET', KEYS[k + LOCK], value, 'PX', ARGV[a + TTL])
+  --@ local history = KEYS[k + DETAIL] .. HISTORY_SUFFIX
+  --@ local n = redis.pcall('RPUSH', history, value)
+  --@ if heard or type(n) ~= 'number' or n == 1 or n % 2 == 0 or n > MOST_ITEMS or not last or last < hour then
+  --@   began(history, KEYS[k + LOCK], value, n, token)
+  --@ end
   return tonumber(token)
 end
 

@@ -68,12 +68,14 @@ local function grant(s, r, token, ttl)
   countIn(s, r, token, ttl, ends)
   if r.mode == EXCLUSIVE then
     putExclusive(s, r, token, ttl)
+    --@ note(s, { eventOf('a', r, token, '0') })
     return
   end
   if free then
     writeGroup(s, num(ends))
   end
   putShared(s, { { member = r.id, ends = ends, ttl = ttl, token = token, permits = r.permits, granted = num(micros()), holder = r.holder } })
+  --@ note(s, { eventOf('a', r, token, '0') })
 end
 
 -- Granting the lock to a waiter is as much work as ending this many leases.
@@ -129,6 +131,10 @@ local function serve(s)
   end
   local free = not s.lock
   local gone, heirs, notices = nextInLine(s)
+  --@ s.heirs, s.left = {}, {}
+  --@ for _, p in ipairs(heirs) do
+  --@   s.heirs[p.id] = true
+  --@ end
   giveUpPlaces(s, gone) -- first, because it needs no memory; see outlast
   if #heirs > 0 then
     rememberToken(s, s.last)
@@ -141,6 +147,11 @@ local function serve(s)
       putShared(s, heirs)
     end
   end
+  --@ s.heirs = nil
+  --@ for _, p in ipairs(heirs) do
+  --@   s.left[#s.left + 1] = eventOf('h', p, p.token, p.since .. '000')
+  --@ end
+  --@ note(s, s.left)
   for _, n in ipairs(notices) do
     tell(n[1], n[2], n[3])
   end

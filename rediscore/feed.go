@@ -1,0 +1,187 @@
+package rediscore
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/rediscore/internal/keys"
+)
+
+// Events are how an engine hears of what happens to names. As long as somebody
+// listens there is a subscription to the channel on which scripts publish events. They
+// do so only where somebody is on a second channel, on which nothing is said: so the
+// engine is there on every node of a cluster, and an event that nobody would hear is
+// not sent around to all nodes.
+type events struct {
+	store *Store
+	feed  driver.Feed
+
+	mu      sync.Mutex // guards the rest
+	heard   int        // by so many
+	listens bool       // there is a subscription, on every node that is known
+	closed  bool       // nobody listens any more
+	end     context.CancelFunc
+	wg      sync.WaitGroup // of those that listen
+}
+
+// nodesEvery is how often an engine looks for new nodes of a cluster.
+const nodesEvery = time.Second
+
+func newEvents(s *Store) *events { return &events{store: s} }
+
+// OnEvent implements driver.Historian.
+func (e *Engine) OnEvent(told func(driver.Event)) (stop func()) {
+	if e.events == nil {
+		return func() {}
+	}
+	return e.events.onEvent(told)
+}
+
+func (v *events) onEvent(told func(driver.Event)) (stop func()) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	forget := v.feed.OnEvent(told, v.listens)
+	if v.heard++; v.heard == 1 && !v.closed {
+		var life context.Context
+		life, v.end = context.WithCancel(v.store.life)
+		v.wg.Go(func() { reconnect(life, func() bool { return v.session(life) }) })
+	}
+	return sync.OnceFunc(func() {
+		forget()
+		v.mu.Lock()
+		defer v.mu.Unlock()
+		if v.heard--; v.heard == 0 && v.end != nil {
+			v.end()
+			v.listens = false
+		}
+	})
+}
+
+// wait returns when nobody listens any more, after the store's life, and keeps others
+// from listening.
+func (v *events) wait() {
+	if v == nil {
+		return
+	}
+	v.mu.Lock()
+	v.closed = true
+	v.mu.Unlock()
+	v.wg.Wait()
+}
+
+// session listens until life is over or the subscription breaks, and reports whether
+// the server refused it.
+func (v *events) session(life context.Context) (refused bool) {
+	space := v.store.keys
+	feed, heard := space.Inboxes()+keys.Feed, space.Inboxes()+keys.Heard
+	session := v.store.conn.Dedicate()
+	defer session.Close()
+	told := func(channel, message string) {
+		if channel == feed && life.Err() == nil {
+			v.message(message)
+		}
+	}
+	broken, err := session.Subscribe(life, told, feed, heard)
+	if err != nil {
+		return ServerSays(err) != ""
+	}
+	all := presence{life: life, channel: heard, on: map[string]subscribed{}}
+	defer all.close()
+	v.everywhere(&all)
+	v.began(life)
+	defer v.missed(life)
+	looked := time.NewTicker(nodesEvery)
+	defer looked.Stop()
+	for {
+		select {
+		case <-broken: //nolint:errcheck // why it broke does not matter
+			return false
+		case <-life.Done():
+			return false
+		case <-looked.C:
+			if v.everywhere(&all) {
+				v.began(life)
+			}
+		}
+	}
+}
+
+// began tells that events are heard of from now on.
+func (v *events) began(life context.Context) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if life.Err() == nil {
+		v.listens = true
+		v.feed.Tell(driver.Event{Kind: driver.EventGap})
+	}
+}
+
+// missed tells that they are not any more.
+func (v *events) missed(life context.Context) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if life.Err() == nil {
+		v.listens = false
+		v.feed.Tell(driver.Event{Kind: driver.EventGap})
+	}
+}
+
+// message runs in the connection's reading goroutine. One that makes no sense is
+// dropped.
+func (v *events) message(message string) {
+	key, item, _ := strings.Cut(message, "\t")
+	name, ours := strings.CutPrefix(key, v.store.keys.Lock(""))
+	if e, ok := parseEvent(name, item, 0); ok && ours {
+		v.feed.Tell(e) // which has just been written: Ago is 0
+	}
+}
+
+// A presence is where an engine is on a channel of each node of a cluster, to be found
+// there.
+type presence struct {
+	life    context.Context
+	channel string
+	on      map[string]subscribed // by the node's address
+}
+
+// A subscribed session is one that is, until broken receives.
+type subscribed struct {
+	Session
+	broken <-chan error
+}
+
+// everywhere makes sure that the engine is found on all nodes, and reports whether it
+// was not on one of them: what happened there was not told.
+func (v *events) everywhere(p *presence) (missed bool) {
+	if !v.store.cluster {
+		return false
+	}
+	for address, node := range v.store.conn.Nodes() {
+		if there, ok := p.on[address]; ok {
+			select {
+			case <-there.broken: //nolint:errcheck // why it broke does not matter
+				there.Close()
+				delete(p.on, address)
+			default:
+				continue
+			}
+		}
+		session := node.Dedicate()
+		broken, err := session.Subscribe(p.life, func(string, string) {}, p.channel)
+		if err != nil { // of a node that is down nobody hears anything
+			session.Close()
+			continue
+		}
+		p.on[address], missed = subscribed{session, broken}, true
+	}
+	return missed
+}
+
+func (p *presence) close() {
+	for _, s := range p.on {
+		s.Close()
+	}
+}
