@@ -126,6 +126,7 @@ func views() []any {
 			Led: new(bool), Leader: &wire.Who{Host: "h"}, Standby: []wire.Who{{Host: "i"}},
 		},
 		wire.Change{Change: "appeared", Name: "k", Lock: &wire.Lock{Name: "k", Holders: []wire.Holder{}}}, wire.Change{Change: "gone", Name: "k"}, wire.Change{Change: "store_away", Reason: "r"},
+		wire.Change{Change: "event", Name: "k", Event: &wire.HistoryEvent{ID: "1-0", Event: "queued", Name: "k"}},
 		wire.Wait{Free: true, WaitedMS: 1500, Locks: []wire.Lock{wire.LockOf(driver.Lock{Name: "k"})}},
 		wire.LockDetails{Lock: wire.WholeLockOf(driver.Lock{Name: "k"}), Once: &wire.Once{Key: "k", State: "done", Token: &token}, Broken: []wire.Broken{}},
 		wire.HistoryOf("k", []driver.Event{
