@@ -100,6 +100,7 @@
 //	once.go, once_*.go      work that is done at most once
 //	every.go, every_*.go    work that is done once for each time of a schedule
 //	inspect.go, break.go    other people's locks
+//	history.go              what happened to a lock, and what happens
 //	observe.go, print.go    what is told, and how it is written
 //
 // A request that is not answered is classified, and repeated, by internal/ask.
