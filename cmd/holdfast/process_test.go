@@ -221,7 +221,8 @@ func enqueue(t *testing.T, n int, store, name string, args ...string) *process {
 	return p
 }
 
-// eachStore runs a test on the embedded store and on a Redis of its own.
+// eachStore runs a test on the embedded store, on a Redis of its own, and through a server
+// whose store is such a Redis.
 func eachStore(t *testing.T, test func(t *testing.T, store string)) {
 	t.Run("sqlite", func(t *testing.T) {
 		t.Parallel()
@@ -230,6 +231,10 @@ func eachStore(t *testing.T, test func(t *testing.T, store string)) {
 	t.Run("redis", func(t *testing.T) {
 		t.Parallel()
 		test(t, testsvc.Redis(t).URL)
+	})
+	t.Run("server", func(t *testing.T) {
+		t.Parallel()
+		test(t, serve(t, testsvc.Redis(t).URL).urls[0])
 	})
 }
 

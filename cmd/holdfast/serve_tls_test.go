@@ -62,7 +62,7 @@ func newKeyPair(t *testing.T, name string) keyPair {
 	return k
 }
 
-// shown returns the name in the certificate that a server shows.
+// shownBy returns the name in the certificate that a server shows.
 func shownBy(t *testing.T, url string, version uint16) (name string, err error) {
 	t.Helper()
 	d := tls.Dialer{Config: &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS10, MaxVersion: version}} //nolint:gosec // it looks what the server takes

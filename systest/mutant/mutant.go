@@ -57,6 +57,7 @@ func All() []Mutant {
 		everyMutants(),
 		metricsMutants(),
 		electMutants(),
+		serveMutants(),
 		turnsMutants(),
 		workMutants(),
 		mailboxMutants(),

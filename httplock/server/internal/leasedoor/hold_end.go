@@ -13,6 +13,12 @@ import (
 func (s *stream) hungUp(h *hold, lease *holdfast.Lease) {
 	ctx := context.WithoutCancel(s.r.Context())
 	switch {
+	case s.draining():
+		// INVARIANT I1: it may be this server that closes connections, at the end of its
+		// patience with those that do not read. The client may go on with the key elsewhere.
+		if lease != nil {
+			_ = lease.Leave()
+		}
 	case s.form.direct:
 		if lease != nil {
 			_ = lease.Leave()
@@ -32,10 +38,13 @@ func (s *stream) hungUp(h *hold, lease *holdfast.Lease) {
 // giveUpPlace does what the end of the connection means for a place in the queue: only
 // where it is the end of the client the others need not wait until the place ends.
 func (s *stream) giveUpPlace(h *hold) {
-	if s.form.direct && !s.silentOnly() && !h.held() {
+	if s.form.direct && !s.silentOnly() && !s.draining() && !h.held() {
 		s.release(context.WithoutCancel(s.r.Context()))
 	}
 }
+
+// draining reports whether the server is about to stop.
+func (s *stream) draining() bool { return s.r.NewWork() != nil }
 
 // silentOnly reports whether the client was given up although its connection is open.
 func (s *stream) silentOnly() bool { return s.closed && s.r.Context().Err() == nil }

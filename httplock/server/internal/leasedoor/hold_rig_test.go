@@ -39,6 +39,7 @@ func openNear(t *testing.T, engine driver.Engine) *site {
 type wireTap struct {
 	net.Conn // none: what is not below is not asked for
 	t        *testing.T
+	over     context.Context // ends with the connection
 	cancel   context.CancelFunc
 	done     chan struct{} // the stream has ended
 	header   http.Header
@@ -68,7 +69,7 @@ func (s *site) hold(query, key string, req wire.LeaseRequest, with ...func(*http
 		s.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(s.Context())
-	c := &wireTap{t: s.T, cancel: cancel, done: make(chan struct{}), header: http.Header{}}
+	c := &wireTap{t: s.T, over: ctx, cancel: cancel, done: make(chan struct{}), header: http.Header{}}
 	r := httptest.NewRequestWithContext(server.ConnContext(ctx, c), "POST", "/v1/leases?hold=1"+query, bytes.NewReader(text))
 	r.Header.Set("Content-Type", "application/json")
 	r.Header.Set("Idempotency-Key", key)
@@ -101,9 +102,13 @@ func (c *wireTap) Write(p []byte) (int, error) {
 	if c.full {
 		wait := time.Until(c.deadline)
 		c.mu.Unlock()
-		time.Sleep(wait)
-		c.mu.Lock()
-		return 0, os.ErrDeadlineExceeded
+		defer c.mu.Lock()
+		select {
+		case <-time.After(wait):
+			return 0, os.ErrDeadlineExceeded
+		case <-c.over.Done():
+			return 0, net.ErrClosed
+		}
 	}
 	if c.status == 0 {
 		c.status = http.StatusOK

@@ -166,6 +166,38 @@ func TestHoldDrain(t *testing.T) {
 	})
 }
 
+// A connection that the server closes itself, at the end of its patience with a client that
+// does not read, is not hung up by the client: the lease and the place are left, for the
+// client to go on with elsewhere.
+func TestHoldCutByDrain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		engine := memlock.New()
+		a, b := openNear(t, engine), openNear(t, engine)
+		c, waiter := a.hold("", key, asked(0)), a.hold("", rival, asked(time.Hour))
+		token := c.last("acquired").FencingToken
+		for _, stream := range []*wireTap{c, waiter} {
+			stream.mu.Lock()
+			stream.full = true
+			stream.mu.Unlock()
+		}
+		time.Sleep(6 * second) // a line is being written to each
+		a.server.Drain()
+		c.close()
+		waiter.close()
+		<-c.done
+		<-waiter.done
+		if h := look(t, engine, name).Holders; len(h) != 1 || h[0].Token != token {
+			t.Errorf("after the end of the server: %+v, want token %d", h, token)
+		}
+		if q := b.hold("", rival, asked(time.Hour)).last("queued"); q.Place != 1 {
+			t.Errorf("the waiter has place %d", q.Place)
+		}
+		if again := b.hold("", key, asked(0)).last("acquired").FencingToken; again != token {
+			t.Errorf("the token is %d elsewhere, and was %d", again, token)
+		}
+	})
+}
+
 // A client that goes on elsewhere keeps its lease, whenever the server that it came from
 // notices, and however little was left.
 func TestHoldGoesOnElsewhere(t *testing.T) {

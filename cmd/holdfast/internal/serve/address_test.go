@@ -1,0 +1,25 @@
+package serve
+
+import (
+	"net"
+	"testing"
+)
+
+// TestPublic: whatever is not a socket or a loopback address can be reached by other hosts.
+func TestPublic(t *testing.T) {
+	for text, public := range map[string]bool{
+		"127.0.0.1:7420": false, "127.1.2.3:0": false, "[::1]:7420": false, "unix:///run/s": false,
+		":7420": true, "0.0.0.0:7420": true, "[::]:7420": true, "192.0.2.7:80": true, "[::ffff:192.0.2.7]:80": true,
+	} {
+		a, err := ParseAddress(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if a.Public() != public {
+			t.Errorf("%s: public is %t", text, a.Public())
+		}
+	}
+	if !IsPublic(&net.IPAddr{IP: net.IPv4(127, 0, 0, 1)}) {
+		t.Error("an address of a kind that nobody knows counts as this host's")
+	}
+}
