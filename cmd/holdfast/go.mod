@@ -15,7 +15,7 @@ require (
 
 require (
 	github.com/holdfast-locks/holdfast/redislock v0.1.0 // indirect
-	golang.org/x/oauth2 v0.36.0 // indirect
+	golang.org/x/oauth2 v0.37.0 // indirect
 )
 
 require (

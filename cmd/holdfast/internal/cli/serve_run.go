@@ -15,6 +15,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/exit"
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/notify"
+	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/oidc"
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/serve"
 	"github.com/holdfast-locks/holdfast/httplock/server/caller"
 )
@@ -235,7 +236,7 @@ func (a *app) serveOptions(f *serveFlags) (o *serve.Options, err error) {
 		o.Files = append(o.Files, o.Certificate)
 	}
 	if f.callers != "" {
-		callers, err := caller.Open(f.callers, &caller.FileOptions{Logger: o.Log})
+		callers, err := caller.Open(f.callers, &caller.FileOptions{Logger: o.Log, Verifier: oidc.New(o.Log).Verifier})
 		if err != nil {
 			return nil, exit.With(exit.Config, fmt.Errorf("serve: --callers: %w", err))
 		}
