@@ -199,7 +199,7 @@ func TestServeDrainWaits(t *testing.T) {
 	}
 	body, _ := io.ReadAll(resp.Body)
 	_ = resp.Body.Close()
-	if resp.StatusCode != 503 || !strings.Contains(string(body), `"code":"draining"`) || resp.Header.Get("Retry-After") == "" {
+	if resp.StatusCode != http.StatusServiceUnavailable || !strings.Contains(string(body), `"code":"draining"`) || resp.Header.Get("Retry-After") == "" {
 		t.Errorf("new work: %d %s", resp.StatusCode, body)
 	}
 	s.signal(syscall.SIGHUP) // reloads, if anything
