@@ -104,6 +104,7 @@ func All() []Mutant {
 		sinceMutants(),
 		kitMutants(),
 		historyMutants(),
+		httpLeaseMutants(),
 	)
 }
 

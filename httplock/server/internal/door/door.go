@@ -103,14 +103,18 @@ var errReserved error = &Refusal{
 
 // Budgeted returns a context for what the store is asked because of r: it ends when
 // the caller hangs up, and when the budget is spent that the caller has left.
-func (r *Request) Budgeted() (context.Context, context.CancelFunc, error) {
-	left := Budget
+func (r *Request) Budgeted() (context.Context, context.CancelFunc, error) { return r.Patient(0) }
+
+// Patient does as Budgeted, for a request that may wait for this time before its last
+// question to the store.
+func (r *Request) Patient(wait time.Duration) (context.Context, context.CancelFunc, error) {
+	left := wait + Budget
 	if text := r.Header.Get(TimeoutHeader); text != "" {
 		ms, err := strconv.ParseInt(text, 10, 64)
 		if err != nil || ms <= 0 {
 			return nil, nil, Invalid(TimeoutHeader + ": want milliseconds, 1 or more")
 		}
-		left = min(left, time.Duration(min(ms, Budget.Milliseconds()))*time.Millisecond)
+		left = time.Duration(min(ms, left.Milliseconds())) * time.Millisecond
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), left)
 	return ctx, cancel, nil

@@ -33,7 +33,7 @@ func (d *leases) acquire(w http.ResponseWriter, r *door.Request) error {
 	if err != nil {
 		return err
 	}
-	g, err := a.wait(r.Context(), a.patience(), nil)
+	g, err := a.waitPatiently()
 	var queued *queuedError
 	switch {
 	case errors.As(err, &queued):
@@ -42,6 +42,16 @@ func (d *leases) acquire(w http.ResponseWriter, r *door.Request) error {
 		return err
 	}
 	return a.granted(w, g)
+}
+
+// waitPatiently waits for as long as the request says.
+func (a *attempt) waitPatiently() (grant, error) {
+	ctx, cancel, err := a.r.Patient(a.patience())
+	if err != nil {
+		return grant{}, err
+	}
+	defer cancel()
+	return a.wait(ctx, a.patience(), nil)
 }
 
 // patience returns how long this request is to wait.

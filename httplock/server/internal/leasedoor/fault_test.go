@@ -2,6 +2,7 @@ package leasedoor_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"net/http"
 	"sync/atomic"
@@ -248,4 +249,68 @@ func (p *parts) Extend(ctx context.Context, reqs []driver.ExtendRequest) []error
 		return []error{ctx.Err()}
 	}
 	return p.Forward.Extend(ctx, reqs)
+}
+
+// INVARIANT I3: what is left of a lease counts from before the request that the store has
+// granted, however late its answer comes, and after a hand-over too.
+func TestExpiryCountsFromBeforeTheRequest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		slow := &hook.Engine{Forward: driver.Forward{Engine: memlock.New()}, Each: func(_ context.Context, r hook.Request, send func() error) error {
+			err := send()
+			if r.Method == "Acquire" || r.Method == "Extend" {
+				time.Sleep(700 * time.Millisecond)
+			}
+			return err
+		}}
+		s := open(t, slow)
+		l := s.lease("n", key, wire.LeaseRequest{TTLMS: 10_000})
+		if l.ExpiresInMS != 9_300 || l.TTLMS != 10_000 {
+			t.Errorf("granted: %+v, want 9,300 ms left", l)
+		}
+		var renewed wire.Renewed
+		renew := ref(l)
+		renew.TTLMS = 10_000
+		s.do(http.StatusOK, "POST", "/v1/leases/renew", "", renew, &renewed)
+		if renewed.ExpiresInMS != 9_300 {
+			t.Errorf("renewed: %+v, want 9,300 ms left", renewed)
+		}
+		waiting := s.later(t.Context(), otherKey, wire.LeaseRequest{Name: "n", TTLMS: 10_000, WaitMS: 20_000})
+		time.Sleep(3 * time.Second)
+		s.do(http.StatusNoContent, "POST", "/v1/leases/release", "", ref(l), nil)
+		if err := json.Unmarshal((<-waiting).Body.Bytes(), &l); err != nil || l.ExpiresInMS != 9_300 {
+			t.Errorf("handed over: %+v, %v, want 9,300 ms left", l, err)
+		}
+	})
+}
+
+// Whoever says for how long it waits for an answer is granted nothing after that.
+func TestNothingIsDoneLater(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		engine := memlock.New()
+		var slow atomic.Bool
+		s := open(t, &hook.Engine{Forward: driver.Forward{Engine: engine}, Each: func(ctx context.Context, _ hook.Request, send func() error) error {
+			if slow.Load() {
+				time.Sleep(time.Second)
+			}
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			return send()
+		}})
+		slow.Store(true)
+		s.header = http.Header{"Holdfast-Timeout-Ms": {"900"}}
+		s.refused(http.StatusGatewayTimeout, "outcome-unknown", "POST", "/v1/leases", key, wire.LeaseRequest{Name: "n"})
+		slow.Store(false)
+		if lock, _ := engine.Inspect(t.Context(), "n"); len(lock.Holders) != 0 {
+			t.Errorf("after the caller has given up there is %+v", lock.Holders)
+		}
+		s.lease("n", key, wire.LeaseRequest{TTLMS: 600_000})
+		began := time.Now()
+		s.refused(http.StatusGatewayTimeout, "outcome-unknown", "POST", "/v1/leases", otherKey, wire.LeaseRequest{Name: "n", WaitMS: 50_000})
+		if took := time.Since(began); took != 900*time.Millisecond {
+			t.Errorf("a wait took %s, want the 900ms that its caller has", took)
+		}
+		s.header.Set("Holdfast-Timeout-Ms", "-1")
+		s.refused(http.StatusBadRequest, "invalid", "POST", "/v1/leases", otherKey, wire.LeaseRequest{Name: "n"})
+	})
 }

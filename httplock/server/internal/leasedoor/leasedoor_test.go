@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"log/slog"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"strconv"
@@ -25,6 +26,7 @@ type site struct {
 	*testing.T
 	server  *server.Server
 	handler http.Handler
+	header  http.Header // of each request, beside its own
 }
 
 func open(t *testing.T, engine driver.Engine) *site { return openWith(t, engine, server.Options{}) }
@@ -48,7 +50,7 @@ func openWith(t *testing.T, engine driver.Engine, opts server.Options) *site {
 			t.Error(err)
 		}
 	})
-	return &site{t, s, exchange.Recorded(t, s)}
+	return &site{T: t, server: s, handler: exchange.Recorded(t, s)}
 }
 
 // send sends body as JSON, unless it is nil, with an Idempotency-Key unless that is empty.
@@ -61,6 +63,7 @@ func (s *site) send(ctx context.Context, method, target, key string, body any) *
 		}
 	}
 	r := httptest.NewRequestWithContext(ctx, method, "http://localhost"+target, &text)
+	maps.Copy(r.Header, s.header)
 	if body != nil {
 		r.Header.Set("Content-Type", "application/json")
 	}

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/httplock/server"
 	"github.com/holdfast-locks/holdfast/httplock/server/caller"
 	"github.com/holdfast-locks/holdfast/memlock"
@@ -103,12 +104,36 @@ func TestList(t *testing.T) {
 		}
 		slices.Sort(got)
 		if w.Header().Get("Content-Type") != "application/x-ndjson" || !slices.Equal(got, append(names, "web")) {
-			t.Errorf("%d %q lines, %v", len(got), got[0], w.Header())
+			t.Errorf("%d lines, %v", len(got), w.Header())
 		}
 		ci.refused(http.StatusForbidden, "not-permitted", "GET", "/v1/locks", "", nil)
 		ci.refused(http.StatusForbidden, "not-permitted", "GET", "/v1/locks?prefix=web", "", nil)
 		for _, query := range []string{"cursor=%25", "limit=0", "limit=1001", "limit=x", "prefix=%00"} {
 			all.refused(http.StatusBadRequest, "invalid", "GET", "/v1/locks?"+query, "", nil)
+		}
+	})
+}
+
+// What servers keep under names of their own is in no list.
+func TestReservedNamesAreNotListed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		engine := memlock.New()
+		s := open(t, engine)
+		c, err := holdfast.New(engine, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close(t.Context())
+		if _, err := c.Once(t.Context(), "holdfast@server/secret", nil, work("7")); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := c.Acquire(t.Context(), "holdfast@server/other", nil); err != nil {
+			t.Fatal(err)
+		}
+		for _, path := range []string{"/v1/locks", "/v1/once", "/v1/locks?prefix=hold", "/v1/once?prefix=hold"} {
+			if w := s.do(http.StatusOK, "GET", path, "", nil, nil); strings.Contains(w.Body.String(), "holdfast@") {
+				t.Errorf("%s: %s", path, w.Body)
+			}
 		}
 	})
 }

@@ -37,7 +37,7 @@ func (d *leases) onceBegin(w http.ResponseWriter, r *door.Request) error {
 	if err != nil {
 		return err
 	}
-	g, err := a.wait(r.Context(), a.patience(), nil)
+	g, err := a.waitPatiently()
 	var queued *queuedError
 	var done *doneError
 	switch {

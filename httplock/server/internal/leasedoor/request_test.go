@@ -89,6 +89,9 @@ func TestCallers(t *testing.T) {
 		bob := as(&caller.Caller{Name: "bob", Rights: caller.Acquire | caller.Read, Prefixes: []string{"bob/", "n"}})
 		l := ada.lease("n", key, wire.LeaseRequest{Holder: &wire.Self{Host: "web-3", PID: 812, Program: "job", Label: "nightly"}, Reason: "film", Labels: map[string]string{"user": "root"}})
 		p := bob.refused(http.StatusConflict, "lock-held", "POST", "/v1/leases", key, wire.LeaseRequest{Name: "n", Holder: &wire.Self{Label: "ada"}})
+		if len(p.Holders) != 1 {
+			t.Fatalf("in the way is %+v", p.Holders)
+		}
 		if h := p.Holders[0]; h.User != "ada" || h.Host != "web-3" || h.PID != 812 || h.Program != "job" || h.Label != "nightly" || h.Reason != "film" || h.Labels["user"] != "root" {
 			t.Errorf("in the way is %+v", h)
 		}
@@ -132,6 +135,7 @@ func TestLimits(t *testing.T) {
 		}
 		hangUp()
 		<-first
+		s.do(http.StatusAccepted, "POST", "/v1/leases", keyOf(1), wire.LeaseRequest{Name: "n", WaitMS: 1}, nil)
 		s.lease("m", keyOf(3), wire.LeaseRequest{})
 		s.refused(http.StatusTooManyRequests, "too-many-leases", "POST", "/v1/leases", keyOf(4), wire.LeaseRequest{Name: "o"})
 		s.lease("m", keyOf(3), wire.LeaseRequest{}) // a repeat is the same lease

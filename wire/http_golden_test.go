@@ -1,0 +1,96 @@
+package wire_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/wire"
+)
+
+// TestHTTPBytes: what a server is asked and answers stays as it is, byte for byte, and
+// whoever reads it with the types of this package misses nothing.
+func TestHTTPBytes(t *testing.T) {
+	var lines bytes.Buffer
+	e := json.NewEncoder(&lines)
+	for _, v := range httpForms() {
+		if err := e.Encode(v); err != nil {
+			t.Fatal(err)
+		}
+		text, err := json.Marshal(v)
+		if err != nil {
+			t.Fatal(err)
+		}
+		read := reflect.New(reflect.TypeOf(v))
+		if err := json.Unmarshal(text, read.Interface()); err != nil || !reflect.DeepEqual(read.Elem().Interface(), v) {
+			t.Errorf("%v\n%s is read as\n%+v", err, text, read.Elem())
+		}
+	}
+	want, err := os.ReadFile("testdata/http.json")
+	if err != nil || !bytes.Equal(lines.Bytes(), want) {
+		t.Errorf("testdata/http.json (%v): got\n%s", err, lines.Bytes())
+	}
+}
+
+// TestSelf: a text is the label, and nobody can say of itself what a server has to find out.
+func TestSelf(t *testing.T) {
+	for text, want := range map[string]wire.Self{
+		`"worker-7"`: {Label: "worker-7"}, `{"host":"web-3","pid":812}`: {Host: "web-3", PID: 812}, `{}`: {}, `"a\"b"`: {Label: `a"b`},
+	} {
+		got := wire.Self{Host: "another", Label: "another"}
+		if strings.HasPrefix(text, "{") {
+			got = wire.Self{}
+		}
+		if err := json.Unmarshal([]byte(text), &got); err != nil || got != want {
+			t.Errorf("%s is read as %+v, %v", text, got, err)
+		}
+	}
+	for _, text := range []string{`{"user":"root"}`, `7`, `[]`, `{"pid":"x"}`} {
+		var got wire.Self
+		if err := json.Unmarshal([]byte(text), &got); err == nil {
+			t.Errorf("%s is read as %+v", text, got)
+		}
+	}
+}
+
+func httpForms() []any {
+	const id = "0123456789abcdef0123456789abcdef"
+	token, none := wire.TokenOf(17), 0
+	blockers := []wire.Blocker{wire.BlockerOf(driver.Blocker{Holder: driver.Holder{Host: "web-3", User: "deploy"}, Since: time.Minute, ExpiresIn: 29 * time.Second})}
+	return []any{
+		wire.LeaseRequest{Name: "n"},
+		wire.LeaseRequest{
+			Name: "n", Mode: "semaphore", Limit: 3, Permits: 2, TTLMS: 30_000, WaitMS: 5_000, MinHoldMS: 1_000, MinToken: 16,
+			Holder: &wire.Self{Host: "web-3", PID: 812, Program: "job", Label: "nightly"}, Reason: "film", Labels: map[string]string{"b": "2", "a": "1"},
+		},
+		wire.Lease{LeaseID: id, Name: "n", Mode: "exclusive", Token: token, TTLMS: 30_000, ExpiresInMS: 29_998},
+		wire.Queued{Place: 1, QueueLength: 2, Holders: blockers, PlaceExpiresInMS: 5_000},
+		wire.LeaseRefs{LeaseRef: wire.LeaseRef{Name: "n", LeaseID: id, TTLMS: 30_000}},
+		wire.LeaseRefs{Leases: []wire.LeaseRef{{Name: "n", LeaseID: id}}},
+		wire.Renewed{Name: "n", TTLMS: 30_000, ExpiresInMS: 29_998},
+		wire.LeaseResults{Leases: []wire.LeaseResult{
+			{Name: "n", LeaseID: id, Status: 200, TTLMS: 30_000, ExpiresInMS: wire.Left(0)}, {Name: "n", LeaseID: id, Status: 204},
+			{Name: "n", LeaseID: id, Status: 410, Code: "broken", Detail: "d", Author: "ada", Reason: "r"},
+		}},
+		wire.Locks{Locks: []wire.Lock{}, NextCursor: "bg"},
+		wire.BreakRequest{FencingToken: 17, Older: true, Closed: true, Reason: "r"},
+		wire.Broke{Broken: wire.BrokenOf([]driver.Broken{{Author: "ada", Reason: "r", Ago: time.Second, Token: 17}})},
+		wire.OnceRequest{TTLMS: 30_000, WaitMS: 5_000, Fingerprint: "f", Reason: "r"},
+		wire.OnceDone{Key: "k", Result: json.RawMessage(`{"a":1}`), Token: token},
+		wire.OnceDone{Key: "k", ResultBytes: []byte{0xff}, Token: token},
+		wire.OnceResult{LeaseID: id, Result: json.RawMessage(`1`), RetentionMS: 1_000},
+		wire.OnceFailure{LeaseID: id},
+		wire.OnceState{Once: wire.Once{Key: "k", State: "done", Token: &token, OutputLength: &none}, Result: json.RawMessage(`""`)},
+		wire.Onces{Once: []wire.Once{}},
+		wire.TokenRequest{Payload: "p", TTLMS: 1_000}, wire.TokenRequest{PayloadBytes: []byte{0xff}, TTLMS: 1_000},
+		wire.IssuedToken{Secret: "hf1t_x", ID: "5f", TTLMS: 1_000}, wire.TokenSecret{Secret: "hf1t_x"},
+		wire.Redeemed{Payload: "p"}, wire.Redeemed{PayloadBytes: []byte{0xff}}, wire.Revoked{ID: "5f"},
+		wire.Problem{Type: "about:blank", Title: "Conflict", Status: 409, Detail: "d", Code: "lock-held", Holders: blockers, QueueLength: &none},
+		wire.Problem{Type: "about:blank", Title: "Gone", Status: 410, Detail: "d", Code: "broken", Author: "ada", Reason: "r"},
+	}
+}
