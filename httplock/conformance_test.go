@@ -1,134 +1,102 @@
 package httplock_test
 
 import (
-	"context"
-	"net"
-	"net/http"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/enginetest"
-	"github.com/holdfast-locks/holdfast/httplock"
-	"github.com/holdfast-locks/holdfast/httplock/server"
 	"github.com/holdfast-locks/holdfast/memlock"
+	"github.com/holdfast-locks/holdfast/quorumlock"
 )
 
-// A network has servers that are reached by their names, through pipes: so that time
-// passes only when everybody waits.
-type network map[string]*host
-
-// The names of servers in a network.
-const (
-	first  = "127.0.0.1:7421"
-	second = "127.0.0.1:7422"
-)
-
-// A host is one server of a network.
-type host struct {
-	accepted chan net.Conn
-	done     chan struct{}
-	http     *http.Server
-	conns    sync.WaitGroup
-}
-
-// Accept implements net.Listener.
-func (h *host) Accept() (net.Conn, error) {
-	select {
-	case c := <-h.accepted:
-		return c, nil
-	case <-h.done:
-		return nil, net.ErrClosed
+// harness returns the suite's way to stores in memory, in virtual time. Each is behind as
+// many servers as are in the chain.
+func harness(store func() driver.Engine, chain ...string) enginetest.Harness {
+	type opened struct {
+		*network
+		last string
 	}
-}
-
-// Close implements net.Listener.
-func (h *host) Close() error { return nil }
-
-// Addr implements net.Listener.
-func (h *host) Addr() net.Addr { return &net.UnixAddr{Name: "pipe", Net: "unix"} }
-
-// dial connects to a host.
-func (n network) dial(ctx context.Context, _, address string) (net.Conn, error) {
-	h := n[address]
-	if h == nil {
-		return nil, &net.OpError{Op: "dial", Err: net.UnknownNetworkError(address)}
-	}
-	near, far := net.Pipe()
-	select {
-	case h.accepted <- far:
-		return near, nil
-	case <-h.done:
-	case <-ctx.Done():
-	}
-	return nil, &net.OpError{Op: "dial", Err: net.ErrClosed}
-}
-
-// serve answers for a handler under a name, until the test ends.
-func (n network) serve(tb testing.TB, name string, handler http.Handler) *host {
-	h := &host{accepted: make(chan net.Conn), done: make(chan struct{})}
-	h.http = &http.Server{Handler: handler, ConnState: func(_ net.Conn, state http.ConnState) {
-		switch state {
-		case http.StateNew:
-			h.conns.Add(1)
-		case http.StateClosed:
-			h.conns.Done()
-		}
-	}}
-	n[name] = h
-	go func() { _ = h.http.Serve(h) }()
-	tb.Cleanup(h.kill)
-	return h
-}
-
-// kill ends the host and all its connections.
-func (h *host) kill() {
-	select {
-	case <-h.done:
-	default:
-		close(h.done)
-	}
-	_ = h.http.Close()
-	h.conns.Wait()
-}
-
-// open returns an engine for the hosts of some names, separated by commas.
-func (n network) open(tb testing.TB, names string) *httplock.Engine {
-	tb.Helper()
-	e, err := httplock.OpenWith(tb.Context(), &httplock.Options{Dial: n.dial}, "http://"+names)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	tb.Cleanup(func() { _ = e.Close() })
-	return e
-}
-
-// served returns a network with one server, and an engine for it.
-func served(tb testing.TB, engine driver.Engine) (network, *httplock.Engine) {
-	tb.Helper()
-	n := network{}
-	s, err := server.New(engine, nil)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	n.serve(tb, first, s)
-	tb.Cleanup(func() { _ = s.Close(context.Background()) })
-	return n, n.open(tb, first)
-}
-
-// TestConformance runs the suite through a server, in virtual time.
-func TestConformance(t *testing.T) {
-	networks := map[driver.Engine]network{}
-	enginetest.Run(t, enginetest.Harness{
+	networks := map[driver.Engine]opened{}
+	return enginetest.Harness{
 		Open: func(tb testing.TB) driver.Engine {
-			n, e := served(tb, memlock.New())
-			networks[e] = n
+			n, e := &network{}, store()
+			tb.Cleanup(func() { _ = e.Close() })
+			for _, name := range chain {
+				n.with(tb, name, e, nil)
+				e = n.open(tb, name)
+			}
+			networks[e] = opened{n, chain[len(chain)-1]}
 			return e
 		},
-		Join:   func(tb testing.TB, e driver.Engine) driver.Engine { return networks[e].open(tb, first) },
+		Join: func(tb testing.TB, e driver.Engine) driver.Engine {
+			o := networks[e]
+			return o.open(tb, o.last)
+		},
+		Unit:   time.Second,
+		Bubble: synctest.Test,
+	}
+}
+
+func inMemory() driver.Engine { return memlock.NewWith(&memlock.Options{History: true}) }
+
+func TestConformance(t *testing.T) { enginetest.Run(t, harness(inMemory, first)) }
+
+// TestConformanceOfChain runs the suite through a server whose store is another server.
+func TestConformanceOfChain(t *testing.T) { enginetest.Run(t, harness(inMemory, first, second)) }
+
+// TestConformanceOfQuorum runs the suite on a quorum, through two servers of it.
+func TestConformanceOfQuorum(t *testing.T) {
+	type opened struct {
+		*network
+		members []driver.Member
+	}
+	opens := map[driver.Engine]opened{}
+	serve := func(tb testing.TB, o opened, name string) driver.Engine {
+		quorum, err := quorumlock.New(o.members, &quorumlock.Options{MaxTTL: 30 * 24 * time.Hour})
+		if err != nil {
+			tb.Fatal(err)
+		}
+		tb.Cleanup(func() { _ = quorum.Close() })
+		o.with(tb, name, quorum, nil)
+		return o.open(tb, name)
+	}
+	enginetest.Run(t, enginetest.Harness{
+		Open: func(tb testing.TB) driver.Engine {
+			o := opened{network: &network{}}
+			for range 3 {
+				m := memlock.NewMember()
+				if err := m.Admit(tb.Context()); err != nil {
+					tb.Fatal(err)
+				}
+				o.members = append(o.members, m)
+			}
+			e := serve(tb, o, first)
+			opens[e] = o
+			return e
+		},
+		Join:   func(tb testing.TB, e driver.Engine) driver.Engine { return serve(tb, opens[e], second) },
 		Unit:   time.Second,
 		Bubble: synctest.Test,
 	})
+}
+
+// TestConformanceWithoutFlags runs what concerns the flags, with each of them switched off
+// in the store of the server.
+func TestConformanceWithoutFlags(t *testing.T) {
+	var with map[string]bool
+	synctest.Test(t, func(t *testing.T) { with = enginetest.Applicable(t, harness(inMemory, first)) })
+	for flag, only := range enginetest.Flags {
+		h := harness(func() driver.Engine { return &driver.Forward{Engine: inMemory(), Without: only} }, first)
+		t.Run(flag, func(t *testing.T) {
+			var without map[string]bool
+			synctest.Test(t, func(t *testing.T) { without = enginetest.Applicable(t, h) })
+			for _, r := range enginetest.Requirements() {
+				if without[r.Name] && (!with[r.Name] || r.Name == "ImplementsCapabilities") {
+					synctest.Test(t, func(t *testing.T) { r.Check(t, h) })
+				}
+			}
+		})
+	}
 }

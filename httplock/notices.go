@@ -91,11 +91,7 @@ func (n *notices) session() error {
 	defer wg.Wait()
 	defer n.lost()
 	defer cancel()
-	select {
-	case <-n.moves: // of before
-	default:
-	}
-	at := e.chosen()
+	at := n.here()
 	wg.Go(func() {
 		select {
 		case <-n.moves:
@@ -109,8 +105,22 @@ func (n *notices) session() error {
 			heard = true
 			wg.Go(func() { n.askAgain(ctx, at) })
 		}
-		n.message(at, m)
+		n.message(m)
 	})
+}
+
+// here returns the server that is asked, and forgets the signals that led there.
+func (n *notices) here() *server {
+	for {
+		at := n.engine.chosen()
+		select {
+		case <-n.moves:
+		default:
+		}
+		if n.engine.chosen() == at {
+			return at
+		}
+	}
 }
 
 // lost notes that nothing is heard of the places that there are.
@@ -119,12 +129,10 @@ func (n *notices) lost() {
 }
 
 // message does what a line says.
-func (n *notices) message(at *server, m *form.Message) {
+func (n *notices) message(m *form.Message) {
 	switch {
 	case m.Loss != nil:
 		n.losses.Tell(m.Loss.Driver())
-	case m.Drain:
-		n.engine.avoid(at)
 	case m.LeaseID != "":
 		n.tell(m.LeaseID, m.Token)
 	}

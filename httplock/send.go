@@ -167,7 +167,7 @@ func (e *Engine) unsent(ctx context.Context, at *server, err error) (again bool,
 
 // read reads a reply, or what the server refuses.
 func (e *Engine) read(at *server, response *http.Response, text []byte, reply any) (again bool, err error) {
-	kind, _, _ := mime.ParseMediaType(response.Header.Get("Content-Type"))
+	kind := kindOf(response)
 	switch {
 	case response.StatusCode == http.StatusOK && kind == form.JSON:
 		if err := json.Unmarshal(text, reply); err != nil {
@@ -178,6 +178,16 @@ func (e *Engine) read(at *server, response *http.Response, text []byte, reply an
 		return refusal(at, response, text)
 	}
 	return false, e.foreign(at, response)
+}
+
+// kindOf returns the kind of body that a response has.
+func kindOf(response *http.Response) string {
+	kind := response.Header.Get("Content-Type")
+	if kind == form.JSON { // as it mostly is
+		return kind
+	}
+	kind, _, _ = mime.ParseMediaType(kind)
+	return kind
 }
 
 // refusal returns the error that the server has answered with, and whether others may do

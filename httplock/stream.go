@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"mime"
 	"net/http"
 	"time"
 
@@ -84,8 +83,7 @@ func (e *Engine) open(ctx context.Context, at *server, method string, req any) (
 		again, err = e.unsent(ctx, at, err)
 		return nil, again, err
 	}
-	kind, _, _ := mime.ParseMediaType(response.Header.Get("Content-Type"))
-	if response.StatusCode == http.StatusOK && kind == form.Lines {
+	if response.StatusCode == http.StatusOK && kindOf(response) == form.Lines {
 		return response, false, nil
 	}
 	defer func() { _ = response.Body.Close() }()

@@ -103,6 +103,7 @@ func All() []Mutant {
 		costMutants(),
 		sinceMutants(),
 		kitMutants(),
+		httpLockMutants(),
 		historyMutants(),
 		httpLeaseMutants(),
 	)

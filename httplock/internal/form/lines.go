@@ -16,7 +16,6 @@ type Message struct {
 	LeaseID driver.LeaseID `json:"lease_id,omitempty"` // a notice about it
 	Token   uint64         `json:"token,omitempty"`    // see driver.Notice
 	Loss    *Loss          `json:"loss,omitempty"`
-	Drain   bool           `json:"drain,omitempty"` // go to another server
 }
 
 // A Loss is a driver.Loss.

@@ -8,8 +8,6 @@ import (
 	"net/http"
 	"os"
 	"time"
-
-	"github.com/holdfast-locks/holdfast/httplock/server/internal/strict"
 )
 
 // BodyLimit is how many bytes of a body Read takes.
@@ -24,19 +22,30 @@ func (r *Request) Read(v any) error { return r.ReadUpTo(v, BodyLimit) }
 
 // ReadUpTo does as Read, for a body that may be of another length.
 func (r *Request) ReadUpTo(v any, limit int64) error {
-	kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
-	if err != nil || kind != "application/json" {
-		return errNotJSON
+	if kind := r.Header.Get("Content-Type"); kind != "application/json" { // which it mostly is
+		if kind, _, err := mime.ParseMediaType(kind); err != nil || kind != "application/json" {
+			return errNotJSON
+		}
 	}
-	body, err := io.ReadAll(http.MaxBytesReader(r.answer, r.Body, limit))
+	body, err := r.body(limit)
 	if err != nil {
 		return badBody(err)
 	}
 	SetBodyTime(r.answer, time.Time{})
-	if err := strict.Unmarshal(body, v); err != nil {
+	if err := r.House.Shapes.Unmarshal(body, v); err != nil {
 		return &Refusal{Status: http.StatusBadRequest, Code: "malformed-json", Detail: "the body is not what is expected: " + err.Error()}
 	}
 	return nil
+}
+
+// body reads the body. The length that the caller says, if it does, is that of the buffer.
+func (r *Request) body(limit int64) ([]byte, error) {
+	if r.ContentLength <= 0 || r.ContentLength > limit {
+		return io.ReadAll(http.MaxBytesReader(r.answer, r.Body, limit))
+	}
+	body := make([]byte, r.ContentLength)
+	_, err := io.ReadFull(r.Body, body)
+	return body, err
 }
 
 // SetBodyTime says until when the body must have come. A request that is refused before

@@ -16,6 +16,8 @@ import (
 	"github.com/holdfast-locks/holdfast/httplock/internal/form"
 	"github.com/holdfast-locks/holdfast/httplock/server/caller"
 	"github.com/holdfast-locks/holdfast/httplock/server/internal/limit"
+	"github.com/holdfast-locks/holdfast/httplock/server/internal/strict"
+	"github.com/holdfast-locks/holdfast/internal/ask"
 )
 
 // Budget is how long a request may take from where it began, over all hops.
@@ -30,6 +32,7 @@ type House struct {
 	Features driver.Features  // of the engine
 	Client   *holdfast.Client // of the engine
 	Limits   *limit.Limits    // of each caller; nil: none
+	Shapes   strict.Shapes    // of what is read
 	Log      *slog.Logger
 	Secret   func(context.Context) ([]byte, error) // of which lease IDs are made, the same on all servers of the store
 	Draining <-chan struct{}                       // closed when no new work is taken
@@ -116,7 +119,7 @@ func (r *Request) Patient(wait time.Duration) (context.Context, context.CancelFu
 		}
 		left = time.Duration(min(ms, left.Milliseconds())) * time.Millisecond
 	}
-	ctx, cancel := context.WithTimeout(r.Context(), left)
+	ctx, cancel := ask.Limit(r.Context(), left)
 	return ctx, cancel, nil
 }
 

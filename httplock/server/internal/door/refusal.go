@@ -23,6 +23,7 @@ type Refusal struct {
 	Status int
 	Code   string              // for programs
 	Detail string              // for people: what happened, and what to do
+	Name   string              // of what the caller lacks a right to; for the audit
 	Again  time.Duration       // when to ask again; 0 if that is of no use
 	More   func(*wire.Problem) // sets what else this kind of refusal says; may be nil
 }
@@ -38,7 +39,7 @@ func Invalid(detail string) error {
 func Forbidden(right caller.Rights, name string) error {
 	return &Refusal{
 		Status: http.StatusForbidden, Code: "not-permitted",
-		Detail: fmt.Sprintf("you lack the right %q to %q", right, name),
+		Detail: fmt.Sprintf("you lack the right %q to %q", right, name), Name: name,
 	}
 }
 
@@ -46,7 +47,7 @@ func Forbidden(right caller.Rights, name string) error {
 func Refuse(w http.ResponseWriter, r *Request, err error) {
 	refusal := RefusalOf(err)
 	if refusal.Status == http.StatusUnauthorized || refusal.Status == http.StatusForbidden {
-		r.Audit("refused", slog.String("code", refusal.Code), slog.String("detail", refusal.Detail))
+		r.Audit("refused", slog.String("code", refusal.Code), slog.String("name", refusal.Name), slog.String("detail", refusal.Detail))
 	}
 	Patience(w)
 	if refusal.Again > 0 {

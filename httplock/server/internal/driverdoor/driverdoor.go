@@ -11,13 +11,13 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"runtime"
 	"time"
 
 	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/httplock/internal/form"
 	"github.com/holdfast-locks/holdfast/httplock/server/caller"
 	"github.com/holdfast-locks/holdfast/httplock/server/internal/door"
+	"github.com/holdfast-locks/holdfast/httplock/server/internal/peer"
 )
 
 // A visit is one request of an engine that was let in, with the time that it has left.
@@ -42,15 +42,15 @@ func Routes(mux *http.ServeMux, h *door.House) (stop func()) {
 // handle adds a method that reads one value and answers with another.
 func handle[Req, Reply any](d *desk, mux *http.ServeMux, method string, answer func(v *visit, req *Req) (Reply, error)) {
 	mux.Handle("POST "+form.Base+method, d.house.Handle(func(w http.ResponseWriter, r *door.Request) error {
-		var req Req
-		if err := r.ReadUpTo(&req, d.longest(method)); err != nil {
-			return err
-		}
-		ctx, cancel, err := r.Budgeted()
+		ctx, cancel, err := r.Budgeted() // which a body that comes slowly uses up
 		if err != nil {
 			return err
 		}
 		defer cancel()
+		var req Req
+		if err := r.ReadUpTo(&req, d.longest(method)); err != nil {
+			return err
+		}
 		reply, err := answer(&visit{Request: r, desk: d, ctx: ctx}, &req)
 		if err != nil {
 			return err
@@ -93,19 +93,28 @@ func (v *visit) need(right caller.Rights, name string) error {
 
 // stillWanted returns an error unless somebody still waits for the answer. It comes right
 // before the request is carried out: what stood in a queue, or in a process that was
-// stopped, may be long over, and its cancel forgotten (INVARIANT I5).
+// stopped, may be long over, and its cancel forgotten (INVARIANT I5). What only lengthens,
+// ends or looks does no harm late, so the system is not asked for that; see granting.
 func (v *visit) stillWanted() error {
-	// That the caller has hung up is noticed by a goroutine that began when the body was
-	// read: it has to run for that.
-	runtime.Gosched()
-	if err := v.ctx.Err(); err != nil {
-		return fmt.Errorf("%w: nobody waits for the answer any more: nothing was done", driver.ErrUnavailable)
+	if v.ctx.Err() != nil {
+		return errGone
 	}
 	if end, ok := v.ctx.Deadline(); ok && !time.Now().Before(end) {
 		return fmt.Errorf("%w: the time for the request was over before it was carried out: nothing was done", driver.ErrUnavailable)
 	}
 	return nil
 }
+
+// granting is stillWanted for what gives somebody something. That a caller has hung up is
+// noticed by whatever reads its connection, but not at once: so the system is asked.
+func (v *visit) granting() error {
+	if conn := peer.Of(v.Context()); conn != nil && peer.HungUp(conn) {
+		return errGone
+	}
+	return v.stillWanted()
+}
+
+var errGone = fmt.Errorf("%w: nobody waits for the answer any more: nothing was done", driver.ErrUnavailable)
 
 // unsupported is the error of a method that the server's engine lacks.
 func unsupported(method string) error { return fmt.Errorf("%s is %w", method, driver.ErrUnsupported) }

@@ -32,8 +32,12 @@ func acquire(v *visit, f *form.Request) (form.Reply, error) {
 		return form.Reply{}, err
 	}
 	// The watch comes before the request, so that no notice is missed.
-	asked := v.desk.asks(v, req)
-	if err := v.stillWanted(); err != nil {
+	asked, err := v.desk.asks(v, req)
+	if err != nil {
+		h.Limits.Ended(v.Caller, req.LeaseID)
+		return form.Reply{}, err
+	}
+	if err := v.granting(); err != nil {
 		asked.refused()
 		h.Limits.Ended(v.Caller, req.LeaseID)
 		return form.Reply{}, err
@@ -87,7 +91,7 @@ func acquireAll(v *visit, f *form.Requests) (form.AllReply, error) {
 			return form.AllReply{}, err
 		}
 	}
-	if err := v.stillWanted(); err != nil {
+	if err := v.granting(); err != nil {
 		return form.AllReply{}, err
 	}
 	for i, req := range reqs {

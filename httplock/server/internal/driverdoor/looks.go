@@ -40,7 +40,7 @@ func breakLock(v *visit, f *form.BreakRequest) (form.Records, error) {
 	if breaker == nil {
 		return form.Records{}, unsupported("Break")
 	}
-	if err := cmp.Or(f.Check(), v.need(caller.Break, f.Name), v.stillWanted()); err != nil {
+	if err := cmp.Or(f.Check(), v.need(caller.Break, f.Name), v.granting()); err != nil {
 		return form.Records{}, err
 	}
 	all, err := breaker.Break(v.ctx, driver.BreakRequest{

@@ -54,9 +54,7 @@ func (d *desk) stream(w http.ResponseWriter, r *door.Request) error {
 			}
 		case <-ping.C:
 			out.write(form.Message{})
-		case <-d.house.Draining:
-			out.write(form.Message{Drain: true})
-			out.sent()
+		case <-d.house.Draining: // the client goes to another server
 			return nil
 		case <-replaced:
 			return nil

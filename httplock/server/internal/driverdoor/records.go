@@ -28,7 +28,7 @@ func (v *visit) recorder(f interface{ Check() error }, right caller.Rights, name
 	if recorder == nil {
 		return nil, unsupported("keeping records")
 	}
-	return recorder, cmp.Or(f.Check(), v.need(right, name), v.stillWanted())
+	return recorder, cmp.Or(f.Check(), v.need(right, name), v.granting())
 }
 
 func complete(v *visit, f *form.CompleteRequest) (form.Nothing, error) {
@@ -84,7 +84,7 @@ func (v *visit) vault(check error, right caller.Rights) (driver.Vault, error) {
 	case !v.Caller.Rights.Has(right):
 		return nil, v.need(right, "")
 	}
-	return vault, v.stillWanted()
+	return vault, v.granting()
 }
 
 func deposit(v *visit, f *form.DepositRequest) (form.Nothing, error) {

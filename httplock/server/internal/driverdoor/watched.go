@@ -13,6 +13,7 @@ type watched struct {
 	id      driver.LeaseID
 	watch   driver.Watch
 	done    chan struct{} // closed when it ends
+	leave   func()        // what limits the caller
 
 	// The mutex of the desk guards the rest.
 	asking   int       // requests under way that may get a place
@@ -26,25 +27,33 @@ type asking struct {
 	ttl time.Duration
 }
 
-// asks is called before an acquire is sent: from here on its notices are kept.
-func (d *desk) asks(v *visit, req driver.AcquireRequest) asking {
+// asks is called before an acquire is sent: from here on its notices are kept. It fails
+// if the caller waits for too much.
+func (d *desk) asks(v *visit, req driver.AcquireRequest) (asking, error) {
 	key, ok := clientOf(v.Request)
 	if !req.Queue || !ok {
-		return asking{}
+		return asking{}, nil
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.isClosedLocked() {
-		return asking{}
+		return asking{}, nil
 	}
 	s := d.sessionLocked(key)
 	w := s.watched[req.LeaseID]
 	if w == nil {
-		w = &watched{session: s, id: req.LeaseID, watch: v.House.Features.Queuer.Watch(req.LeaseID), done: make(chan struct{})}
+		leave, err := v.House.Limits.Waiter(v.Caller)
+		if err != nil {
+			s.leaveLocked()
+			return asking{}, err
+		}
+		w = &watched{
+			session: s, id: req.LeaseID, watch: v.House.Features.Queuer.Watch(req.LeaseID), done: make(chan struct{}), leave: leave,
+		}
 		s.watched[req.LeaseID] = w
 	}
 	w.asking++
-	return asking{w, req.WaiterTTL}
+	return asking{w, req.WaiterTTL}, nil
 }
 
 // answered notes what came of the request. Without an answer there may be a place.
@@ -93,6 +102,7 @@ func (w *watched) endLocked() {
 	}
 	delete(w.session.watched, w.id)
 	close(w.done)
+	w.leave()
 	if !w.followed {
 		w.watch.Stop()
 	}

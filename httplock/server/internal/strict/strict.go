@@ -19,15 +19,18 @@ const MaxDepth = 32
 //
 // A field of type json.RawMessage may contain anything: it goes back as it came. A struct
 // may have an UnmarshalJSON of its own, if it reads objects as json.Unmarshal would.
-func Unmarshal(data []byte, v any) error {
+func Unmarshal(data []byte, v any) error { return new(Shapes).Unmarshal(data, v) }
+
+// Unmarshal is the function of that name, which looks at each type once only.
+func (s *Shapes) Unmarshal(data []byte, v any) error {
 	if !utf8.Valid(data) {
 		return errors.New("the text is not UTF-8")
 	}
 	if err := json.Unmarshal(data, v); err != nil {
 		return plain(err)
 	}
-	w := walk{rest: data, known: map[reflect.Type][]field{}}
-	return w.value(reflect.TypeOf(v).Elem(), "", 0)
+	w := walk{rest: data}
+	return w.value(s.shapeOf(reflect.TypeOf(v).Elem()), nil, 0)
 }
 
 // plain says what is wrong in the words of JSON, not in those of Go.

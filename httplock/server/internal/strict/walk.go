@@ -4,85 +4,80 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"reflect"
 	"slices"
 	"strconv"
 	"strings"
 )
 
-// A walk goes through JSON that is known to be well formed, beside the type that it was
-// read into.
-type walk struct {
-	rest  []byte
-	known map[reflect.Type][]field
+// A walk goes through JSON that is known to be well formed, beside the shape of what it
+// was read into.
+type walk struct{ rest []byte }
+
+// A path is where a value stands. It becomes text if something is wrong there.
+type path struct {
+	up    *path // nil: it is the whole
+	key   string
+	index int // in a list; then there is no key
 }
 
-// A field is one of a struct.
-type field struct {
-	name string // in JSON
-	of   reflect.Type
+func (p *path) String() string {
+	switch {
+	case p == nil:
+		return ""
+	case p.key == "":
+		return p.up.String() + "[" + strconv.Itoa(p.index) + "]"
+	case p.up.String() == "":
+		return p.key
+	}
+	return p.up.String() + "." + p.key
 }
 
 // value goes over the next value. of is nil if it may contain anything.
-func (w *walk) value(of reflect.Type, path string, depth int) error {
-	for of != nil && of.Kind() == reflect.Pointer {
-		of = of.Elem()
-	}
-	if of != nil && anything(of) {
-		of = nil
-	}
+func (w *walk) value(of *shape, at *path, depth int) error {
 	switch next := w.next(); {
 	case depth >= MaxDepth && (next == '{' || next == '['):
-		return fmt.Errorf("%s: it is nested more than %d deep", quoted(path), MaxDepth)
+		return fmt.Errorf("%s: it is nested more than %d deep", quoted(at.String()), MaxDepth)
 	case next == '{':
-		return w.object(of, path, depth+1)
+		return w.object(of, at, depth+1)
 	case next == '[':
-		return w.list(of, path, depth+1)
+		return w.list(of, at, depth+1)
 	case next == '"':
 		if text := w.text(); of != nil && !paired(text) {
-			return fmt.Errorf(`%s: half a pair of \u escapes`, quoted(path))
+			return fmt.Errorf(`%s: half a pair of \u escapes`, quoted(at.String()))
 		}
 		return nil
 	}
-	n := bytes.IndexAny(w.rest, ",]} \t\r\n")
-	if n < 0 {
-		n = len(w.rest)
+	n := 0
+	for n < len(w.rest) && strings.IndexByte(",]} \t\r\n", w.rest[n]) < 0 {
+		n++
 	}
 	word := w.rest[:n]
 	w.rest = w.rest[n:]
 	if of != nil && string(word) == "null" {
-		return fmt.Errorf("%s: want %s, got null", quoted(path), want(of))
+		return fmt.Errorf("%s: want %s, got null", quoted(at.String()), want(of.of))
 	}
 	return nil
 }
 
-// anything reports whether what is in a value cannot be told by its type. A struct that
-// reads itself, and an object, have the same fields: it takes other forms besides.
-func anything(of reflect.Type) bool {
-	return of.Kind() == reflect.Interface || of.Kind() != reflect.Struct && reflect.PointerTo(of).Implements(reflect.TypeFor[json.Unmarshaler]())
-}
-
-func (w *walk) object(of reflect.Type, path string, depth int) error {
+func (w *walk) object(of *shape, at *path, depth int) error {
 	w.rest = w.rest[1:]
-	var seen []string
+	var few [16]string
+	seen := few[:0]
 	for w.next() != '}' {
 		key, err := w.key()
 		if err != nil {
-			return fmt.Errorf("%s: %w", quoted(path), err)
+			return fmt.Errorf("%s: %w", quoted(at.String()), err)
 		}
-		below := path + "." + key
-		if path == "" {
-			below = key
-		}
+		below := path{up: at, key: key}
 		if of != nil && slices.Contains(seen, key) {
-			return fmt.Errorf("%s stands twice", quoted(below))
+			return fmt.Errorf("%s stands twice", quoted(below.String()))
 		}
 		seen = append(seen, key)
-		inner, err := w.below(of, below, key)
+		inner, err := w.below(of, &below)
 		if err != nil {
 			return err
 		}
-		if err := w.value(inner, below, depth); err != nil {
+		if err := w.value(inner, &below, depth); err != nil {
 			return err
 		}
 		w.comma()
@@ -91,77 +86,56 @@ func (w *walk) object(of reflect.Type, path string, depth int) error {
 	return nil
 }
 
-// below returns the type of what key leads to in a value of type of: nil if that may be
-// anything. A field may be null, which is as if it were not there.
-func (w *walk) below(of reflect.Type, path, key string) (reflect.Type, error) {
+// below returns the shape of what a key leads to: nil if that may be anything. A field may
+// be null, which is as if it were not there.
+func (w *walk) below(of *shape, at *path) (*shape, error) {
 	switch {
 	case of == nil:
 		return nil, nil
-	case of.Kind() == reflect.Map:
-		return of.Elem(), nil
+	case of.elem != nil || of.anything:
+		return of.elem, nil
 	}
-	fields := w.fields(of)
-	n := slices.IndexFunc(fields, func(f field) bool { return f.name == key })
-	switch {
-	case n >= 0 && w.null():
-		return nil, nil
-	case n >= 0:
-		return fields[n].of, nil
-	}
-	for _, f := range fields {
-		if strings.EqualFold(f.name, key) {
-			return nil, fmt.Errorf("%s is not known: it is %q", quoted(path), f.name)
+	for i := range of.fields {
+		if of.fields[i].name == at.key {
+			if w.null() {
+				return nil, nil
+			}
+			return of.fields[i].of, nil
 		}
 	}
-	return nil, fmt.Errorf("%s is not known", quoted(path))
+	for _, f := range of.fields {
+		if strings.EqualFold(f.name, at.key) {
+			return nil, fmt.Errorf("%s is not known: it is %q", quoted(at.String()), f.name)
+		}
+	}
+	return nil, fmt.Errorf("%s is not known", quoted(at.String()))
 }
 
-func (w *walk) list(of reflect.Type, path string, depth int) error {
+func (w *walk) list(of *shape, at *path, depth int) error {
 	w.rest = w.rest[1:]
 	if of != nil {
-		of = of.Elem()
+		of = of.elem
 	}
 	for n := 0; w.next() != ']'; n++ {
-		if err := w.value(of, path+"["+strconv.Itoa(n)+"]", depth); err != nil {
+		if err := w.value(of, &path{up: at, index: n}, depth); err != nil {
 			return err
 		}
 		w.comma()
 	}
 	w.rest = w.rest[1:]
 	return nil
-}
-
-// fields returns the fields of a struct, those of structs that it embeds included.
-func (w *walk) fields(of reflect.Type) []field {
-	if known, ok := w.known[of]; ok {
-		return known
-	}
-	var all []field
-	for i := range of.NumField() {
-		f := of.Field(i)
-		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
-		switch {
-		case name == "-" || !f.IsExported() && !f.Anonymous:
-		case f.Anonymous && name == "":
-			embedded := f.Type
-			if embedded.Kind() == reflect.Pointer {
-				embedded = embedded.Elem()
-			}
-			all = append(all, w.fields(embedded)...)
-		case name == "":
-			all = append(all, field{f.Name, f.Type})
-		default:
-			all = append(all, field{name, f.Type})
-		}
-	}
-	w.known[of] = all
-	return all
 }
 
 // next returns the next byte that is not space, without going over it.
 func (w *walk) next() byte {
-	w.rest = bytes.TrimLeft(w.rest, " \t\r\n")
-	return w.rest[0]
+	for {
+		switch c := w.rest[0]; c {
+		case ' ', '\t', '\r', '\n':
+			w.rest = w.rest[1:]
+		default:
+			return c
+		}
+	}
 }
 
 // null reports whether null is next.
@@ -178,11 +152,15 @@ func (w *walk) comma() {
 func (w *walk) key() (string, error) {
 	var key string
 	text := w.text()
-	if !paired(text) {
+	switch {
+	case bytes.IndexByte(text, '\\') < 0:
+		key = string(text[1 : len(text)-1])
+	case !paired(text):
 		return "", fmt.Errorf(`half a pair of \u escapes`)
-	}
-	if err := json.Unmarshal(text, &key); err != nil {
-		return "", err
+	default:
+		if err := json.Unmarshal(text, &key); err != nil {
+			return "", err
+		}
 	}
 	w.next()
 	w.rest = w.rest[1:]

@@ -1,0 +1,94 @@
+package httplock_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/internal/drivertest"
+	"github.com/holdfast-locks/holdfast/internal/hook"
+	"github.com/holdfast-locks/holdfast/memlock"
+)
+
+// counting returns a store in memory that counts what it is asked.
+func counting(asked *atomic.Int64) driver.Engine {
+	return &hook.Engine{Forward: driver.Forward{Engine: memlock.New()}, Each: func(_ context.Context, _ hook.Request, send func() error) error {
+		asked.Add(1)
+		return send()
+	}}
+}
+
+// text returns an acquire as it goes over the wire.
+func text(tb testing.TB, header string) (head, body string) {
+	tb.Helper()
+	id := driver.NewLeaseID()
+	b, err := json.Marshal(map[string]any{"name": "job " + id, "lease_id": id, "ttl_us": 60_000_000, "holder": map[string]any{}})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return fmt.Sprintf("POST /v1/driver/acquire HTTP/1.1\r\nHost: %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n%s\r\n",
+		first, len(b), header), string(b)
+}
+
+// TestSpentBudget: a request whose time is over when it has come is not carried out.
+func TestSpentBudget(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var asked atomic.Int64
+		n, _ := served(t, counting(&asked))
+		for _, late := range []bool{false, true} {
+			asked.Store(0)
+			c, err := n.dial(t.Context(), "", first)
+			if err != nil {
+				t.Fatal(err)
+			}
+			head, body := text(t, "Holdfast-Timeout-Ms: 500\r\nConnection: close\r\n")
+			_, _ = io.WriteString(c, head)
+			if late {
+				time.Sleep(600 * time.Millisecond)
+			}
+			_, _ = io.WriteString(c, body)
+			_, _ = io.Copy(io.Discard, c)
+			if got := asked.Load() == 1; got == late {
+				t.Errorf("the body came late: %t; the request was carried out: %t", late, got)
+			}
+		}
+	})
+}
+
+// TestOneBudget: all hops share one budget, which is what the caller has left, and 15 s
+// at most; and the answer that nobody knows comes before the caller gives up.
+func TestOneBudget(t *testing.T) {
+	for _, given := range []time.Duration{time.Second, time.Hour} {
+		synctest.Test(t, func(t *testing.T) {
+			var left time.Duration
+			var store driver.Engine = &hook.Engine{Forward: driver.Forward{Engine: memlock.New()}, Each: func(ctx context.Context, _ hook.Request, _ func() error) error {
+				end, _ := ctx.Deadline()
+				left = time.Until(end)
+				<-ctx.Done()
+				return ctx.Err()
+			}}
+			n := &network{}
+			for _, name := range []string{first, second} {
+				n.with(t, name, store, nil)
+				store = n.open(t, name)
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), given)
+			defer cancel()
+			began, budget := time.Now(), min(given, 15*time.Second)
+			_, err := store.Acquire(ctx, drivertest.Request("job", time.Minute))
+			took := time.Since(began)
+			if err == nil || driver.Definite(err) || ctx.Err() != nil || took >= budget || took < budget*3/4 {
+				t.Errorf("given %s: %v after %s", given, err, took)
+			}
+			if left >= budget || left < budget*3/4 {
+				t.Errorf("given %s: the store is given %s", given, left)
+			}
+		})
+	}
+}

@@ -1,0 +1,159 @@
+package httplock_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/memlock"
+)
+
+// A long store has many locks, and comes to the last when it is let.
+type long struct {
+	*memlock.Engine
+	last chan struct{}
+	seen int // how many were asked for
+	err  error
+}
+
+func (l *long) List(ctx context.Context, _ string) iter.Seq2[driver.Lock, error] {
+	return func(yield func(driver.Lock, error) bool) {
+		for l.seen = range 10_000 {
+			if l.seen == 9_999 {
+				select {
+				case <-l.last:
+				case <-ctx.Done():
+				}
+			}
+			if !yield(driver.Lock{Name: fmt.Sprint("job ", l.seen), QueueLength: 1}, nil) || ctx.Err() != nil {
+				return
+			}
+		}
+		if l.err != nil {
+			yield(driver.Lock{}, l.err)
+		}
+	}
+}
+
+// TestListStreams: the first of many locks are there before the store has come to the
+// last, and whoever has seen enough does not keep the store at work.
+func TestListStreams(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := &long{Engine: memlock.New(), last: make(chan struct{})}
+		_, e := served(t, store)
+		n := 0
+		for l, err := range e.List(t.Context(), "") {
+			if err != nil || l.Name != fmt.Sprint("job ", n) {
+				t.Fatalf("%v, %v: want job %d", l, err, n)
+			}
+			if n == 1 {
+				close(store.last)
+			}
+			n++
+		}
+		if n != 10_000 {
+			t.Errorf("%d locks", n)
+		}
+		store.last = make(chan struct{})
+		for range e.List(t.Context(), "") {
+			break
+		}
+		synctest.Wait()
+		if store.seen == 9_999 {
+			t.Error("the store goes on with what nobody reads")
+		}
+		close(store.last)
+	})
+}
+
+// A slow store comes to one lock a second.
+type slow struct{ *memlock.Engine }
+
+func (slow) List(context.Context, string) iter.Seq2[driver.Lock, error] {
+	return func(yield func(driver.Lock, error) bool) {
+		for i := range 20 {
+			time.Sleep(time.Second)
+			if !yield(driver.Lock{Name: fmt.Sprint("job ", i), QueueLength: 1}, nil) {
+				return
+			}
+		}
+	}
+}
+
+// TestListGoesOn: each lock is there when the store has come to it.
+func TestListGoesOn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		_, e := served(t, slow{memlock.New()})
+		began, n := time.Now(), 0
+		for l, err := range e.List(t.Context(), "") {
+			n++
+			if took := time.Since(began); err != nil || took > time.Duration(n)*time.Second {
+				t.Errorf("%v after %s, %v", l, took, err)
+			}
+		}
+		if n != 20 {
+			t.Errorf("%d locks", n)
+		}
+	})
+}
+
+// TestSlowReader: somebody may look at one page of a list for minutes.
+func TestSlowReader(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := &long{Engine: memlock.New(), last: make(chan struct{})}
+		close(store.last)
+		_, e := served(t, store)
+		n := 0
+		for _, err := range e.List(t.Context(), "") {
+			if err != nil {
+				t.Fatalf("after %d: %v", n, err)
+			}
+			if n++; n%5000 == 1 {
+				time.Sleep(4 * time.Minute)
+			}
+		}
+	})
+}
+
+// TestListsAreWhole: a list that was cut off, or that the store could not end, is not
+// taken for a whole one.
+func TestListsAreWhole(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := &long{Engine: memlock.New(), last: make(chan struct{}), err: fmt.Errorf("a part is away: %w", driver.ErrUnavailable)}
+		close(store.last)
+		day := &badDay{}
+		_, e := served(t, store, day.around)
+		ends := func() (n int, last error) {
+			for _, err := range e.List(t.Context(), "") {
+				n, last = n+1, err
+			}
+			return n, last
+		}
+		if n, err := ends(); n != 10_001 || !errors.Is(err, driver.ErrUnavailable) {
+			t.Errorf("%d, %v", n, err)
+		}
+		store.err = nil
+		day.reply = func(w http.ResponseWriter, answer *httptest.ResponseRecorder) {
+			w.Header().Set("Content-Type", answer.Header().Get("Content-Type"))
+			_, _ = io.WriteString(w, answer.Body.String()[:answer.Body.Len()/2])
+		}
+		if n, err := ends(); n < 1000 || err == nil || driver.Definite(err) {
+			t.Errorf("cut off: %d, %v", n, err)
+		}
+		day.reply = func(w http.ResponseWriter, answer *httptest.ResponseRecorder) {
+			w.Header().Set("Content-Type", answer.Header().Get("Content-Type"))
+			_, _ = w.Write(answer.Body.Bytes()[:answer.Body.Len()-len("{\"end\":true}\n")])
+		}
+		if n, err := ends(); n != 10_001 || err == nil || driver.Definite(err) {
+			t.Errorf("cut off before the end: %d, %v", n, err)
+		}
+	})
+}

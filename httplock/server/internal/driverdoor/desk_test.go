@@ -1,0 +1,84 @@
+package driverdoor
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/httplock/internal/form"
+	"github.com/holdfast-locks/holdfast/httplock/server/caller"
+	"github.com/holdfast-locks/holdfast/httplock/server/internal/door"
+	"github.com/holdfast-locks/holdfast/internal/drivertest"
+	"github.com/holdfast-locks/holdfast/memlock"
+)
+
+// TestSessionsAreForgotten: a place is watched as long as it is refreshed, and of a client
+// that is gone nothing is left.
+func TestSessionsAreForgotten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		engine := memlock.New()
+		features, err := driver.FeaturesOf(engine)
+		if err != nil {
+			t.Fatal(err)
+		}
+		d := newDesk(&door.House{Engine: engine, Features: features})
+		defer d.close()
+		mux := http.NewServeMux()
+		d.leases(mux)
+		client := string(driver.NewLeaseID())
+		ask := func(method string, v any) {
+			t.Helper()
+			body, err := json.Marshal(v)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r := httptest.NewRequest(http.MethodPost, form.Base+method, strings.NewReader(string(body)))
+			r.Header.Set("Content-Type", form.JSON)
+			r.Header.Set(form.Client, client)
+			answer := httptest.NewRecorder()
+			mux.ServeHTTP(answer, r.WithContext(caller.With(r.Context(), &caller.Caller{Name: "ada", Rights: caller.All})))
+			if answer.Code != http.StatusOK {
+				t.Fatalf("%s: %s", method, answer.Body)
+			}
+		}
+		places := func() (watched int) {
+			d.mu.Lock()
+			defer d.mu.Unlock()
+			for _, s := range d.sessions {
+				watched += len(s.watched)
+			}
+			return watched
+		}
+		drivertest.Granted(t, engine, drivertest.Request("job", 24*time.Hour))
+		req := drivertest.Request("job", time.Hour)
+		req.Queue, req.WaiterTTL = true, 10*time.Second
+		ask(form.Acquire, form.RequestOf(req))
+		refresh := form.Renewals{Requests: []form.Renewal{{Name: "job", LeaseID: req.LeaseID, TTL: form.SpanOf(req.WaiterTTL)}}}
+		for range 5 {
+			time.Sleep(9 * time.Second)
+			ask(form.Refresh, refresh)
+		}
+		if n := places(); n != 1 {
+			t.Errorf("%d places are watched, want the one that is refreshed", n)
+		}
+		time.Sleep(11 * time.Second)
+		if n := places(); n != 0 {
+			t.Errorf("%d places are watched that nobody refreshes", n)
+		}
+		other := drivertest.Request("free", time.Hour)
+		other.Queue, other.WaiterTTL = true, time.Hour
+		ask(form.Acquire, form.RequestOf(other))
+		if n := places(); n != 0 {
+			t.Errorf("%d places are watched, of a request that was granted", n)
+		}
+		time.Sleep(sessionMemory + time.Second)
+		if len(d.sessions) != 0 {
+			t.Errorf("%d sessions are left", len(d.sessions))
+		}
+	})
+}

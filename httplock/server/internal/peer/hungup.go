@@ -1,0 +1,22 @@
+package peer
+
+import (
+	"net"
+	"syscall"
+)
+
+// HungUp reports whether the other end of conn has certainly closed it. It asks the
+// system, and so knows at once, even of a connection that nobody has read since.
+func HungUp(conn net.Conn) bool {
+	c, ok := conn.(syscall.Conn)
+	if !ok {
+		return false
+	}
+	raw, err := c.SyscallConn()
+	if err != nil {
+		return false
+	}
+	gone := false
+	_ = raw.Control(func(fd uintptr) { gone = hungUp(int(fd)) }) // it fails for one that we have closed
+	return gone
+}

@@ -1,0 +1,203 @@
+package wiretest
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/httplock/server"
+	"github.com/holdfast-locks/holdfast/internal/testsvc"
+	"github.com/holdfast-locks/holdfast/systest/report"
+	"github.com/holdfast-locks/holdfast/systest/soak"
+)
+
+// What the way through a server may cost, beside the same locks in Redis directly.
+const (
+	handOverAdds = 500 * time.Microsecond
+	pairAdds     = 1.5 // times two requests of net/http with bodies as long
+	crowdKeeps   = 0.6 // of half of the requests of net/http that there are in a second
+	callers      = 64
+)
+
+// A client of a store, for pairs of acquire and release.
+func client(tb testing.TB, engine driver.Engine) *holdfast.Client {
+	tb.Helper()
+	c, err := holdfast.New(engine, &holdfast.Options{Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() { _ = c.Close(context.Background()) })
+	return c
+}
+
+// pairs returns how long one caller's pair takes, in the mean of n.
+func pairs(tb testing.TB, c *holdfast.Client, name string, n int) time.Duration {
+	tb.Helper()
+	began := time.Now()
+	for range n {
+		lease, err := c.TryAcquire(tb.Context(), name, nil)
+		if err != nil {
+			tb.Error(err)
+			return 0
+		}
+		if err := lease.Release(tb.Context()); err != nil {
+			tb.Error(err)
+		}
+	}
+	return time.Since(began) / time.Duration(n)
+}
+
+// A bare server reads a body and answers with another, as long as those of an acquire.
+type bare struct {
+	*httptest.Server
+	client *http.Client
+}
+
+const asks, says = 170, 60 // bytes of an acquire and its answer, in the mean with a release
+
+func newBare(tb testing.TB) *bare {
+	answer := bytes.Repeat([]byte("x"), says)
+	b := &bare{
+		Server: httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			_, _ = io.Copy(io.Discard, r.Body)
+			w.Header().Set("Content-Type", "application/json")
+			_, _ = w.Write(answer)
+		})),
+		client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 2 * callers}},
+	}
+	server.Configure(b.Config)
+	b.Start()
+	tb.Cleanup(func() {
+		b.client.CloseIdleConnections()
+		b.Close()
+	})
+	return b
+}
+
+// requests returns how long a request takes, in the mean of n.
+func (b *bare) requests(tb testing.TB, n int) time.Duration {
+	tb.Helper()
+	body := bytes.Repeat([]byte("x"), asks)
+	began := time.Now()
+	for range n {
+		answer, err := b.client.Post(b.URL, "application/json", bytes.NewReader(body))
+		if err != nil {
+			tb.Error(err)
+			return 0
+		}
+		_, _ = io.Copy(io.Discard, answer.Body)
+		_ = answer.Body.Close()
+	}
+	return time.Since(began) / time.Duration(n)
+}
+
+// crowd returns how many times a second all callers together do what one does n times.
+func crowd(n int, do func(caller, n int)) float64 {
+	began := time.Now()
+	var all sync.WaitGroup
+	for c := range callers {
+		all.Go(func() { do(c, n) })
+	}
+	all.Wait()
+	return float64(n*callers) / time.Since(began).Seconds()
+}
+
+// handOver returns how long it takes from a release to the lease of the next.
+func handOver(tb testing.TB, c *holdfast.Client, engine driver.Engine, name string) time.Duration {
+	tb.Helper()
+	held, err := c.Acquire(tb.Context(), name, nil)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	next := make(chan *holdfast.Lease, 1)
+	go func() { // ends with its lease
+		lease, err := c.Acquire(tb.Context(), name, nil)
+		if err != nil {
+			tb.Error(err)
+		}
+		next <- lease
+	}()
+	for waits := false; !waits; time.Sleep(100 * time.Microsecond) {
+		lock, err := engine.Inspect(tb.Context(), name)
+		if err != nil {
+			tb.Fatal(err)
+		}
+		waits = lock.QueueLength == 1
+	}
+	time.Sleep(time.Millisecond) // the answer that it waits is on its way
+	began := time.Now()
+	released := make(chan error, 1)
+	go func() { released <- held.Release(tb.Context()) }() // the answer is not waited for
+	lease := <-next
+	took := time.Since(began)
+	if err := <-released; err != nil {
+		tb.Error(err)
+	}
+	if lease != nil {
+		if err := lease.Release(tb.Context()); err != nil {
+			tb.Error(err)
+		}
+	}
+	return took
+}
+
+// TestSpeed measures the way through a server beside the direct one, in interleaved
+// rounds. Only a soak judges it, because only then nothing else runs.
+func TestSpeed(t *testing.T) {
+	redis := testsvc.Redis(t)
+	near := direct(t, redis)
+	far := over(t, serve(t, direct(t, redis)).URL)
+	directly, through, plain := client(t, near), client(t, far), newBare(t)
+	pairs(t, directly, "warm", 100)
+	pairs(t, through, "warm", 100)
+	plain.requests(t, 100)
+	handOver(t, directly, near, "warm")
+	handOver(t, through, near, "warm")
+
+	var near1, far1, bare2, nearHand, farHand []time.Duration
+	var nearN, farN, bareN []float64
+	for i := range soak.Count(5, 60) {
+		near1 = append(near1, pairs(t, directly, "one", 50))
+		far1 = append(far1, pairs(t, through, "one", 50))
+		bare2 = append(bare2, 2*plain.requests(t, 100))
+		name := fmt.Sprint("hand over ", i)
+		nearHand = append(nearHand, handOver(t, directly, near, name))
+		farHand = append(farHand, handOver(t, through, near, name))
+		nearN = append(nearN, crowd(20, func(c, n int) { pairs(t, directly, fmt.Sprint("crowd ", c), n) }))
+		farN = append(farN, crowd(20, func(c, n int) { pairs(t, through, fmt.Sprint("crowd ", c), n) }))
+		bareN = append(bareN, crowd(40, func(_, n int) { plain.requests(t, n) }))
+	}
+	added := float64(median(far1)-median(near1)) / float64(median(bare2))
+	kept := median(farN) / (median(bareN) / 2)
+	hand := median(farHand) - median(nearHand)
+	report.Row(t, "a server between the client and Redis", fmt.Sprintf("a hand-over takes %s more at most; a pair of one caller %.1f × two bare requests more; %d callers make %.1f × half the bare requests a second", handOverAdds, pairAdds, callers, crowdKeeps),
+		"hand-over %s and %s directly; pair %s and %s directly, two bare requests %s: %.2f ×; %d callers: %.0f pairs/s, %.0f directly, %.0f bare requests/s: %.2f ×",
+		median(farHand), median(nearHand), median(far1), median(near1), median(bare2), added, callers, median(farN), median(nearN), median(bareN), kept)
+	if !soak.Long() {
+		return
+	}
+	if hand > handOverAdds {
+		t.Errorf("a hand-over takes %s more, want %s at most", hand, handOverAdds)
+	}
+	if added > pairAdds {
+		t.Errorf("a pair takes %.2f × two bare requests more, want %.1f at most", added, pairAdds)
+	}
+	if kept < crowdKeeps {
+		t.Errorf("%d callers make %.2f × half the bare requests a second, want %.1f", callers, kept, crowdKeeps)
+	}
+}
+
+func median[T time.Duration | float64](all []T) T {
+	slices.Sort(all)
+	return all[len(all)/2]
+}
