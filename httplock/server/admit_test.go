@@ -49,6 +49,13 @@ func wantProblem(t *testing.T, w *httptest.ResponseRecorder, status int, code st
 	return p
 }
 
+// problemCode returns the code of a refusal.
+func problemCode(body []byte) string {
+	var p wire.Problem
+	_ = json.Unmarshal(body, &p) // wantProblem says what is wrong with it
+	return p.Code
+}
+
 // sourceFunc is a Source.
 type sourceFunc func(*http.Request) (*caller.Caller, error)
 

@@ -63,6 +63,7 @@ func All() []Mutant {
 		mailboxMutants(),
 		rulesMutants(),
 		memlockMutants(),
+		securityMutants(),
 		redisLeaseMutants(),
 		redisQueueMutants(),
 		redisBoundMutants(),

@@ -16,7 +16,7 @@ func TestIsDirect(t *testing.T) {
 	}{
 		{"127.0.0.1:1", "", true}, {"127.9.9.9:1", "", true}, {"[::1]:1", "", true}, {"[::ffff:127.0.0.1]:1", "", true},
 		{"192.0.2.1:1", "", false}, {"[2001:db8::1]:1", "", false}, {"", "", false}, {"@", "", false},
-		{"127.0.0.1:1", "X-Forwarded-For", false}, {"127.0.0.1:1", "Forwarded", false}, {"127.0.0.1:1", "Via", false},
+		{"127.0.0.1:1", "X-Forwarded-For", false}, {"127.0.0.1:1", "Forwarded", false}, {"127.0.0.1:1", "Via", false}, {"127.0.0.1:1", "X-Real-Ip", false},
 	} {
 		r := httptest.NewRequest(http.MethodGet, "/", nil)
 		if r.RemoteAddr = c.remote; c.header != "" {

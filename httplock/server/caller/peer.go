@@ -38,7 +38,7 @@ func OverUnix(r *http.Request) bool {
 // IsDirect reports whether r came through a unix socket or from a loopback address, and
 // no proxy says that it has passed r on.
 func IsDirect(r *http.Request) bool {
-	for _, name := range [...]string{"Forwarded", "X-Forwarded-For", "Via"} {
+	for _, name := range [...]string{"Forwarded", "Via", "X-Forwarded-For", "X-Real-Ip"} {
 		if r.Header[name] != nil {
 			return false
 		}
