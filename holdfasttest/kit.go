@@ -141,9 +141,13 @@ func (k *Kit) Lose(name string) {
 	if len(ended) == 0 {
 		k.t.Fatalf("holdfasttest: lose %q: nobody has it", name)
 	}
-	for _, id := range ended {
-		k.losses.Tell(driver.Loss{Name: name, LeaseID: id, Err: driver.ErrLost})
+	tell := func() {
+		for _, id := range ended {
+			k.losses.Tell(driver.Loss{Name: name, LeaseID: id, Err: driver.ErrLost})
+		}
 	}
+	tell()
+	time.AfterFunc(driver.LossStart, tell) // the store has granted it, and the client may not know it yet
 	k.change()
 }
 

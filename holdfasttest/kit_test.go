@@ -3,6 +3,7 @@ package holdfasttest_test
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"runtime"
 	"strings"
 	"testing"
@@ -368,4 +369,34 @@ func TestNoGoroutineStays(t *testing.T) {
 			t.Fatalf("%d goroutines, %d before", runtime.NumGoroutine(), before)
 		}
 	}
+}
+
+// A lateAnswer is an engine whose grants are known to the store before they are to the
+// client.
+type lateAnswer struct{ driver.Forward }
+
+func (e lateAnswer) Acquire(ctx context.Context, req driver.AcquireRequest) (driver.AcquireReply, error) {
+	reply, err := e.Forward.Acquire(ctx, req)
+	time.Sleep(time.Millisecond)
+	return reply, err
+}
+
+// TestLoseBeforeTheAnswer: whoever loses a lock in the instant of its grant hears of it.
+func TestLoseBeforeTheAnswer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		k := holdfasttest.New(t)
+		client, err := holdfast.New(lateAnswer{driver.Forward{Engine: k.Engine()}}, &holdfast.Options{Logger: slog.New(slog.DiscardHandler)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer client.Close(t.Context())
+		done := make(chan error, 1)
+		go func() { done <- longWorker(t.Context(), client, ignore) }()
+		k.AwaitHeld("import")
+		k.Lose("import")
+		k.AwaitStop("import", 100*time.Millisecond)
+		if err := <-done; !errors.Is(err, holdfast.ErrLost) {
+			t.Errorf("error %v, want ErrLost", err)
+		}
+	})
 }
