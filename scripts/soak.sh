@@ -21,6 +21,7 @@ failed=0
 go test -count=1 -timeout 0 -soak "$length" -report "$report" . || failed=1
 (cd ../cmd/holdfast && go test -count=1 -timeout 0 -parallel 4 -run TestJobDiesWithItsLock . -soak "$length" -report "$report") || failed=1
 (cd ../sqlitelock && go test -count=1 -timeout 0 -run 'OneFile|BindMount' .) || failed=1
+(cd .. && go test -count=1 -timeout 0 ./httplock/server -run '^$' -fuzz FuzzRequest -fuzztime 30s) || failed=1
 go test -count=1 -timeout 0 ./sim -run Sim -seeds 10000 || failed=1
 go test -count=1 -timeout 0 ./quorumsim -seeds 20000 || failed=1
 go test -count=1 -timeout 0 ./model/... || failed=1

@@ -3,9 +3,12 @@ package server_test
 import (
 	"bufio"
 	"bytes"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -47,6 +50,7 @@ func (p *pipes) dial() net.Conn {
 
 // TestSlowClients: whoever opens connections and sends or reads nothing is cut off.
 func TestSlowClients(t *testing.T) {
+	const half = "POST /v1/leases/check HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 10\r\n\r\n{"
 	for name, c := range map[string]struct {
 		sent   string
 		after  time.Duration
@@ -54,6 +58,7 @@ func TestSlowClients(t *testing.T) {
 	}{
 		"silent":               {"", 10 * time.Second, 0},
 		"half a header":        {"POST /v1/leases HTTP/1.1\r\nHost:", 10 * time.Second, 0},
+		"half a body":          {half, 10 * time.Second, http.StatusRequestTimeout},
 		"no body, refused":     {"POST /v1/nothing HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n\r\n", 10 * time.Second, http.StatusNotFound},
 		"nothing after answer": {"GET /v1/nothing HTTP/1.1\r\nHost: localhost\r\n\r\n", 3 * time.Minute, http.StatusNotFound},
 	} {
@@ -86,23 +91,46 @@ func TestSlowClients(t *testing.T) {
 	}
 }
 
-// TestUnreadAnswer: whoever does not read its answer is cut off.
+// TestUnreadAnswer: whoever does not read its answer is cut off, however long that is.
 func TestUnreadAnswer(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s, _ := open(t, server.Options{})
-		h := &http.Server{Handler: s}
-		server.Configure(h)
-		l := listen()
-		go h.Serve(l) // ends with Close
-		defer h.Close()
-		conn := l.dial()
-		defer conn.Close()
-		if _, err := io.WriteString(conn, "GET /v1/nothing HTTP/1.1\r\nHost: localhost\r\n\r\n"); err != nil {
-			t.Fatal(err)
-		}
-		time.Sleep(31 * time.Second)
-		if answer, err := io.ReadAll(conn); len(answer) > 0 || err != nil {
-			t.Errorf("%q, %v: want the connection closed", answer, err)
-		}
-	})
+	for name, request := range map[string]string{
+		"a refusal":       "GET /v1/nothing HTTP/1.1\r\nHost: localhost\r\n\r\n",
+		"a list":          "GET /v1/locks HTTP/1.1\r\nHost: localhost\r\nAccept: application/x-ndjson\r\n\r\n",
+		"a list, engines": "POST /v1/driver/list HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 13\r\n\r\n" + `{"prefix":""}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s, _ := open(t, server.Options{})
+				for n := range 200 {
+					take(t, s, n)
+				}
+				h := &http.Server{Handler: s}
+				server.Configure(h)
+				l := listen()
+				go h.Serve(l) // ends with Close
+				defer h.Close()
+				conn := l.dial()
+				defer conn.Close()
+				if _, err := io.WriteString(conn, request); err != nil {
+					t.Fatal(err)
+				}
+				time.Sleep(6 * time.Minute) // engines may look at one page of a list for 5
+				if answer, err := io.ReadAll(conn); len(answer) > 0 || err != nil {
+					t.Errorf("%q, %v: want the connection closed", answer, err)
+				}
+			})
+		})
+	}
+}
+
+// take takes one of many locks.
+func take(t *testing.T, s http.Handler, n int) {
+	t.Helper()
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "http://localhost/v1/leases", strings.NewReader(fmt.Sprintf(`{"name":"n/%d"}`, n)))
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("Idempotency-Key", "0123456789-0123456789")
+	w := httptest.NewRecorder()
+	if s.ServeHTTP(w, r); w.Code != http.StatusCreated {
+		t.Fatal(w.Code, w.Body)
+	}
 }

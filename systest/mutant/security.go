@@ -52,7 +52,15 @@ func securityMutants() []Mutant {
 			Breaks:  "A caller that does not read its refusal keeps the connection for good.",
 			Old:     "\tPatience(w)\n",
 			New:     "",
-			FoundBy: []Finder{{server, "TestUnreadAnswer"}},
+			FoundBy: []Finder{{server, "TestUnreadAnswer/a_refusal"}},
+			Hang:    true,
+		},
+		{
+			Name: "list-waits-for-its-reader", File: server + "/internal/leasedoor/locks.go",
+			Breaks:  "A caller that does not read a long list keeps the connection, and the store's list, for good.",
+			Old:     "\t\tdoor.Patience(w)\n",
+			New:     "",
+			FoundBy: []Finder{{server, "TestUnreadAnswer/a_list"}},
 			Hang:    true,
 		},
 		{

@@ -155,6 +155,7 @@ func writeLines[T, V any](w http.ResponseWriter, all iter.Seq2[T, error], show f
 			return err
 		}
 		begin()
+		door.Patience(w)
 		if lines.Encode(show(item)) != nil {
 			return nil // a caller that is gone needs no more
 		}
