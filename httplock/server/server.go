@@ -100,6 +100,7 @@ func New(engine driver.Engine, opts *Options) (*Server, error) {
 		leave()
 		deafen()
 	})
+	s.mux.Handle("GET /openapi.json", s.house.Handle(describe))
 	s.mux.Handle("/", s.house.Handle(s.nothing))
 	s.entrance = s.house.Handle(s.admit)
 	return s, nil

@@ -47,6 +47,7 @@ func load(text []byte) (*api, error) {
 	a := &api{doc: doc, mux: http.NewServeMux(), seen: map[string]bool{}}
 	for path, item := range doc.Paths.Map() {
 		for method, operation := range item.Operations() {
+			arrays(operation)
 			route := routers.Route{Spec: doc, Path: path, PathItem: item, Method: method, Operation: operation}
 			a.mux.HandleFunc(method+" "+path, func(_ http.ResponseWriter, r *http.Request) {
 				f := r.Context().Value(foundKey{}).(*found)
@@ -93,10 +94,8 @@ func (a *api) check(e exchange.Exchange) error {
 			return fmt.Errorf("a request was accepted that is not as described: %w", err)
 		}
 	}
-	for _, part := range parts(e) {
-		if err := answered(in, e, part); err != nil {
-			return err
-		}
+	if err := answered(in, e); err != nil {
+		return err
 	}
 	a.seen[fmt.Sprintf("%s %s %d", f.route.Method, f.route.Path, e.Status)] = true
 	return nil
@@ -116,24 +115,27 @@ func (a *api) elsewhere(status int) routers.Route {
 	}}
 }
 
-// answered compares an answer, or one part of it, with the description.
-func answered(in *openapi3filter.RequestValidationInput, e exchange.Exchange, part []byte) error {
-	response := in.Route.Operation.Responses.Status(e.Status)
-	if response != nil && len(response.Value.Content) == 0 && len(part) > 0 {
-		return fmt.Errorf("%d has a body: %s", e.Status, part)
+// answered compares an answer with the description.
+func answered(in *openapi3filter.RequestValidationInput, e exchange.Exchange) error {
+	body := e.Response.Body
+	if response := in.Route.Operation.Responses.Status(e.Status); response != nil && len(response.Value.Content) == 0 && len(body) > 0 {
+		return fmt.Errorf("%d has a body: %s", e.Status, body)
+	}
+	if streams(e.Response.Header.Get("Content-Type")) {
+		body = values(e)
 	}
 	err := openapi3filter.ValidateResponse(context.Background(), &openapi3filter.ResponseValidationInput{
 		RequestValidationInput: in, Options: options,
-		Status: e.Status, Header: e.Response.Header, Body: io.NopCloser(bytes.NewReader(part)),
+		Status: e.Status, Header: e.Response.Header, Body: io.NopCloser(bytes.NewReader(body)),
 	})
 	if err != nil {
-		return fmt.Errorf("%w\nin %s", err, part)
+		return fmt.Errorf("%w\nin %.2000s", err, body)
 	}
 	return nil
 }
 
 // The streams: each line of one, and the data of each event of the other, is a value of
-// what the description says of them.
+// what the description says of them. They are compared all at once, as an array.
 const (
 	ndjson = "application/x-ndjson"
 	sse    = "text/event-stream"
@@ -144,23 +146,50 @@ func init() {
 	openapi3filter.RegisterBodyDecoder(sse, openapi3filter.JSONBodyDecoder)
 }
 
-// parts returns the values of an answer. A stream that was cut may end within one.
-func parts(e exchange.Exchange) (values [][]byte) {
-	kind, _, _ := mime.ParseMediaType(e.Response.Header.Get("Content-Type"))
-	if kind != ndjson && kind != sse {
-		return [][]byte{e.Response.Body}
+func streams(contentType string) bool {
+	kind, _, _ := mime.ParseMediaType(contentType)
+	return kind == ndjson || kind == sse
+}
+
+// arrays makes arrays of what an operation answers as streams.
+func arrays(operation *openapi3.Operation) {
+	for _, response := range operation.Responses.Map() {
+		for kind, media := range response.Value.Content {
+			if streams(kind) {
+				media.Schema = openapi3.NewSchemaRef("", &openapi3.Schema{Type: &openapi3.Types{openapi3.TypeArray}, Items: media.Schema})
+			}
+		}
 	}
+}
+
+// values returns the values of a stream as an array. A stream that was cut may end within
+// one.
+func values(e exchange.Exchange) []byte {
+	var all [][]byte
 	for line := range bytes.Lines(e.Response.Body) {
-		value, whole := strings.CutSuffix(string(line), "\n")
-		if kind == sse {
+		value, whole := bytes.CutSuffix(line, []byte("\n"))
+		if strings.HasPrefix(e.Response.Header.Get("Content-Type"), sse) {
 			var data bool
-			if value, data = strings.CutPrefix(value, "data: "); !data {
+			if value, data = bytes.CutPrefix(value, []byte("data: ")); !data {
 				continue
 			}
 		}
-		if whole && value != "" {
-			values = append(values, []byte(value))
+		if whole && len(value) > 0 {
+			all = append(all, value)
 		}
 	}
-	return values
+	return slices.Concat([]byte("["), bytes.Join(all, []byte(",")), []byte("]"))
+}
+
+// answers are all that the description has: operations with statuses.
+func (a *api) answers() (all []string) {
+	for path, item := range a.doc.Paths.Map() {
+		for method, operation := range item.Operations() {
+			for status := range operation.Responses.Map() {
+				all = append(all, method+" "+path+" "+status)
+			}
+		}
+	}
+	slices.Sort(all)
+	return all
 }

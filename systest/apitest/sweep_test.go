@@ -1,0 +1,204 @@
+package apitest
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/getkin/kin-openapi/openapi3"
+
+	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/httplock/server"
+	"github.com/holdfast-locks/holdfast/httplock/server/caller"
+	"github.com/holdfast-locks/holdfast/internal/exchange"
+	"github.com/holdfast-locks/holdfast/internal/hook"
+	"github.com/holdfast-locks/holdfast/memlock"
+)
+
+// sweep sends the example of each operation to servers with which something is wrong, so
+// that each kind of refusal is seen that each operation has.
+func (a *api) sweep(t *testing.T) {
+	for what, bad := range map[string]struct {
+		status  int
+		engine  func(driver.Engine) driver.Engine
+		options server.Options
+		request func(r *http.Request)
+		twice   bool // the second request is the one that counts
+		store   bool // only of operations that ask the store
+	}{
+		"a body that is not JSON": {status: 400, request: func(r *http.Request) {
+			r.Body = io.NopCloser(strings.NewReader("{"))
+			r.URL.RawQuery = "limit=0&prefix=%E2%80%AE"
+			if r.Method == http.MethodGet || r.Method == http.MethodDelete {
+				r.URL.Path = strings.NewReplacer("orders/42", "\u202e", "invoice/2026-11", "\u202e").Replace(r.URL.Path)
+			}
+		}},
+		"nobody is known":           {status: 401, options: server.Options{Callers: nobody{}}},
+		"no rights":                 {status: 403, options: server.Options{Callers: somebody{}}},
+		"a body that does not come": {status: 408, request: func(r *http.Request) { r.Body = io.NopCloser(tooSlow{}) }},
+		"a body that does not end":  {status: 413, request: func(r *http.Request) { r.Body = io.NopCloser(io.LimitReader(spaces{}, 8<<20)) }},
+		"a body of text":            {status: 415, request: func(r *http.Request) { r.Header.Set("Content-Type", "text/plain") }},
+		"a strange host":            {status: 421, request: func(r *http.Request) { r.Host = "evil.example" }},
+		"a second one":              {status: 429, options: server.Options{Limits: server.Limits{Leases: 1, Streams: 1}}, twice: true},
+		"a long header":             {status: 431, request: func(r *http.Request) { r.Header.Set("X-Long", strings.Repeat("x", 20<<10)) }},
+		"a fault of the server": {status: 500, request: func(r *http.Request) {
+			if r.Body != http.NoBody {
+				r.Body = io.NopCloser(faulty{})
+			}
+		}, engine: hooked(func(ctx context.Context) error {
+			if caller.From(ctx) == nil {
+				return driver.ErrUnavailable // what the server asks by itself
+			}
+			panic("fault")
+		})},
+		"an engine that can nothing": {status: 501, request: func(r *http.Request) {
+			if r.URL.Path == "/v1/leases" {
+				r.Body = io.NopCloser(strings.NewReader(`{"name":"orders/42","mode":"shared"}`))
+			}
+		}, engine: func(e driver.Engine) driver.Engine { return driver.Forward{Engine: e, Without: e.Capabilities()} }},
+		"a store that is away":        {status: 503, store: true, engine: hooked(func(context.Context) error { return driver.ErrUnavailable })},
+		"callers that cannot be told": {status: 503, options: server.Options{Callers: away{}}},
+		"a store without an answer":   {status: 504, engine: hooked(func(context.Context) error { return errors.New("reset") })},
+	} {
+		t.Run(what, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var engine driver.Engine = memlock.NewWith(&memlock.Options{History: true})
+				if bad.engine != nil {
+					engine = bad.engine(engine)
+				}
+				options := bad.options
+				options.Logger = slog.New(slog.DiscardHandler)
+				options.Secret = bytes.Repeat([]byte("s"), 32)
+				s, err := server.New(engine, &options)
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer s.Close(context.Background())
+				h := exchange.Recorded(t, s)
+				for _, example := range a.examples() {
+					if id := example.operation.OperationID; bad.status == 504 && (id == "completeOnce" || id == "redeemToken") {
+						continue // they look first, and a look does nothing
+					}
+					if example.responses.Value(fmt.Sprint(bad.status)) == nil || bad.store && example.responses.Value("500") == nil {
+						continue
+					}
+					r := example.request("1")
+					if bad.request != nil {
+						bad.request(r)
+					}
+					ctx, hangUp := context.WithTimeout(t.Context(), time.Minute)
+					if bad.twice {
+						go h.ServeHTTP(httptest.NewRecorder(), example.request("2").WithContext(ctx))
+						synctest.Wait()
+					}
+					w := httptest.NewRecorder()
+					h.ServeHTTP(w, r.WithContext(ctx))
+					hangUp()
+					if w.Code != bad.status {
+						t.Errorf("%s %s: %d %.300s, want %d", r.Method, r.URL, w.Code, w.Body, bad.status)
+					}
+				}
+			})
+		})
+	}
+}
+
+// An example is an operation as its description shows it.
+type example struct {
+	method, path string
+	operation    *openapi3.Operation
+	responses    *openapi3.Responses
+}
+
+// examples returns one for each operation.
+func (a *api) examples() (all []example) {
+	for path, item := range a.doc.Paths.Map() {
+		for method, operation := range item.Operations() {
+			all = append(all, example{method, path, operation, operation.Responses})
+		}
+	}
+	slices.SortFunc(all, func(x, y example) int { return strings.Compare(x.path+x.method, y.path+y.method) })
+	return all
+}
+
+// request returns the request of an example, with a key of its own.
+func (e example) request(n string) *http.Request {
+	path, header := e.path, http.Header{}
+	for _, p := range e.operation.Parameters {
+		switch p.Value.In {
+		case openapi3.ParameterInPath:
+			path = strings.ReplaceAll(path, "{"+p.Value.Name+"}", url.PathEscape(p.Value.Example.(string)))
+		case openapi3.ParameterInHeader:
+			if text, ok := p.Value.Example.(string); ok {
+				header.Set(p.Value.Name, text+n)
+			}
+		}
+	}
+	var body io.Reader
+	if b := e.operation.RequestBody; b != nil {
+		header.Set("Content-Type", "application/json")
+		body = bytes.NewReader(encoded(b.Value.Content.Get("application/json").Example))
+	}
+	r := httptest.NewRequest(e.method, path, body)
+	r.Host, r.RemoteAddr = "127.0.0.1:7420", "127.0.0.1:1"
+	maps.Copy(r.Header, header)
+	return r
+}
+
+func encoded(v any) []byte {
+	text, err := json.Marshal(v)
+	if err != nil {
+		panic(err) // it was read from JSON
+	}
+	return text
+}
+
+// hooked returns what makes an engine of which each request fails.
+func hooked(fail func(context.Context) error) func(driver.Engine) driver.Engine {
+	return func(e driver.Engine) driver.Engine {
+		return &hook.Engine{Forward: driver.Forward{Engine: e}, Each: func(ctx context.Context, _ hook.Request, _ func() error) error { return fail(ctx) }}
+	}
+}
+
+// The sources of callers: one that knows nobody, one whose callers have no rights, and one
+// that cannot tell.
+type (
+	nobody   struct{}
+	somebody struct{}
+	away     struct{}
+)
+
+func (nobody) Identify(*http.Request) (*caller.Caller, error) { return nil, nil }
+func (somebody) Identify(*http.Request) (*caller.Caller, error) {
+	return &caller.Caller{Name: "ada"}, nil
+}
+func (away) Identify(*http.Request) (*caller.Caller, error) { return nil, caller.ErrUnavailable }
+
+// faulty is a body that panics.
+type faulty struct{}
+
+func (faulty) Read([]byte) (int, error) { panic("fault") }
+
+// tooSlow is a body that does not come before the deadline of the connection.
+type tooSlow struct{}
+
+func (tooSlow) Read([]byte) (int, error) { return 0, os.ErrDeadlineExceeded }
+
+// spaces is a body without end.
+type spaces struct{}
+
+func (spaces) Read(p []byte) (int, error) { return copy(p, bytes.Repeat([]byte(" "), len(p))), nil }
