@@ -4,6 +4,7 @@ package clienttest
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -166,5 +167,46 @@ func TestServerDies(t *testing.T) {
 			j.wantLine("released")
 			j.wantEnd("")
 		})
+	}
+}
+
+// TestOnce: of clients in several languages at once, one does the work, and all have its
+// result, which is one that the shell cannot make.
+func TestOnce(t *testing.T) {
+	url := memoryServer(t)
+	var jobs []*job
+	for _, l := range languages(t) {
+		if l.name != "shell" {
+			jobs = append(jobs, l.start(t, url, "once", "invoice/2026 \"a\"", l.name))
+		}
+	}
+	workers, results := 0, map[string]int{}
+	for _, j := range jobs {
+		for line := j.line(); line != ""; line = j.line() {
+			what, rest, _ := strings.Cut(line, " ")
+			if what == "working" {
+				workers++
+			} else {
+				results[rest]++
+			}
+		}
+		j.wantEnd("")
+	}
+	if workers != 1 || len(results) != 1 {
+		t.Errorf("%d have done the work, and the results are %v; want one of each", workers, results)
+	}
+}
+
+// TestOnceInTheShell: a command that has failed is run again by the next caller, and one
+// that has not is not.
+func TestOnceInTheShell(t *testing.T) {
+	url := memoryServer(t)
+	for _, c := range []struct{ status, output string }{{"3", "runs"}, {"0", "runs"}, {"0", ""}} {
+		cmd := exec.Command("sh", tree+"shell/once.sh", "job", "sh", "-c", `echo runs; exit "$0"`, c.status)
+		cmd.Env = append(os.Environ(), "HOLDFAST_URLS="+url)
+		out, _ := cmd.Output() // its status is checked
+		if got := strconv.Itoa(cmd.ProcessState.ExitCode()); got != c.status || strings.TrimSpace(string(out)) != c.output {
+			t.Errorf("status %s and output %q, want %s and %q", got, out, c.status, c.output)
+		}
 	}
 }

@@ -3,6 +3,7 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.Arrays;
 import java.util.List;
+import java.util.Map;
 import java.util.concurrent.CountDownLatch;
 
 /** What Holdfast.java can do: java Demo URL[,URL...] COMMAND ARG... */
@@ -16,6 +17,7 @@ public final class Demo {
                 case "count" -> count(client, args[2], Path.of(args[3]), Integer.parseInt(args[4]));
                 case "hold" -> hold(client, args[2], seconds(args[3]));
                 case "run" -> run(client, args[2], seconds(args[3]), Arrays.asList(args).subList(4, args.length));
+                case "once" -> once(client, args[2], args[3]);
                 case "take" -> take(client, args[2]);
                 default -> throw new IllegalArgumentException(args[1]);
             }
@@ -68,6 +70,15 @@ public final class Demo {
     /** Runs a command under a lock. */
     private static void run(Holdfast client, String name, Duration ttl, List<String> command) throws Exception {
         System.exit(client.withLock(name, ttl, WAIT, lease -> lease.run(new ProcessBuilder(command).inheritIO())));
+    }
+
+    /** Does work once, whoever else does it too. */
+    private static void once(Holdfast client, String key, String value) throws Exception {
+        var result = (Map<?, ?>) client.once(key, TTL, WAIT, lease -> {
+            System.out.println("working " + lease.token());
+            return Map.of("value", value);
+        });
+        System.out.println("result " + result.get("value"));
     }
 
     /** Takes a lock if it is free. */

@@ -1,8 +1,10 @@
 import java.io.IOException;
 import java.net.URI;
+import java.net.URLEncoder;
 import java.net.http.HttpClient;
 import java.net.http.HttpRequest;
 import java.net.http.HttpResponse;
+import java.nio.charset.StandardCharsets;
 import java.security.SecureRandom;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -57,12 +59,12 @@ public final class Holdfast {
     }
 
     /** Somebody else has the lock; body.get("holders") says who. */
-    public static final class Held extends Problem {
+    public static class Held extends Problem {
         Held(int status, Map<String, Object> body) { super(status, body); }
     }
 
     /** Somebody else is doing the do-once work. */
-    public static final class InProgress extends Problem {
+    public static final class InProgress extends Held {
         InProgress(int status, Map<String, Object> body) { super(status, body); }
     }
 
@@ -127,26 +129,63 @@ public final class Holdfast {
     /** Takes a lock; more are further fields of the request, such as "mode", "reason" or "min_token". */
     public Lease lock(String name, Duration ttl, Duration wait, Map<String, Object> more) throws InterruptedException {
         String key = newKey();
-        long until = now() + wait.toMillis();
-        boolean ours = false;
+        Map<String, Object> body = new LinkedHashMap<>(more);
+        body.put("name", name);
+        Lease lease = null;
         try {
-            while (true) {
-                // A short wait at a time: the deadline counts from before the request.
-                long piece = Math.max(0, Math.min(until - now(), ttl.toMillis() / 3));
-                Map<String, Object> body = new LinkedHashMap<>(more);
-                body.put("name", name);
-                body.put("ttl_ms", ttl.toMillis());
-                body.put("wait_ms", piece);
-                Answer answer = ask("POST", "/v1/leases", body, key, piece + 15_000, piece + 5_000);
-                if (answer.status == 201) {
-                    ours = true;
-                    return new Lease(answer);
-                }
-                // 202: we have a place in the queue, which the next request with this key keeps.
-                if (now() >= until) throw new Held(409, refusal("lock-held", '"' + name + "\" is held", answer.body));
-            }
+            return lease = new Lease(turn("/v1/leases", body, key, ttl, wait));
         } finally {
-            if (!ours) cancel(name, key);
+            if (lease == null) cancel(name, key);
+        }
+    }
+
+    /**
+     * Does work unless that was done under this key, and returns its result either way: a
+     * Map, a List, a String, a Long, a Boolean or null. If the work throws, the next caller
+     * does it. Waits for somebody else who does it now, then throws Held.
+     */
+    public Object once(String key, Duration ttl, Duration wait, Work<?> work) throws Exception {
+        String path = "/v1/once/" + URLEncoder.encode(key, StandardCharsets.UTF_8).replace("+", "%20");
+        Answer answer = turn(path, Map.of(), newKey(), ttl, wait);
+        if (answer.status == 200) return answer.body.get("result");
+        Lease lease = new Lease(answer);
+        Thread worker = Thread.currentThread();
+        lease.onLoss(worker::interrupt);
+        try {
+            Object result = work.run(lease);
+            lease.check();
+            Map<String, Object> body = new LinkedHashMap<>();
+            body.put("lease_id", lease.id);
+            body.put("result", result);
+            ask("PUT", path + "/result", body, null, 15_000, 5_000);
+            return result;
+        } catch (Exception failed) {
+            lease.end();
+            if (lease.isLost()) throw lease.lost(failed);
+            try {
+                ask("POST", path + "/fail", Map.of("lease_id", lease.id), null, 2_000, 2_000);
+            } catch (Problem | Unavailable after) {
+                failed.addSuppressed(after); // the lease ends by itself
+            }
+            throw failed;
+        } finally {
+            lease.end();
+        }
+    }
+
+    /** Asks for a lease until there is an answer, and waits in the queue. */
+    private Answer turn(String path, Map<String, Object> what, String key, Duration ttl, Duration wait) throws InterruptedException {
+        long until = now() + wait.toMillis();
+        while (true) {
+            // A short wait at a time: the deadline counts from before the request.
+            long piece = Math.max(0, Math.min(until - now(), ttl.toMillis() / 3));
+            Map<String, Object> body = new LinkedHashMap<>(what);
+            body.put("ttl_ms", ttl.toMillis());
+            body.put("wait_ms", piece);
+            Answer answer = ask("POST", path, body, key, piece + 15_000, piece + 5_000);
+            if (answer.status != 202) return answer;
+            // We have a place in the queue, which the next request with this key keeps.
+            if (now() >= until) throw new Held(409, refusal("lock-held", "somebody else has it", answer.body));
         }
     }
 
@@ -416,7 +455,7 @@ public final class Holdfast {
                 case "true" -> true;
                 case "false" -> false;
                 case "null" -> null;
-                default -> Long.valueOf(word);
+                default -> word.matches("-?\\d+") ? (Object) Long.valueOf(word) : (Object) Double.valueOf(word);
             };
         }
 

@@ -34,6 +34,15 @@ const commands = {
     process.exitCode = await client.withLock(name, { ttl: Number(ttl), wait: 60 }, (lease) => lease.run(command, args))
   },
 
+  /** Do work once, whoever else does it too. */
+  async once(client, key, value) {
+    const result = await client.once(key, { wait: 60 }, (lease) => {
+      console.log('working', lease.token)
+      return { value }
+    })
+    console.log('result', result.value)
+  },
+
   /** Take a lock if it is free. */
   async take(client, name) {
     await client.withLock(name, {}, (lease) => console.log('acquired', lease.token))

@@ -32,13 +32,14 @@ export class Problem extends Error {
 export class Held extends Problem {}
 
 /** Somebody else is doing the do-once work. */
-export class InProgress extends Problem {}
+export class InProgress extends Held {}
 
 /** We had the lease and no longer do. */
 export class Lost extends Problem {}
 
 const kinds = { 'lock-held': Held, 'in-progress': InProgress, lost: Lost, broken: Lost, released: Lost }
 const again = [429, 502, 503, 504] // the same request may succeed, here or at another server
+const newKey = () => randomBytes(16).toString('hex')
 const now = () => performance.now() / 1000 // seconds of a clock that nobody sets
 
 /** A client of the servers of one store. Each server answers for every lease. */
@@ -58,21 +59,50 @@ export class Client {
    * as mode: 'shared', reason: 'nightly' or min_token: 7.
    */
   async lock(name, { ttl = 30, wait = 0, ...more } = {}) {
-    const key = randomBytes(16).toString('hex')
-    const until = now() + wait
+    const key = newKey()
     try {
-      for (;;) {
-        // A short wait at a time: the deadline counts from before the request.
-        const piece = Math.max(0, Math.min(until - now(), ttl / 3))
-        const body = { name, ttl_ms: Math.trunc(ttl * 1000), wait_ms: Math.trunc(piece * 1000), ...more }
-        const { before, status, answer } = await this.ask('POST', '/v1/leases', body, { key, within: piece + 15, patience: piece + 5 })
-        if (status === 201) return new Lease(this, answer, before)
-        // 202: we have a place in the queue, which the next request with this key keeps.
-        if (now() >= until) throw new Held(409, { code: 'lock-held', detail: `"${name}" is held`, ...answer })
-      }
+      const { before, answer } = await this.#turn('/v1/leases', { name, ...more }, key, ttl, wait)
+      return new Lease(this, answer, before)
     } catch (failed) {
       await this.#cancel(name, key)
       throw failed
+    }
+  }
+
+  /**
+   * Do work unless that was done under this key, and return its result, which is whatever
+   * JSON can say, either way. If the work throws, the next caller does it. Waits for `wait`
+   * seconds for somebody else who does it now, then throws Held.
+   */
+  async once(key, { ttl = 30, wait = 0, retention = 86400, ...more }, work) {
+    const path = `/v1/once/${encodeURIComponent(key)}`
+    const { before, status, answer } = await this.#turn(path, more, newKey(), ttl, wait)
+    if (status === 200) return answer.result
+    const lease = new Lease(this, answer, before)
+    try {
+      const result = await work(lease)
+      lease.check()
+      await this.ask('PUT', `${path}/result`, { lease_id: lease.id, result, retention_ms: retention * 1000 })
+      return result
+    } catch (failed) {
+      await this.ask('POST', `${path}/fail`, { lease_id: lease.id }, { within: 2 }).catch(() => {}) // it ends by itself
+      throw failed
+    } finally {
+      lease.leave()
+    }
+  }
+
+  /** Ask for a lease until there is an answer, and wait for `wait` seconds in the queue. */
+  async #turn(path, body, key, ttl, wait) {
+    const until = now() + wait
+    for (;;) {
+      // A short wait at a time: the deadline counts from before the request.
+      const piece = Math.max(0, Math.min(until - now(), ttl / 3))
+      const times = { ttl_ms: Math.trunc(ttl * 1000), wait_ms: Math.trunc(piece * 1000) }
+      const answered = await this.ask('POST', path, { ...body, ...times }, { key, within: piece + 15, patience: piece + 5 })
+      if (answered.status !== 202) return answered
+      // We have a place in the queue, which the next request with this key keeps.
+      if (now() >= until) throw new Held(409, { code: 'lock-held', detail: 'somebody else has it', ...answered.answer })
     }
   }
 
@@ -177,6 +207,9 @@ export class Lease {
   #lose() {
     if (this.#end()) this.#lost.abort(new Lost(410, { code: 'lost', detail: `the lease of "${this.name}" is lost` }))
   }
+
+  /** Stop renewing the lease, and leave it as it is. */
+  leave() { this.#end() }
 
   #end() {
     const timers = this.#timers

@@ -43,11 +43,21 @@ def take(client, name):
         print("acquired", lease.token)
 
 
+def once(client, key, value):
+    """Do work once, whoever else does it too."""
+
+    def work(lease):
+        print("working", lease.token)
+        return {"value": value}
+
+    print("result", client.once(key, work, wait=60)["value"])
+
+
 def main():
     _, urls, command, *args = sys.argv
     client = holdfast.Client(*urls.split(","), token=os.environ.get("HOLDFAST_TOKEN"))
     try:
-        {"count": count, "hold": hold, "run": run, "take": take}[command](client, *args)
+        {"count": count, "hold": hold, "run": run, "take": take, "once": once}[command](client, *args)
     except holdfast.Problem as e:
         sys.exit(e.code)
     except holdfast.Unavailable:

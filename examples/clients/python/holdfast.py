@@ -20,6 +20,7 @@ import subprocess
 import threading
 import time
 import urllib.error
+import urllib.parse
 import urllib.request
 
 
@@ -43,7 +44,7 @@ class Held(Problem):
     """Somebody else has the lock; body["holders"] says who."""
 
 
-class InProgress(Problem):
+class InProgress(Held):
     """Somebody else is doing the do-once work."""
 
 
@@ -77,22 +78,53 @@ class Client:
         thread of the lease. `more` are further fields of the request, such as
         mode="shared", reason="nightly" or min_token=7.
         """
-        body = {"name": name, "ttl_ms": int(ttl * 1000), **more}
-        key, until = secrets.token_hex(16), _now() + wait
+        key = secrets.token_hex(16)
         try:
-            while True:
-                # A short wait at a time: the deadline counts from before the request.
-                piece = max(0, min(until - _now(), ttl / 3))
-                body["wait_ms"] = int(piece * 1000)
-                before, status, answer = self.ask("POST", "/v1/leases", body, key=key, within=piece + 15, patience=piece + 5)
-                if status == 201:
-                    return Lease(self, answer, before, on_loss)
-                # 202: we have a place in the queue, which the next request with this key keeps.
-                if _now() >= until:
-                    raise Held(409, {"code": "lock-held", "detail": f'"{name}" is held', **answer})
+            before, _, answer = self._turn("/v1/leases", {"name": name, **more}, key, ttl, wait)
         except BaseException:
             self._cancel(name, key)
             raise
+        return Lease(self, answer, before, on_loss)
+
+    def once(self, key, work, ttl=30, wait=0, retention=86400, **more):
+        """Call work(lease) unless that was done under this key, and return its result, which
+        is whatever JSON can say, either way. If `work` raises, the next caller does it.
+
+        Waits for `wait` seconds for somebody else who does it now, then raises InProgress.
+        """
+        path = "/v1/once/" + urllib.parse.quote(key, safe="")
+        before, status, answer = self._turn(path, more, secrets.token_hex(16), ttl, wait)
+        if status == 200:
+            return answer.get("result")
+        lease = Lease(self, answer, before)
+        try:
+            result = work(lease)
+            lease.check()
+            body = {"lease_id": lease.id, "result": result, "retention_ms": int(retention * 1000)}
+            self.ask("PUT", path + "/result", body)
+            return result
+        except BaseException:
+            try:
+                self.ask("POST", path + "/fail", {"lease_id": lease.id}, within=2)
+            except Error:
+                pass  # the lease ends by itself
+            raise
+        finally:
+            lease.leave()
+
+    def _turn(self, path, body, key, ttl, wait):
+        """Ask for a lease until there is an answer, and wait for `wait` seconds in the queue."""
+        until = _now() + wait
+        while True:
+            # A short wait at a time: the deadline counts from before the request.
+            piece = max(0, min(until - _now(), ttl / 3))
+            times = {"ttl_ms": int(ttl * 1000), "wait_ms": int(piece * 1000)}
+            before, status, answer = self.ask("POST", path, {**body, **times}, key=key, within=piece + 15, patience=piece + 5)
+            if status != 202:
+                return before, status, answer
+            # We have a place in the queue, which the next request with this key keeps.
+            if _now() >= until:
+                raise Held(409, {"code": "lock-held", "detail": "somebody else has it", **answer})
 
     def _cancel(self, name, key):
         """Leave the queue, and give back what may have been granted without our knowing."""
@@ -142,7 +174,7 @@ def _problem(refused):
 class Lease:
     """A lock that is held. It is renewed in the background. Use it in a `with` block."""
 
-    def __init__(self, client, answer, before, on_loss):
+    def __init__(self, client, answer, before, on_loss=None):
         self.name, self.id, self.token = answer["name"], answer["lease_id"], answer["fencing_token"]
         self.lost = threading.Event()  # set when the lease is lost, before another can have it
         self._client, self._ttl, self._on_loss = client, answer["ttl_ms"] / 1000, on_loss
@@ -205,10 +237,14 @@ class Lease:
                     pass
         self.check()
 
-    def release(self):
-        """Give the lock back. Raises Lost if it was lost before."""
+    def leave(self):
+        """Stop renewing the lease, and leave it as it is."""
         with self._ending:
             self._ended.set()
+
+    def release(self):
+        """Give the lock back. Raises Lost if it was lost before."""
+        self.leave()
         self.check()
         self._client.ask("POST", "/v1/leases/release", {"name": self.name, "lease_id": self.id}, within=self._deadline - _now())
 

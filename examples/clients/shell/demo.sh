@@ -23,6 +23,10 @@ run) # NAME TTL COMMAND ARG...: run a command under a lock
 	shift 4
 	exec "$here/with-lock.sh" "$name" "$@"
 	;;
+once) # KEY VALUE: do work once, whoever else does it too
+	# shellcheck disable=SC2016 # expanded by the command
+	"$here/once.sh" "$3" sh -c 'echo "working $HOLDFAST_FENCING_TOKEN"'
+	;;
 take) # NAME: take a lock if it is free
 	# shellcheck disable=SC2016 # expanded by the command
 	WAIT=0 exec "$here/with-lock.sh" "$3" sh -c 'echo "acquired $HOLDFAST_FENCING_TOKEN"'

@@ -1,13 +1,13 @@
 # What the scripts beside this one share. They read it with ".".
 
 TTL=${TTL:-30} WAIT=${WAIT:-0}
-main=$$
+main=$$ job='' lost='' timer='' renewer=''
 
 # quote TEXT prints it as it stands in JSON between quotes.
 quote() { printf '%s' "$1" | sed 's/[\\"]/\\&/g'; }
 
-# new_key prints a fresh Idempotency-Key.
-new_key() { od -An -N16 -tx1 /dev/urandom | tr -d ' \n'; }
+# escape TEXT prints it as it stands in a path.
+escape() { printf '%s' "$1" | od -An -tx1 | tr -d '\n' | tr ' ' %; }
 
 # field NAME ANSWER prints a text or a number of an answer.
 field() {
@@ -17,22 +17,22 @@ field() {
 # status ANSWER prints the status of HTTP.
 status() { printf '%s' "$1" | tail -n 1; }
 
-# headers prints what curl reads as its configuration, so that no other user sees the
-# token among its arguments.
-headers() { # headers [KEY]
+# headers [KEY] prints what curl reads as its configuration, so that no other user sees
+# the token among its arguments.
+headers() {
 	echo 'header = "Content-Type: application/json"'
 	[ -z "${1:-}" ] || echo "header = \"Idempotency-Key: $1\""
 	[ -z "${HOLDFAST_TOKEN:-}" ] || echo "header = \"Authorization: Bearer $HOLDFAST_TOKEN\""
 }
 
-# ask PATH BODY SECONDS [KEY] asks one server after the other until one has answered, and
-# prints the answer, and its status on a line. A request may be repeated: the servers
-# know it by the lease ID, or by its key.
+# ask METHOD PATH BODY SECONDS [KEY] asks one server after the other until one has
+# answered, and prints the answer, and its status on a line. A request may be repeated:
+# the servers know it by the lease ID, or by its key.
 ask() {
-	ask_until=$(($(date +%s) + $3))
+	ask_until=$(($(date +%s) + $4))
 	while :; do
 		for url in $HOLDFAST_URLS; do
-			answer=$(headers "${4:-}" | curl -s -K - --connect-timeout 2 --max-time "$3" -w '\n%{http_code}' -d "$2" "$url$1")
+			answer=$(headers "${5:-}" | curl -s -K - -X "$1" --connect-timeout 2 --max-time "$4" -w '\n%{http_code}' -d "$3" "$url$2")
 			case $(status "$answer") in
 			429 | 502 | 503 | 504 | 000 | '') ;; # the same request may succeed, here or elsewhere
 			*)
@@ -61,6 +61,45 @@ refused() {
 	esac
 }
 
+# interrupted ends the command, or the wait for the lock.
+interrupted() {
+	stop "$job"
+	[ -n "$job" ] || { cancel; exit 75; }
+}
+
+# take PATH FIELDS asks for a lease, and waits in the queue. Then $answer has it, or the
+# result of do-once work.
+take() {
+	key=$(od -An -N16 -tx1 /dev/urandom | tr -d ' \n')
+	trap 'lost=1; stop "$job"' USR1
+	trap interrupted TERM INT HUP
+	trap 'kill $timer $renewer 2>/dev/null' EXIT
+	until=$(($(date +%s) + WAIT))
+	while :; do
+		# A short wait at a time: the deadline counts from before the request.
+		piece=$((until - $(date +%s)))
+		[ "$piece" -le $((TTL / 3)) ] || piece=$((TTL / 3))
+		[ "$piece" -ge 0 ] || piece=0
+		start_timer
+		answer=$(ask POST "$1" "{$2\"ttl_ms\":$((TTL * 1000)),\"wait_ms\":$((piece * 1000))}" $((piece + 15)) "$key")
+		case $(status "$answer") in
+		200) return ;;
+		201)
+			[ -n "$lost" ] || return # else the answer came too late
+			lost=''
+			;;
+		202) # a place in the queue, which the next request with this key keeps
+			kill "$timer"
+			[ "$(date +%s)" -lt "$until" ] || { cancel; fail 75 lock-held "somebody else has it"; }
+			;;
+		*)
+			[ -n "$answer" ] || cancel
+			refused "$answer"
+			;;
+		esac
+	done
+}
+
 # start_timer starts what tells us of a loss: after nine tenths of the TTL. It is started
 # before a request is sent, so that the store counts longer than we do. The tenth is for
 # clocks that differ, and for the command to stop in.
@@ -73,13 +112,34 @@ start_timer() {
 	timer=$!
 }
 
+# run_under_lease COMMAND [ARG...] runs a command while the lease in $answer is renewed,
+# and sets $code to its status.
+run_under_lease() {
+	id=$(field lease_id "$answer")
+	lease="\"name\":\"$name\",\"lease_id\":\"$id\""
+	HOLDFAST_FENCING_TOKEN=$(field fencing_token "$answer")
+	export HOLDFAST_NAME HOLDFAST_FENCING_TOKEN
+	renew "$timer" &
+	renewer=$!
+	exec 3<&0 # what is in the background has no input of its own
+	in_group "$@" <&3 3<&- &
+	job=$!
+	while :; do
+		wait "$job"
+		code=$?
+		kill -0 "$job" 2>/dev/null || break # else it was a signal to us
+	done
+	kill "$renewer"
+	[ -z "$lost" ] || fail 79 lost "the command was stopped"
+}
+
 # renew TIMER renews the lease. A timer stands until a later renewal was answered.
 renew() {
 	trap 'kill $old $! 2>/dev/null; exit' TERM
 	old=$1
 	while sleep $((TTL / 3)) & wait $!; do
 		start_timer
-		answer=$(ask /v1/leases/renew "{$lease,\"ttl_ms\":$((TTL * 1000))}" $((TTL / 6 + 1)))
+		answer=$(ask POST /v1/leases/renew "{$lease,\"ttl_ms\":$((TTL * 1000))}" $((TTL / 6 + 1)))
 		case $(status "$answer") in
 		200)
 			kill "$old"
@@ -96,7 +156,6 @@ renew() {
 
 # in_group COMMAND [ARG...] becomes the command, in a process group of its own if it can.
 in_group() {
-	# shellcheck disable=SC2093 # the second is for systems without setsid
 	command -v setsid >/dev/null && exec setsid "$@"
 	exec "$@"
 }
