@@ -34,6 +34,7 @@ func languages(t *testing.T) []language {
 	}
 	return []language{
 		{"python", []string{"python3", "-B", tree + "python/demo.py"}},
+		{"python-stream", []string{"env", "STREAM=1", "python3", "-B", tree + "python/demo.py"}},
 		{"javascript", []string{"node", tree + "javascript/demo.mjs"}},
 		{"java", []string{"java", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-cp", classes, "Demo"}},
 		{"shell", []string{"sh", tree + "shell/demo.sh"}},

@@ -46,6 +46,7 @@ func (f Finder) String() string {
 func All() []Mutant {
 	return slices.Concat(
 		leaseMutants(),
+		apiMutants(),
 		talkMutants(),
 		termMutants(),
 		lossMutants(),

@@ -21,8 +21,9 @@ def count(client, name, file, times):
 
 
 def hold(client, name, ttl):
-    """Hold a lock until the input ends."""
-    with client.lock(name, ttl=float(ttl), wait=60) as lease:
+    """Hold a lock until the input ends, by a stream if STREAM is set."""
+    lock = client.hold if os.environ.get("STREAM") else client.lock
+    with lock(name, ttl=float(ttl), wait=60) as lease:
         print("acquired", lease.token, flush=True)
         done = threading.Event()
         threading.Thread(target=lambda: (sys.stdin.read(), done.set()), daemon=True).start()

@@ -86,6 +86,42 @@ class Client:
             raise
         return Lease(self, answer, before, on_loss)
 
+    def hold(self, name, ttl=30, wait=0, on_loss=None, **more):
+        """As `lock`, but the server renews the lease, and says so on a stream: docs/hold-stream.md."""
+        lines = self._lines({"name": name, "ttl_ms": int(ttl * 1000), "wait_ms": int(wait * 1000), **more}, min(ttl / 3, 10))
+        for sent, line in lines:
+            if line["event"] == "acquired":
+                return _Held(self, line, sent, on_loss, lines)
+            if line["event"] == "refused":
+                raise _KINDS.get(line["code"], Problem)(409, line)
+        raise Unavailable("the stream has ended")
+
+    def _lines(self, body, quiet):
+        """The lines of a stream, each with when the request was sent. A stream that ends
+        goes on, with the same key, at the next server; one that is silent does not."""
+        headers = {**self._headers, "Idempotency-Key": secrets.token_hex(16)}
+        until = _now() + 15
+        while True:
+            at, sent = self._at, _now()
+            request = urllib.request.Request(self._urls[at] + "/v1/leases?hold=1", json.dumps(body).encode(), headers)
+            try:
+                with urllib.request.urlopen(request, timeout=quiet) as stream:
+                    for line in stream:
+                        yield sent, json.loads(line)
+                        until = _now() + 15
+            except urllib.error.HTTPError as refused:
+                why = _problem(refused)
+                if why.status not in _AGAIN:
+                    raise why from None
+            except TimeoutError:
+                return  # silence: it may have heard what we have not
+            except (OSError, http.client.HTTPException, ValueError):
+                pass
+            self._at = (at + 1) % len(self._urls)
+            if _now() >= until:
+                return
+            time.sleep(0.05)
+
     def once(self, key, work, ttl=30, wait=0, retention=86400, **more):
         """Call work(lease) unless that was done under this key, and return its result, which
         is whatever JSON can say, either way. If `work` raises, the next caller does it.
@@ -259,3 +295,27 @@ class Lease:
         except Error:
             if kind is None:  # what the work has raised says more
                 raise
+
+
+class _Held(Lease):
+    """A lock that is held by a stream."""
+
+    def __init__(self, client, line, sent, on_loss, lines):
+        self._quiet, self._lines = line["quiet_ms"], lines
+        super().__init__(client, line, sent, on_loss)
+
+    def _trusted(self, sent, line):
+        self._deadline = sent + (line["at_ms"] + self._quiet) / 1000
+
+    def _renew(self):
+        try:
+            for sent, line in self._lines:
+                if self._ended.is_set():
+                    return
+                if line["event"] not in ("acquired", "ping", "moved") or line.get("fencing_token", self.token) != self.token:
+                    break
+                if line["event"] != "moved":
+                    self._trusted(sent, line)
+        except Error:
+            pass
+        self._lose()
