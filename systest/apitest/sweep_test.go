@@ -41,23 +41,24 @@ func (a *api) sweep(t *testing.T) {
 		store   bool // only of operations that ask the store
 	}{
 		"a body that is not JSON": {status: 400, request: func(r *http.Request) {
-			r.Body = io.NopCloser(strings.NewReader("{"))
+			with(r, strings.NewReader("{"), 1)
 			r.URL.RawQuery = "limit=0&prefix=%E2%80%AE"
 			if r.Method == http.MethodGet || r.Method == http.MethodDelete {
 				r.URL.Path = strings.NewReplacer("orders/42", "\u202e", "invoice/2026-11", "\u202e").Replace(r.URL.Path)
 			}
 		}},
-		"nobody is known":           {status: 401, options: server.Options{Callers: nobody{}}},
-		"no rights":                 {status: 403, options: server.Options{Callers: somebody{}}},
-		"a body that does not come": {status: 408, request: func(r *http.Request) { r.Body = io.NopCloser(tooSlow{}) }},
-		"a body that does not end":  {status: 413, request: func(r *http.Request) { r.Body = io.NopCloser(io.LimitReader(spaces{}, 8<<20)) }},
-		"a body of text":            {status: 415, request: func(r *http.Request) { r.Header.Set("Content-Type", "text/plain") }},
-		"a strange host":            {status: 421, request: func(r *http.Request) { r.Host = "evil.example" }},
-		"a second one":              {status: 429, options: server.Options{Limits: server.Limits{Leases: 1, Streams: 1}}, twice: true},
-		"a long header":             {status: 431, request: func(r *http.Request) { r.Header.Set("X-Long", strings.Repeat("x", 20<<10)) }},
+		"nobody is known":             {status: 401, options: server.Options{Callers: nobody{}}},
+		"no rights":                   {status: 403, options: server.Options{Callers: somebody{}}},
+		"a body that does not come":   {status: 408, request: func(r *http.Request) { with(r, tooSlow{}, 10) }},
+		"a body that does not end":    {status: 413, request: func(r *http.Request) { with(r, io.LimitReader(spaces{}, 8<<20), 8<<20) }},
+		"something else in the store": {status: 409, engine: hooked(func(context.Context) error { return driver.ErrKindMismatch })},
+		"a body of text":              {status: 415, request: func(r *http.Request) { r.Header.Set("Content-Type", "text/plain") }},
+		"a strange host":              {status: 421, request: func(r *http.Request) { r.Host = "evil.example" }},
+		"a second one":                {status: 429, options: server.Options{Limits: server.Limits{Leases: 1, Streams: 1}}, twice: true},
+		"a long header":               {status: 431, request: func(r *http.Request) { r.Header.Set("X-Long", strings.Repeat("x", 20<<10)) }},
 		"a fault of the server": {status: 500, request: func(r *http.Request) {
 			if r.Body != http.NoBody {
-				r.Body = io.NopCloser(faulty{})
+				with(r, faulty{}, 10)
 			}
 		}, engine: hooked(func(ctx context.Context) error {
 			if caller.From(ctx) == nil {
@@ -67,7 +68,8 @@ func (a *api) sweep(t *testing.T) {
 		})},
 		"an engine that can nothing": {status: 501, request: func(r *http.Request) {
 			if r.URL.Path == "/v1/leases" {
-				r.Body = io.NopCloser(strings.NewReader(`{"name":"orders/42","mode":"shared"}`))
+				const body = `{"name":"orders/42","mode":"shared"}`
+				with(r, strings.NewReader(body), len(body))
 			}
 		}, engine: func(e driver.Engine) driver.Engine { return driver.Forward{Engine: e, Without: e.Capabilities()} }},
 		"a store that is away":        {status: 503, store: true, engine: hooked(func(context.Context) error { return driver.ErrUnavailable })},
@@ -115,6 +117,11 @@ func (a *api) sweep(t *testing.T) {
 			})
 		})
 	}
+}
+
+// with gives a request another body.
+func with(r *http.Request, body io.Reader, length int) {
+	r.Body, r.ContentLength = io.NopCloser(body), int64(length)
 }
 
 // An example is an operation as its description shows it.
