@@ -103,10 +103,10 @@ func httpLockMutants() []Mutant {
 			FoundBy: []Finder{{dir, "TestFailover/killed"}, {dir, "TestFailover/drains"}},
 		},
 		{
-			Name: "wire-stream-stays-behind", Invariant: "I7", File: "httplock/stream.go",
-			Breaks:  "The stream stays at a server that is about to stop, and that nobody asks any more.",
-			Old:     "if ctx.Err() == nil || context.Cause(ctx) == errSilent {",
-			New:     "if context.Cause(ctx) == errSilent {",
+			Name: "wire-stream-stays-behind", Invariant: "I7", File: "httplock/server.go",
+			Breaks:  "An engine stays at a server that cannot be asked, though there is another.",
+			Old:     "s.avoided.Store(e.clock() + int64(avoidFor))",
+			New:     "_ = avoidFor",
 			FoundBy: []Finder{{dir, "TestFailover/drains"}},
 		},
 		{
@@ -178,6 +178,13 @@ func httpLockMutants() []Mutant {
 			Old:     "MinToken: r.MinToken, Replicas: r.Replicas, Once: r.Once, Queue: r.Queue, WaiterTTL: SpanOf(r.WaiterTTL),",
 			New:     "Replicas: r.Replicas, Once: r.Once, Queue: r.Queue, WaiterTTL: SpanOf(r.WaiterTTL),",
 			FoundBy: []Finder{{"httplock/internal/form", "TestEveryField"}, {dir, "TestConformance/MinTokenLiftsToken"}},
+		},
+		{
+			Name: "wire-server-looks-first", Invariant: "", File: door + "leases.go",
+			Breaks:  "The server asks its store for more than it was asked itself.",
+			Old:     "reply, err := h.Engine.Acquire(v.ctx, req)",
+			New:     "_, _ = h.Engine.Inspect(v.ctx, req.Name)\n\treply, err := h.Engine.Acquire(v.ctx, req)",
+			FoundBy: []Finder{{"systest/wiretest", "TestSameCommands"}},
 		},
 		{
 			Name: "wire-engine-listens-always", Invariant: "", File: "httplock/notices.go",
