@@ -218,7 +218,7 @@ var unheard = []string{"sudo", "make", "go", "systemctl", "flock"}
 // is an answer: nobody has the lock.
 const aWrapper = `#!/bin/sh
 case "$1" in
-elect | watch)
+elect | watch | serve)
 	HOLDFAST "$@" &
 	sleep 1
 	kill -TERM $!
@@ -339,5 +339,37 @@ func TestRunbook(t *testing.T) {
 	}
 	if ran < 6 {
 		t.Errorf("%d steps: is the page read?", ran)
+	}
+}
+
+// TestServerPage runs what README.md and docs/server.md show of a server and curl.
+func TestServerPage(t *testing.T) {
+	t.Parallel()
+	if _, err := exec.LookPath("curl"); err != nil {
+		t.Fatal("curl is not installed")
+	}
+	ran := 0
+	for _, page := range []string{"README.md", "docs/server.md"} {
+		blocks, problems := codeblock.Find(page, read(t, filepath.Join("..", "..", page)))
+		if len(problems) > 0 {
+			t.Fatal(problems)
+		}
+		for _, b := range blocks {
+			if b.CheckedBy != "TestServerPage" {
+				continue
+			}
+			ran++
+			address := freeAddress(t)
+			script := strings.NewReplacer("127.0.0.1:7420", address, "holdfast serve", "holdfast serve --listen "+address,
+				"redis://redis.internal:6379", sqlite(t), "curl ", "curl --silent --retry 9 --retry-connrefused ").Replace(b.Text)
+			cmd := exec.Command("sh", "-c", script+"kill $!; wait")
+			cmd.Env = append(os.Environ(), "HOLDFAST_STORE="+sqlite(t))
+			if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), `"fencing_token":`) {
+				t.Errorf("%s: %v\n%s", b.At(), err, out)
+			}
+		}
+	}
+	if ran != 2 {
+		t.Errorf("%d blocks: are the pages read?", ran)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"syscall"
 	"testing"
@@ -196,6 +197,18 @@ func TestServeMetrics(t *testing.T) {
 	} {
 		if !strings.Contains(text, line+"\n") {
 			t.Errorf("%s is not exposed:\n%s", line, text)
+		}
+	}
+	page := read(t, filepath.Join("..", "..", "docs", "server.md"))
+	elsewhere := read(t, filepath.Join("..", "..", "docs", "metrics.md"))
+	for _, m := range regexp.MustCompile("`(holdfast_[a-z_]+|go_[a-z_]+|process_[a-z_]+)`").FindAllStringSubmatch(page, -1) {
+		if !strings.Contains(text, "# TYPE "+m[1]+" ") && !strings.HasPrefix(m[1], "holdfast_tls_") && !strings.HasPrefix(m[1], "process_") {
+			t.Errorf("docs/server.md has %s, which is not exposed", m[1])
+		}
+	}
+	for _, m := range regexp.MustCompile(`(?m)^# TYPE (\w+)`).FindAllStringSubmatch(text, -1) {
+		if name := "`" + m[1] + "`"; !strings.Contains(page, name) && !strings.Contains(elsewhere, name) {
+			t.Errorf("no page has %s", m[1])
 		}
 	}
 	check := exec.Command("promtool", "check", "metrics")

@@ -120,6 +120,27 @@ func TestServeTLS(t *testing.T) {
 	}
 }
 
+// TestServePlainProtocols: without TLS it speaks HTTP/1.1, and HTTP/2 with whoever begins
+// with it.
+func TestServePlainProtocols(t *testing.T) {
+	t.Parallel()
+	s := serve(t, sqlite(t))
+	for proto, h2 := range map[string]bool{"HTTP/2.0": true, "HTTP/1.1": false} {
+		var protocols http.Protocols
+		protocols.SetHTTP1(!h2)
+		protocols.SetUnencryptedHTTP2(h2)
+		client := &http.Client{Transport: &http.Transport{Protocols: &protocols, DisableKeepAlives: true}}
+		resp, err := client.Get(s.urls[0] + "/readyz") //nolint:noctx // a client of a test
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = resp.Body.Close()
+		if resp.StatusCode != http.StatusOK || resp.Proto != proto {
+			t.Errorf("%s %s, want %s", resp.Proto, resp.Status, proto)
+		}
+	}
+}
+
 // TestServeWithoutACertificate: it does not serve plainly instead.
 func TestServeWithoutACertificate(t *testing.T) {
 	t.Parallel()
