@@ -19,6 +19,7 @@ var jobs = traffic.Jobs{
 	"do once":           doOnce,
 	"run every second":  runEverySecond,
 	"work until signal": workUntilSignal,
+	"serve":             serve,
 	string(asks):        hold(asks),
 	string(waits):       hold(waits),
 }
