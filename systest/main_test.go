@@ -20,6 +20,7 @@ var jobs = traffic.Jobs{
 	"run every second":  runEverySecond,
 	"work until signal": workUntilSignal,
 	"serve":             serve,
+	"hold streams":      holdStreams,
 	string(asks):        hold(asks),
 	string(waits):       hold(waits),
 }

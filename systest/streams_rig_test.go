@@ -116,7 +116,7 @@ func (c *streamer) session(ctx context.Context, key string) error {
 		return err
 	}
 	sent := time.Now()
-	r, err := http.NewRequestWithContext(ctx, "POST", c.urls[c.at%len(c.urls)]+"/v1/leases?hold=1"+c.query, bytes.NewReader(body))
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, c.urls[c.at%len(c.urls)]+"/v1/leases?hold=1"+c.query, bytes.NewReader(body))
 	if err != nil {
 		return err
 	}

@@ -33,7 +33,7 @@ func streamers(t *testing.T, n int, query string, urls ...string) (all []*stream
 // seldom calls f again and again, at intervals of about d, for as long as the test lasts.
 func seldom(t *testing.T, d time.Duration, f func()) func(context.Context) {
 	return func(ctx context.Context) {
-		end := time.Now().Add(soak.For(6*time.Second, 2*time.Minute))
+		end := time.Now().Add(soak.For(5*time.Second, 2*time.Minute))
 		for time.Now().Before(end) {
 			time.Sleep(d/2 + rand.N(d))
 			f()
@@ -55,6 +55,7 @@ func told(t *testing.T, fault string, spans []span) {
 // A proxy that resets only the server's side: the clients do not see it, and work on
 // until their rule stops them; the server must not free the lock before.
 func TestStreamsResetAtServer(t *testing.T) {
+	t.Parallel()
 	s := newStore(t)
 	_, url := startServer(t, s.server.URL)
 	p := newMiddle(t, strings.TrimPrefix(url, "http://"))
@@ -62,9 +63,10 @@ func TestStreamsResetAtServer(t *testing.T) {
 	told(t, "a TCP proxy resets only the server's side of hold streams", spans)
 }
 
-// A proxy that keeps lines for ten times the client's rule: lines say nothing about time,
+// A proxy that keeps lines for three times the client's rule: lines say nothing about time,
 // and the clients find that out.
 func TestStreamsKeptLines(t *testing.T) {
+	t.Parallel()
 	s := newStore(t)
 	_, url := startServer(t, s.server.URL)
 	p := newMiddle(t, strings.TrimPrefix(url, "http://"))
@@ -75,14 +77,15 @@ func TestStreamsKeptLines(t *testing.T) {
 				p.keep(0)
 				return
 			}
-			p.keep(10 * streamTTL / 3)
+			p.keep(streamTTL)
 			p.reset()
 		}))
-	told(t, "a TCP proxy keeps the lines of hold streams for 10 times the client's rule, and resets the server's side", spans)
+	told(t, "a TCP proxy keeps the lines of hold streams for 3 times the client's rule, and resets the server's side", spans)
 }
 
 // A server is stopped, or cut off from the store, or both servers are.
 func TestStreamsStoppedServers(t *testing.T) {
+	t.Parallel()
 	s := newStore(t)
 	cuts := []*faultproxy.Proxy{faultproxy.New(t, s.server.Addr), faultproxy.New(t, s.server.Addr)}
 	var servers []*traffic.Crew

@@ -249,6 +249,9 @@ func (c *Crew) Kill() {
 	_ = c.cmd.Wait()
 }
 
+// PID returns the ID of the crew's process.
+func (c *Crew) PID() int { return c.cmd.Process.Pid }
+
 // Term sends the crew TERM, which its job may heed.
 func (c *Crew) Term() {
 	c.t.Helper()

@@ -55,18 +55,22 @@ func Patience(w http.ResponseWriter) {
 	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(patience)) // a recorder of a test has none
 }
 
-// give answers r by f.
+// give answers r by f. It is small because it stays on the stacks of all streams.
 func (a *answer) give(r *Request, f Func) {
 	defer a.caught(r)
-	err := f(a, r)
-	switch {
-	case err == nil:
-	case a.begun:
-		r.House.Log.LogAttrs(r.Context(), slog.LevelWarn, "an answer broke off", slog.String("request", r.Pattern), slog.String("code", RefusalOf(err).Code))
-		panic(http.ErrAbortHandler) // net/http cuts the connection, so that nobody takes the answer for whole
-	default:
-		Refuse(a, r, err)
+	if err := f(a, r); err != nil {
+		a.fail(r, err)
 	}
+}
+
+// fail answers with an error.
+func (a *answer) fail(r *Request, err error) {
+	if !a.begun {
+		Refuse(a, r, err)
+		return
+	}
+	r.House.Log.LogAttrs(r.Context(), slog.LevelWarn, "an answer broke off", slog.String("request", r.Pattern), slog.String("code", RefusalOf(err).Code))
+	panic(http.ErrAbortHandler) // net/http cuts the connection, so that nobody takes the answer for whole
 }
 
 // caught keeps a panic from ending anything but the request that it is of. The caller does

@@ -26,9 +26,6 @@ const (
 
 // acquire answers POST /v1/leases.
 func (d *leases) acquire(w http.ResponseWriter, r *door.Request) error {
-	if wantsHold(r) {
-		return d.hold(w, r)
-	}
 	a, err := d.begin(r)
 	if err != nil {
 		return err

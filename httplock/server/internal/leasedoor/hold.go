@@ -27,9 +27,9 @@ type stream struct {
 	form   holdForm
 	grant  grant
 	out    lines
-	told   chan ending // what ends the stream from outside; holds one
-	began  bool        // the line is written that says which lease it is
-	closed bool        // the client is given up: a line could not be written
+	told   chan *ending // what ends the stream from outside; holds one
+	began  bool         // the line is written that says which lease it is
+	closed bool         // the client is given up: a line could not be written
 
 	arrivals *peer.Arrivals
 	heard    time.Time // when everything that was written before had arrived
@@ -61,6 +61,14 @@ func (f holdForm) renew() string {
 		return "client"
 	}
 	return "server"
+}
+
+// lease answers POST /v1/leases.
+func (d *leases) lease(w http.ResponseWriter, r *door.Request) error {
+	if wantsHold(r) {
+		return d.hold(w, r)
+	}
+	return d.acquire(w, r)
 }
 
 // wantsHold reports whether a request for a lease is for a stream that holds it.
@@ -106,41 +114,70 @@ func forwarded(h http.Header) bool {
 }
 
 // hold answers POST /v1/leases?hold=1.
+//
+// What lasts as long as the lock is held is this goroutine. Most of what a stream costs is
+// its stack, which shrinks from 16 KiB to 8 only if less than 4 are in use: so what stays
+// on it is small, and what needs much of it runs aside.
 func (d *leases) hold(w http.ResponseWriter, r *door.Request) error {
-	began := time.Now()
-	form, err := holdFormOf(r)
+	s, err := d.newStream(w, r)
 	if err != nil {
 		return err
-	}
-	a, err := d.begin(r)
-	if err != nil {
-		return err
-	}
-	if a.req.TTL < minHoldTTL {
-		return door.Invalid(fmt.Sprintf("ttl_ms is %d: want %d or more for a stream", a.want.TTLMS, minHoldTTL.Milliseconds()))
 	}
 	leave, err := r.House.Limits.Stream(r.Caller)
 	if err != nil {
 		return err
 	}
 	defer leave()
-	times := holdTimes{a.req.TTL}
-	s := &stream{
-		attempt: a, times: times, form: form, told: make(chan ending, 1), heard: began,
-		out:      lines{w: w, control: http.NewResponseController(w), began: began, patience: times.silence()},
-		arrivals: peer.ArrivalsOf(peer.Of(r.Context())),
-	}
 	return s.run()
+}
+
+// newStream returns the stream that a request asks for.
+func (d *leases) newStream(w http.ResponseWriter, r *door.Request) (s *stream, err error) {
+	began := time.Now()
+	s = &stream{heard: began, told: make(chan *ending, 1), arrivals: peer.ArrivalsOf(peer.Of(r.Context()))}
+	if s.form, err = holdFormOf(r); err != nil {
+		return nil, err
+	}
+	aside(func() { s.attempt, err = d.begin(r) })
+	if err != nil {
+		return nil, err
+	}
+	if s.times = (holdTimes{s.req.TTL}); s.req.TTL < minHoldTTL {
+		return nil, door.Invalid(fmt.Sprintf("ttl_ms is %d: want %d or more for a stream", s.want.TTLMS, minHoldTTL.Milliseconds()))
+	}
+	s.out = lines{w: w, control: http.NewResponseController(w), began: began, patience: s.times.silence()}
+	return s, nil
+}
+
+// aside runs f on a goroutine of its own.
+func aside(f func()) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		f()
+	}()
+	<-done
 }
 
 // run takes the lock, holds it, and says how that ended.
 func (s *stream) run() error {
 	h := s.door.holds.take(s.req.LeaseID)
 	defer s.door.holds.drop(h)
-	var err error
-	if s.grant, err = s.await(); err == nil {
-		return s.say(s.keep(h))
+	if err := s.take(); err != nil {
+		return s.refuse(h, err)
 	}
+	s.say(s.keep(h))
+	return nil
+}
+
+// take waits for the lock.
+func (s *stream) take() (err error) {
+	s.grant, err = s.await()
+	return err
+}
+
+// refuse says why there is no lock: by a line, if there was one before.
+func (s *stream) refuse(h *hold, err error) error {
 	switch queued := (*queuedError)(nil); {
 	case s.gone():
 		s.giveUpPlace(h)
@@ -148,17 +185,19 @@ func (s *stream) run() error {
 	case s.r.NewWork() != nil:
 		err = s.r.NewWork()
 		if s.out.open {
-			return s.say(ending{event: "moved"})
+			s.say(&ending{event: "moved"})
+			return nil
 		}
 	case errors.As(err, &queued):
 		// Its place lasts for a while: the same key keeps it.
 		err = s.stillHeld()
 	}
-	if !s.out.open {
-		return err
+	if s.out.open {
+		refusal := door.RefusalOf(err)
+		s.say(&ending{event: "refused", code: refusal.Code, detail: refusal.Detail})
+		return nil
 	}
-	refusal := door.RefusalOf(err)
-	return s.say(ending{event: "refused", code: refusal.Code, detail: refusal.Detail})
+	return err
 }
 
 // stillHeld is the refusal of a wait that is over.
@@ -204,7 +243,7 @@ func (s *stream) await() (grant, error) {
 			err = s.out.write(s.queued(b))
 		case <-ping.C:
 			if err = s.listening(); err == nil {
-				err = s.out.write(s.out.line("ping"))
+				err = s.out.ping(s.out.age(), driver.Never)
 			}
 		}
 		if err != nil {
@@ -254,32 +293,32 @@ func (s *stream) listening() error {
 	return nil
 }
 
-// An ending is how a stream ends, and what is said of it.
+// An ending is how a stream ends, and what is said of it; nil if nobody hears it.
 type ending struct {
-	event  string // the last line; none: nobody hears it
+	event  string // of the last line
 	code   string
 	cause  string
 	detail string
 }
 
 // lossOf returns the ending of a lease that is over because of err.
-func lossOf(err error) ending {
+func lossOf(err error) *ending {
 	switch {
 	case errors.Is(err, holdfast.ErrLeft):
-		return ending{event: "moved"}
+		return &ending{event: "moved"}
 	case !errors.Is(err, holdfast.ErrLost):
-		return ending{event: "released"}
+		return &ending{event: "released"}
 	}
-	return ending{event: "lost", code: codes.Of(err).Name, cause: holdfast.LossCause(err), detail: err.Error()}
+	return &ending{event: "lost", code: codes.Of(err).Name, cause: holdfast.LossCause(err), detail: err.Error()}
 }
 
 // lastPatience is for the last line, which need not arrive.
 const lastPatience = time.Second
 
-// say writes the last line.
-func (s *stream) say(e ending) error {
-	if e.event == "" {
-		return nil
+// say writes the last line, if there is one.
+func (s *stream) say(e *ending) {
+	if e == nil {
+		return
 	}
 	line := s.out.line(e.event)
 	line.Code, line.Cause, line.Detail = e.code, e.cause, e.detail
@@ -288,5 +327,4 @@ func (s *stream) say(e ending) error {
 	}
 	s.out.patience = min(s.out.patience, lastPatience)
 	_ = s.out.write(line) // whoever is gone needs none
-	return nil
 }

@@ -11,120 +11,131 @@ import (
 )
 
 // keep holds the lock that was granted until the stream ends, and returns how it ended.
-func (s *stream) keep(h *hold) ending {
+func (s *stream) keep(h *hold) *ending {
 	switch {
 	case s.silentOnly(): // as silence: it runs out
-		return ending{}
+		return nil
 	case s.gone():
 		s.hungUp(h, nil)
-		return ending{}
+		return nil
 	}
-	lease, err := h.attach(s)
-	switch {
-	case errors.Is(err, errMoved):
-		return ending{event: "moved"}
-	case err != nil:
-		return lossOf(notHeld(err))
+	var lease *holdfast.Lease
+	var err error
+	aside(func() { lease, err = h.attach(s) })
+	if err != nil {
+		return notHeld(err)
 	}
 	e, closed := s.hold(lease)
-	if !h.detach(s) {
-		return e // another stream has the lease, or somebody has released it
-	}
-	if closed {
-		s.hungUp(h, lease)
-	} else if lease != nil {
-		_ = lease.Leave() // it may be lost: then there is nothing to leave
-	}
+	s.part(h, lease, closed)
 	return e
 }
 
-// notHeld returns why the lease is not held: for the client it is lost, whatever the
-// server has met.
-func notHeld(err error) error {
-	if errors.Is(err, holdfast.ErrLost) {
-		return err
+// part does what the end of the stream means for the lease, unless another stream has it,
+// or somebody has released it.
+func (s *stream) part(h *hold, lease *holdfast.Lease, closed bool) {
+	switch {
+	case !h.detach(s):
+	case closed:
+		s.hungUp(h, lease)
+	case lease != nil:
+		_ = lease.Leave() // it may be lost: then there is nothing to leave
 	}
-	return errors.Join(holdfast.ErrLost, err)
+}
+
+// notHeld returns the ending of a lease that was granted and could not be attached: for the
+// client it is lost, whatever the server has met.
+func notHeld(err error) *ending {
+	switch {
+	case errors.Is(err, errMoved):
+		return &ending{event: "moved"}
+	case !errors.Is(err, holdfast.ErrLost):
+		err = errors.Join(holdfast.ErrLost, err)
+	}
+	return lossOf(err)
 }
 
 // hold writes lines until something ends the stream. closed reports whether it was the
 // client, or what is between.
-func (s *stream) hold(lease *holdfast.Lease) (e ending, closed bool) {
+func (s *stream) hold(lease *holdfast.Lease) (e *ending, closed bool) {
 	var over <-chan struct{}
 	if lease != nil {
 		over = lease.Context().Done()
 	}
 	timer := time.NewTimer(0)
 	defer timer.Stop()
-	look := s.lookClient
-	if lease != nil {
-		look = func() (time.Duration, error) { return s.look(lease) }
-	}
 	for {
 		select {
 		case <-s.r.Context().Done():
-			return ending{}, true
+			return nil, true
 		case <-s.door.house.Draining:
-			return ending{event: "moved"}, false
+			return &ending{event: "moved"}, false
 		case <-over:
 			return lossOf(context.Cause(lease.Context())), false
 		case e := <-s.told:
 			return e, false
 		case <-timer.C:
 		}
-		next, err := look()
-		switch loss := (*lossError)(nil); {
-		case errors.As(err, &loss):
-			return loss.ending, false
-		case errors.Is(err, errSilent):
-			return ending{event: "lost", code: "lost", cause: "silent", detail: errSilent.Error()}, false
-		case err != nil:
-			return ending{}, true
+		next, err := s.look(lease)
+		if err != nil {
+			return endingOf(err)
 		}
 		timer.Reset(next)
 	}
 }
 
-// A lossError says that the stream must say that the lease is lost.
-type lossError struct{ ending }
+// endingOf returns what an error of look means.
+func endingOf(err error) (e *ending, closed bool) {
+	switch {
+	case errors.Is(err, errEnds):
+		return &ending{
+			event: "lost", code: "lost", cause: "deadline",
+			detail: "the lease could not be renewed, and ends soon: stop now",
+		}, false
+	case errors.Is(err, errSilent):
+		return &ending{event: "lost", code: "lost", cause: "silent", detail: errSilent.Error()}, false
+	}
+	return nil, true
+}
 
-func (*lossError) Error() string { return "lost" }
+// errEnds says that it is time to say that the lease is lost.
+var errEnds = errors.New("the lease ends")
 
-// look writes what is to be written now of a lease that the server renews, and returns
-// when to look again.
+// look writes what is to be written now, and returns when to look again.
 func (s *stream) look(lease *holdfast.Lease) (next time.Duration, err error) {
-	line := s.heldLine()
-	// INVARIANT I3: the line is as old as AtMS says, and so is not good for longer than
-	// the lease is as of now.
+	if lease == nil {
+		return s.lookClient()
+	}
+	// INVARIANT I3: a line is as old as it says, and so is not good for longer than the
+	// lease is as of now.
+	age := s.out.age()
 	remaining := lease.Remaining()
 	if err := s.listening(); err != nil {
 		return 0, err
 	}
 	if remaining <= s.times.farewell() {
-		return 0, &lossError{ending{
-			event: "lost", code: "lost", cause: "deadline",
-			detail: "the lease could not be renewed, and ends soon: stop now",
-		}}
+		return 0, errEnds
 	}
 	s.freshen(lease, remaining)
 	if s.times.vows(remaining) {
-		line.ExpiresInMS = wire.Left(remaining)
-		err, s.began = s.out.write(line), true
+		err = s.held(age, remaining)
 	}
 	return s.times.next(remaining), err
 }
 
-// heldLine returns a line that says that the lock is held: the first says of which lease.
-func (s *stream) heldLine() wire.HoldLine {
+// held writes that the lock is held, as of an age of the stream: the first time, by which
+// lease.
+func (s *stream) held(age, remaining time.Duration) error {
 	if s.began {
-		return s.out.line("ping")
+		return s.out.ping(age, remaining)
 	}
-	line, token := s.out.line("acquired"), wire.TokenOf(s.grant.token)
+	s.began = true
+	line, token := wire.HoldLine{Event: "acquired", AtMS: age.Milliseconds()}, wire.TokenOf(s.grant.token)
 	line.LeaseID, line.Name, line.Mode = string(s.req.LeaseID), s.req.Name, s.req.Mode.String()
 	line.Token, line.TTLMS = &token, s.req.TTL.Milliseconds()
 	line.OnClose, line.Renew = s.form.onClose(), s.form.renew()
 	line.PingMS, line.QuietMS = s.times.ping().Milliseconds(), s.times.quiet().Milliseconds()
-	return line
+	line.ExpiresInMS = wire.Left(remaining)
+	return s.out.write(line)
 }
 
 // freshen renews a lease that the client of this server renews too seldom: see
@@ -152,11 +163,9 @@ func (s *stream) beside(ask func(context.Context)) {
 // lookClient is look where the client renews: lines say that the server is there, and
 // nothing of the lease. The store is asked now and then whether the lease is live.
 func (s *stream) lookClient() (next time.Duration, err error) {
-	line := s.heldLine()
+	remaining := driver.Never
 	if !s.began {
-		s.began = true
-		line.ExpiresInMS = wire.Left(max(0, s.req.TTL-time.Since(s.grant.sent)))
-		s.asked = time.Now()
+		remaining, s.asked = max(0, s.req.TTL-time.Since(s.grant.sent)), time.Now()
 	}
 	if err := s.listening(); err != nil {
 		return 0, err
@@ -165,7 +174,7 @@ func (s *stream) lookClient() (next time.Duration, err error) {
 		s.asked = time.Now()
 		s.beside(s.verify)
 	}
-	return s.times.ping(), s.out.write(line)
+	return s.times.ping(), s.held(s.out.age(), remaining)
 }
 
 // verify ends the stream if the lease is over. It asks for the shortest TTL, which shortens
@@ -178,7 +187,7 @@ func (s *stream) verify(ctx context.Context) {
 }
 
 // tell ends the stream from outside. The first to do so decides.
-func (s *stream) tell(e ending) {
+func (s *stream) tell(e *ending) {
 	select {
 	case s.told <- e:
 	default:

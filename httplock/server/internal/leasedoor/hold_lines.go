@@ -5,8 +5,10 @@ import (
 	"errors"
 	"net/http"
 	"os"
+	"strconv"
 	"time"
 
+	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/wire"
 )
 
@@ -17,24 +19,49 @@ type lines struct {
 	began    time.Time     // when the request was received
 	patience time.Duration // how long a write may take
 	open     bool          // something was written
+	text     [72]byte      // of a ping
 }
 
 // line returns one that is made now. What it says of a lease must be found out after
 // that: INVARIANT I3.
 func (l *lines) line(event string) wire.HoldLine {
-	return wire.HoldLine{Event: event, AtMS: time.Since(l.began).Milliseconds()}
+	return wire.HoldLine{Event: event, AtMS: l.age().Milliseconds()}
 }
 
-// write writes a line, and the head before the first. errSilent says that there was no
-// room for it for too long; any other error, that the connection is closed.
-func (l *lines) write(line wire.HoldLine) error {
-	text, err := json.Marshal(line)
-	if err != nil {
-		return err
+// age returns how long ago the request was received.
+func (l *lines) age() time.Duration { return time.Since(l.began) }
+
+// write writes a line, and the head before the first: aside, as net/http needs much stack
+// for a head.
+func (l *lines) write(line wire.HoldLine) (err error) {
+	aside(func() {
+		var text []byte
+		if text, err = json.Marshal(line); err == nil {
+			err = l.send(append(text, '\n'))
+		}
+	})
+	return err
+}
+
+// ping writes the line that thousands of streams write every few seconds, as write would,
+// and leaves no garbage. The time is that since the request was received; remaining is what
+// is left of the lease, or driver.Never for a line that does not say.
+func (l *lines) ping(at, remaining time.Duration) error {
+	text := append(l.text[:0], `{"event":"ping","at_ms":`...)
+	text = strconv.AppendInt(text, at.Milliseconds(), 10)
+	if remaining != driver.Never {
+		text = append(text, `,"expires_in_ms":`...)
+		text = strconv.AppendInt(text, remaining.Milliseconds(), 10)
 	}
+	return l.send(append(text, "}\n"...))
+}
+
+// send writes text. errSilent says that there was no room for it for too long; any other
+// error, that the connection is closed.
+func (l *lines) send(text []byte) (err error) {
 	l.begin()
 	_ = l.control.SetWriteDeadline(time.Now().Add(l.patience)) // where there is none, write waits
-	if _, err = l.w.Write(append(text, '\n')); err == nil {
+	if _, err = l.w.Write(text); err == nil {
 		err = l.control.Flush()
 	}
 	if errors.Is(err, os.ErrDeadlineExceeded) {

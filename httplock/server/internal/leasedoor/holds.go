@@ -93,7 +93,7 @@ func (h *hold) inherit() (*holdfast.Lease, error) {
 	}
 	lease := h.lease
 	if h.stream != nil {
-		h.stream.tell(ending{event: "moved"})
+		h.stream.tell(&ending{event: "moved"})
 	}
 	h.stream, h.lease = nil, nil
 	return lease, nil
@@ -125,7 +125,8 @@ func (h *hold) held() bool {
 
 // adopt makes the lease that was granted one of the server's client.
 func (s *stream) adopt() (*holdfast.Lease, error) {
-	ctx, cancel := context.WithTimeout(s.r.Context(), requestTimeout)
+	// The lease keeps the values of the context, of which nobody needs any.
+	ctx, cancel := context.WithTimeout(context.Background(), requestTimeout)
 	defer cancel()
 	return s.door.house.Client.Adopt(ctx, s.req.Name, s.req.LeaseID, &holdfast.AdoptOptions{
 		Token: s.grant.token, Mode: s.req.Mode, Limit: s.req.Limit, Permits: s.req.Permits, TTL: s.req.TTL,
@@ -134,7 +135,7 @@ func (s *stream) adopt() (*holdfast.Lease, error) {
 
 // end ends the stream that has the lease, because somebody else has ended the lease or
 // said that it is over.
-func (k *holds) end(id driver.LeaseID, e ending) {
+func (k *holds) end(id driver.LeaseID, e *ending) {
 	k.mu.Lock()
 	h := k.all[id]
 	if h == nil || h.stream == nil {

@@ -47,7 +47,7 @@ func Routes(mux *http.ServeMux, h *door.House) (leave func()) {
 	})
 	d.openTokens()
 	handle := func(pattern string, f door.Func) { mux.Handle(pattern, h.Handle(f)) }
-	handle("POST /v1/leases", d.acquire)
+	handle("POST /v1/leases", d.lease)
 	handle("POST /v1/leases/renew", d.renew)
 	handle("POST /v1/leases/check", d.check)
 	handle("POST /v1/leases/release", d.release)

@@ -52,7 +52,7 @@ func (d *leases) end(ctx context.Context, r *door.Request, name string, id drive
 	}
 	if err == nil || errors.Is(err, driver.ErrLost) {
 		d.house.Limits.Ended(r.Caller, id)
-		d.holds.end(id, ending{event: "released"})
+		d.holds.end(id, &ending{event: "released"})
 	}
 	return d.about(ctx, "release", name, id, err)
 }
