@@ -44,13 +44,53 @@ func TestConformanceOnSentinel(t *testing.T) {
 	enginetest.Run(t, h.Forwarded(driver.Capabilities{}))
 }
 
+// TestHistory runs what concerns history.
+func TestHistory(t *testing.T) {
+	t.Parallel()
+	server := testsvc.Redis(t)
+	enginetest.RunHistory(t, remembering(func() redis.UniversalClient {
+		return redis.NewClient(&redis.Options{Addr: server.Addr, PoolSize: 2})
+	}, server))
+}
+
+// TestHistoryOnCluster runs it where events are sent only if somebody listens on the
+// same node.
+func TestHistoryOnCluster(t *testing.T) {
+	t.Parallel()
+	c := testsvc.RedisCluster(t)
+	c.Patient()
+	enginetest.RunHistory(t, remembering(func() redis.UniversalClient {
+		return redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{c.Masters[0].Addr}})
+	}, c.Masters...))
+}
+
+// TestHistoryOnSentinel runs it on the master that sentinels name, by the older
+// protocol.
+func TestHistoryOnSentinel(t *testing.T) {
+	t.Parallel()
+	g := testsvc.Sentinel(t)
+	g.Patient()
+	enginetest.RunHistory(t, remembering(func() redis.UniversalClient {
+		return redis.NewFailoverClient(&redis.FailoverOptions{MasterName: testsvc.MasterName, SentinelAddrs: addrs(g.Sentinels), Protocol: 2})
+	}, g.Servers[0]))
+}
+
+// remembering is harness for engines that write history.
+func remembering(client func() redis.UniversalClient, masters ...*testsvc.Server) enginetest.Harness {
+	return harnessWith(&Options{Prefix: "locks:", History: true}, client, masters...)
+}
+
 // harness returns the suite's way to a store, whose data is on the masters. Each
 // engine has a client of its own, as if it were another program's.
 func harness(client func() redis.UniversalClient, masters ...*testsvc.Server) enginetest.Harness {
+	return harnessWith(&Options{Prefix: "locks:"}, client, masters...)
+}
+
+func harnessWith(opts *Options, client func() redis.UniversalClient, masters ...*testsvc.Server) enginetest.Harness {
 	join := func(tb testing.TB) driver.Engine {
 		c := client()
 		tb.Cleanup(func() { _ = c.Close() })
-		return engine(tb, c, &Options{Prefix: "locks:"})
+		return engine(tb, c, opts)
 	}
 	return enginetest.Harness{
 		Open: func(tb testing.TB) driver.Engine {

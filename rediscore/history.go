@@ -63,22 +63,18 @@ func parseEvent(name, item string, now int64) (e driver.Event, ok bool) {
 	}
 	letter, what := item[0], ""
 	var clock, since int64
-	switch text, plain := strings.CutPrefix(item, lua.DataLayout+" "); {
-	case plain:
+	switch {
+	case strings.HasPrefix(item, lua.DataLayout):
 		letter = 'a'
-		if id, rest, _ := strings.Cut(text, " "); driver.LeaseID(id).Valid() {
-			text = rest
-		}
-		clock, what, item, ok = cutLease(text)
+		clock, what, item, ok = cutLease(item)
 	case letter == 'R':
 		letter = 'r'
-		head, rest, _ := strings.Cut(text[1:], " ")
-		clock, ok = readClock(head)
-		if ok {
-			since, what, item, ok = cutLease(rest)
+		head, lease, _ := strings.Cut(item[1:], " ")
+		if clock, ok = readClock(head); ok {
+			since, what, item, ok = cutLease(lease)
 		}
 	default:
-		clock, since, what, item, ok = cutEvent(&e, text[1:])
+		clock, since, what, item, ok = cutEvent(&e, item[1:])
 	}
 	e.Kind = eventKinds[letter]
 	if !ok || e.Kind == driver.EventGap {
@@ -115,13 +111,18 @@ func readEventToken(text string) (token uint64, ok bool) {
 	return token, err == nil
 }
 
-// cutLease reads <TTL> <token> <granted>, and returns what follows.
+// cutLease reads what the key of an exclusive lease held, perhaps without the lease
+// ID, and returns what follows the clock of the grant.
 func cutLease(text string) (granted int64, token, rest string, ok bool) {
+	text, ours := strings.CutPrefix(text, lua.DataLayout+" ")
+	if id, rest, _ := strings.Cut(text, " "); driver.LeaseID(id).Valid() {
+		text = rest
+	}
 	_, text, _ = strings.Cut(text, " ")
 	token, text, _ = strings.Cut(text, " ")
 	clock, rest, ok := strings.Cut(text, " ")
 	granted, known := readClock(clock)
-	return granted, token, rest, ok && known
+	return granted, token, rest, ours && ok && known
 }
 
 // cutEvent reads <clock> <token> <mode> <limit> <permits> <since>, and returns what

@@ -68,6 +68,7 @@ func All() []Mutant {
 		redisLeaseMutants(),
 		redisQueueMutants(),
 		redisBoundMutants(),
+		redisHistoryMutants(),
 		layoutMutants(),
 		joinMutants(),
 		handOverMutants(),

@@ -5,8 +5,7 @@
 -- KEYS   for each name: HISTORY, a list whose items are in the order of the steps:
 --            THIS_LAYOUT <lease ID> <TTL in ms> <token> <granted> <holder as JSON>
 --              an exclusive lease was granted plainly: the value of its key
---            R<clock> <TTL in ms> <token> <granted> <holder as JSON>
---              the same lease was released plainly
+--            R<clock> and the same: that lease was released plainly
 --            <kind><clock> <token> <mode> <limit> <permits> <since> <holder as JSON>
 --              with the kind a acquired, h handed over, r released, x expired,
 --              l lost, b broken, c completed; q queued, w left, which have the first
@@ -28,9 +27,10 @@ local function listened()
   return redis.pcall('PUBSUB', 'NUMSUB', ARGV[INBOXES] .. 'heard')[2] ~= 0
 end
 
--- publish tells of events, which have no whole lease ID (INVARIANT I4).
+-- publish tells of events, without their lease IDs (INVARIANT I4).
 local function publish(key, events)
   for _, event in ipairs(events) do
+    event = string.gsub(event, '^(R?%d* ?)THIS_LAYOUT %x+ ', '%1THIS_LAYOUT ')
     redis.pcall('PUBLISH', ARGV[INBOXES] .. 'feed', key .. '\t' .. event)
   end
 end
@@ -56,7 +56,7 @@ local function lapsed(history, clock)
       granted, token, kind, holder = string.match(item, '^[ah](%d+) (%d+) (%d %d+ %d+) %d+ (.*)$')
     end
     if not token then
-      over[string.match(item, '^R%d+ %d+ (%d+) ') or string.match(item, '^[rxlbc]%d+ (%d+) ') or ''] = true
+      over[string.match(item, '^R%d+ THIS_LAYOUT %x+ %d+ (%d+) ') or string.match(item, '^[rxlbc]%d+ (%d+) ') or ''] = true
       shared[string.match(item, '^d(%d+)$') or ''] = true
     elseif not over[token] then
       over[token] = true

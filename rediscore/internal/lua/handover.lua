@@ -38,7 +38,7 @@ do
         redis.call('HSET', KEYS[DETAIL], 'ours', string.format('%.0f', now))
       end
       redis.pcall('PUBLISH', ARGV[INBOXES] .. inbox, id .. ' ' .. token)
-      --@ local event, next = 'R' .. token .. string.sub(value, 35), 'h' .. token .. ' ' .. token .. ' 0 0 0 ' .. since .. '000 ' .. holder
+      --@ local event, next = 'R' .. token .. ' ' .. value, 'h' .. token .. ' ' .. token .. ' 0 0 0 ' .. since .. '000 ' .. holder
       --@ if ARGV[LOST] == '1' then
       --@   event = 'l' .. token .. ' ' .. string.gsub(string.sub(value, 36), '^%d+ (%d+) (%d+) ', '%1 0 0 0 %2 ')
       --@ end

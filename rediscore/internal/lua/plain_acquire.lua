@@ -10,7 +10,8 @@
 
 local time = redis.call('TIME')
 local token = string.format('%s%06d', time[1], time[2])
---@ local hour, granted, heard = string.sub(token, 1, HOUR) .. '0000000000', ' ' .. token .. ' ' .. token .. ' ', listened()
+--@ local hour, granted = string.sub(token, 1, HOUR) .. '0000000000', ' ' .. token .. ' ' .. token .. ' '
+--@ local number, heard = tonumber(token), listened()
 
 local function acquire(k, a)
   -- INVARIANT I1: no lease. INVARIANT I5: no cancel. INVARIANT I7: nobody waits.
@@ -33,9 +34,10 @@ local function acquire(k, a)
   --@ local history = KEYS[k + DETAIL] .. HISTORY_SUFFIX
   --@ local n = redis.pcall('RPUSH', history, value)
   --@ if heard or type(n) ~= 'number' or n == 1 or n % 2 == 0 or n > MOST_ITEMS or not last or last < hour then
-  --@   began(history, KEYS[k + LOCK], value, n, token)
+  --@   began(history, KEYS[k + LOCK], value, n, token, heard)
   --@ end
-  return tonumber(token)
+  return tonumber(token) --@
+  --@ return number
 end
 
 local replies = {}

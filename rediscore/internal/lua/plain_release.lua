@@ -7,7 +7,7 @@
 
 --@ local time = redis.call('TIME')
 --@ local clock = string.format('%s%06d', time[1], time[2])
---@ local now, hour, heard = 'R' .. clock, ' ' .. string.sub(clock, 1, HOUR), listened()
+--@ local now, hour, heard = 'R' .. clock .. ' ', ' ' .. string.sub(clock, 1, HOUR), listened()
 local function release(k, a)
   -- INVARIANT I4: only the exact lease. INVARIANT I7: nobody waits.
   local value, mine = redis.call('GET', KEYS[k + LOCK]), 'THIS_LAYOUT ' .. ARGV[a + ID] .. ' '
@@ -16,10 +16,10 @@ local function release(k, a)
   end
   return redis.call('DEL', KEYS[k + LOCK]) --@
   --@ redis.call('DEL', KEYS[k + LOCK])
-  --@ local history, event = KEYS[k + DETAIL] .. HISTORY_SUFFIX, now .. string.sub(value, 35)
+  --@ local history, event = KEYS[k + DETAIL] .. HISTORY_SUFFIX, now .. value
   --@ local n = redis.pcall('RPUSH', history, event)
   --@ if heard or type(n) ~= 'number' or n % 2 == 1 or not string.find(value, hour, 36, true) then
-  --@   over(history, KEYS[k + LOCK], event, n)
+  --@   over(history, KEYS[k + LOCK], event, n, heard)
   --@ end
   --@ return 1
 end
