@@ -106,6 +106,11 @@ func TestHistorySpoilsNothing(t *testing.T) {
 		if n := number(t, admin, "EXISTS", historyOf("poor/plain")); n != 0 {
 			t.Error("it was written all the same")
 		}
+		d, err := poor.Diagnose(t.Context(), driver.DiagnoseRequest{TTL: 30 * time.Second})
+		if err != nil {
+			t.Fatal(err)
+		}
+		wantFinding(t, d, "rights", driver.Fail, "give it +rpush +rpop +ltrim +llen +lrange +pubsub")
 	})
 	t.Run("full server", func(t *testing.T) {
 		held, waiter := drivertest.Request("full", time.Minute), drivertest.Request("full", time.Minute)

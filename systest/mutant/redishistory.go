@@ -50,13 +50,6 @@ func redisHistoryMutants() []Mutant {
 			FoundBy: by("TestHistoryIsShort"),
 		},
 		{
-			Name: "redis-history-cut-in-two", Invariant: "I10", File: lua + "feed.lua",
-			Breaks:  "Where a history is cut, its number of items does not say any more whether somebody has a lease.",
-			Old:     "n - KEPT_ITEMS + n % 2",
-			New:     "n - KEPT_ITEMS + 1 - n % 2",
-			FoundBy: by("TestHistoryIsShort"),
-		},
-		{
 			Name: "redis-history-for-ever", Invariant: "I11", File: lua + "feed.lua",
 			Breaks:  "The history of a name that nobody uses any more stays.",
 			Old:     "  redis.pcall('PEXPIRE', history, HISTORY_MEMORY)\n",
@@ -69,13 +62,6 @@ func redisHistoryMutants() []Mutant {
 			Old:     " or not string.find(value, hour, 36, true) then",
 			New:     " then",
 			FoundBy: by("TestHistoryIsShort"),
-		},
-		{
-			Name: "redis-history-believes-the-number", Invariant: "I10", File: lua + "plain_feed.lua",
-			Breaks:  "After a lease that an engine without history has granted the next is taken for one that expired.",
-			Old:     "    n = redis.pcall('RPUSH', history, '')\n",
-			New:     "",
-			FoundBy: by("TestHistoryBesideOthers"),
 		},
 		{
 			Name: "redis-history-loss-looks-released", Invariant: "I10", File: "rediscore/plain.go",
