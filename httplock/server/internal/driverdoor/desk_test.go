@@ -77,8 +77,11 @@ func TestSessionsAreForgotten(t *testing.T) {
 			t.Errorf("%d places are watched, of a request that was granted", n)
 		}
 		time.Sleep(sessionMemory + time.Second)
-		if len(d.sessions) != 0 {
-			t.Errorf("%d sessions are left", len(d.sessions))
+		d.mu.Lock()
+		left := len(d.sessions)
+		d.mu.Unlock()
+		if left != 0 {
+			t.Errorf("%d sessions are left", left)
 		}
 	})
 }

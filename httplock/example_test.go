@@ -1,0 +1,43 @@
+package httplock_test
+
+import (
+	"context"
+	"fmt"
+	"log"
+	"net/http/httptest"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/httplock"
+	"github.com/holdfast-locks/holdfast/httplock/server"
+	"github.com/holdfast-locks/holdfast/memlock"
+)
+
+// A program takes a lock of a server, and knows nothing of the store behind it.
+func Example() {
+	ctx := context.Background()
+	handler, err := server.New(memlock.New(), nil) // which holdfast serve does for any store
+	if err != nil {
+		log.Fatal(err)
+	}
+	host := httptest.NewServer(handler)
+	defer host.Close()
+
+	engine, err := httplock.Open(ctx, host.URL) // or "https://:TOKEN@locks-1:7420,locks-2:7420"
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer engine.Close()
+	client, err := holdfast.New(engine, nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer client.Close(ctx)
+	err = client.Do(ctx, "nightly report", nil, func(context.Context, *holdfast.Lease) error {
+		fmt.Println("nobody else makes the report now")
+		return nil
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	// Output: nobody else makes the report now
+}
