@@ -109,6 +109,7 @@ func All() []Mutant {
 		httpLockMutants(),
 		historyMutants(),
 		httpLeaseMutants(),
+		streamMutants(),
 	)
 }
 

@@ -119,7 +119,11 @@ func TestHoldSilence(t *testing.T) {
 		if end := c.ended("lost"); end.Cause != "silent" || end.at.Sub(began) < 20*second {
 			t.Errorf("%+v after %s", end, end.at.Sub(began))
 		}
-		left := look(t, engine, name).Holders[0].ExpiresIn
+		held := look(t, engine, name).Holders
+		if len(held) == 0 {
+			t.Fatal("it is released")
+		}
+		left := held[0].ExpiresIn
 		if free := freeAfter(t, engine, name, 10*time.Millisecond); free < left || left < 20*second {
 			t.Errorf("free after %s, and the lease had %s left", free, left)
 		}
