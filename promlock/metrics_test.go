@@ -15,7 +15,6 @@ import (
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/driver"
-	"github.com/holdfast-locks/holdfast/internal/exposition"
 	"github.com/holdfast-locks/holdfast/observe"
 	"github.com/holdfast-locks/holdfast/promlock"
 	"github.com/prometheus/client_golang/prometheus"
@@ -179,28 +178,4 @@ func labels(t *testing.T, m *promlock.Metrics) map[string]bool {
 		all[match[1]] = true
 	}
 	return all
-}
-
-// TestSameText: what internal/exposition writes for those who cannot pay for the client
-// library is the same text.
-func TestSameText(t *testing.T) {
-	for name, label := range map[string]func(string) string{"plain": nil, "names": promlock.FoldNames} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				m, plain := promlock.New(&promlock.Options{NameLabel: label}), exposition.NewLocks(label)
-				both := func(e observe.Event) { m.Observe(e); plain.Observe(e) }
-				for _, e := range append(day(), observe.Event{Kind: observe.Acquired, Name: "a \"b\" \\ c", Key: "8", Waited: 90 * time.Minute}) {
-					e.Time = time.Now()
-					both(e)
-				}
-				time.Sleep(time.Hour)
-				for range 1_200_000 {
-					both(observe.Event{Kind: observe.ClaimAccepted, Name: "seats"}) // numbers with an exponent
-				}
-				if got, want := string(exposition.Append(nil, plain.Families()...)), expose(t, m); got != want {
-					t.Errorf("it writes\n%s\nwant\n%s", got, want)
-				}
-			})
-		})
-	}
 }

@@ -206,7 +206,7 @@ func TestServeMetrics(t *testing.T) {
 			t.Errorf("docs/server.md has %s, which is not exposed", m[1])
 		}
 	}
-	for _, m := range regexp.MustCompile(`(?m)^# TYPE (\w+)`).FindAllStringSubmatch(text, -1) {
+	for _, m := range regexp.MustCompile(`(?m)^# TYPE (holdfast_\w+)`).FindAllStringSubmatch(text, -1) {
 		if name := "`" + m[1] + "`"; !strings.Contains(page, name) && !strings.Contains(elsewhere, name) {
 			t.Errorf("no page has %s", m[1])
 		}

@@ -93,7 +93,9 @@ func TestVersionOfTheProgram(t *testing.T) {
 // all would pay for.
 func TestInitIsSmall(t *testing.T) {
 	t.Parallel()
-	const most, mostOurs = 96 << 10, 8 << 10 // bytes; 67 and 4 KiB were measured
+	// Bytes. 312 and 6 KiB were measured, 230 of them by the client library of Prometheus and
+	// what it needs, for the server.
+	const most, mostOurs = 352 << 10, 8 << 10
 	cmd := exec.Command("holdfast", "version")
 	cmd.Env = append(os.Environ(), "GODEBUG=inittrace=1")
 	var trace strings.Builder

@@ -91,7 +91,6 @@ var mayImport = map[string][]string{
 	"internal/drivertest":                 {"driver"},
 	"internal/exchange":                   {},
 	"internal/faultproxy":                 {},
-	"internal/exposition":                 {"observe", "observe/tally"},
 	"internal/faketest":                   {},
 	"internal/hook":                       {"driver"},
 	"internal/onetimetest":                {".", "driver", "onetime"},
@@ -123,7 +122,7 @@ var mayImport = map[string][]string{
 	"cmd/holdfast/internal/held":       {".", "driver", "driver/rules"},
 	"cmd/holdfast/internal/linewriter": {},
 	"cmd/holdfast/internal/manual":     {"cmd/holdfast/internal/cli"},
-	"cmd/holdfast/internal/serve":      {"driver", "httplock/server", "httplock/server/caller", "internal/exposition", "wire", "wire/problem"},
+	"cmd/holdfast/internal/serve":      {"driver", "httplock/server", "httplock/server/caller", "promlock", "wire", "wire/problem"},
 	"cmd/holdfast/internal/store":      {"cmd/holdfast/internal/duration", "driver", "quorumlock", "sqlitelock", "stores"},
 	"cmd/holdfast/internal/supervise":  {"cmd/holdfast/internal/terminal"},
 	"cmd/holdfast/internal/terminal":   {},
@@ -151,7 +150,6 @@ var rooms = map[string]room{
 	},
 	root: {
 		importers: []string{"fence/httpfence", "httplock/server...", "observe/tally", "oncehttp", "onetime", "otellock", "promlock", "wire/codes", "wire/view", "holdfasttest", "cmd/holdfast...", "examples...", "systest...", "internal/onetimetest"},
-		users:     []string{"internal/exposition"},
 	},
 }
 

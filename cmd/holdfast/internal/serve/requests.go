@@ -7,25 +7,29 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/holdfast-locks/holdfast/internal/exposition"
+	"github.com/prometheus/client_golang/prometheus"
 )
 
 // Requests counts what is asked and answered. No label has a value from outside: a route
 // is one of those that the server has.
 type requests struct {
-	total, duration *exposition.Family
-	inFlight        atomic.Int64
-	log             *slog.Logger // of each request; nil: none
+	total    *prometheus.CounterVec
+	duration *prometheus.HistogramVec
+	inFlight atomic.Int64
+	log      *slog.Logger // of each request; nil: none
 }
 
 func newRequests(log *slog.Logger) *requests {
 	return &requests{
 		log: log,
-		total: exposition.NewCounter("holdfast_http_requests_total",
-			"Requests that were answered, by route and status.", "route", "status"),
-		duration: exposition.NewHistogram("holdfast_http_request_duration_seconds",
-			"For how long requests went on until their answers began, by route. What waits for a lock is among them, and of a stream its beginning.",
-			[]float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60}, "route"),
+		total: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "holdfast_http_requests_total", Help: "Requests that were answered, by route and status.",
+		}, []string{"route", "status"}),
+		duration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name:    "holdfast_http_request_duration_seconds",
+			Help:    "For how long requests went on until their answers began, by route. What waits for a lock is among them, and of a stream its beginning.",
+			Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60},
+		}, []string{"route"}),
 	}
 }
 
@@ -46,8 +50,8 @@ func (q *requests) note(a *answer, r *http.Request) {
 	if route == "" || route == "/" {
 		route = "none"
 	}
-	q.total.Add(1, route, status)
-	q.duration.Observe(a.began.Seconds(), route)
+	q.total.WithLabelValues(route, status).Inc()
+	q.duration.WithLabelValues(route).Observe(a.began.Seconds())
 	if q.log != nil {
 		// The path is left out, and so is the query: names of locks are in them.
 		q.log.Info("request", "route", route, "status", a.status, "bytes", a.bytes, "remote", r.RemoteAddr,

@@ -14,7 +14,7 @@ import (
 	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/httplock/server"
 	"github.com/holdfast-locks/holdfast/httplock/server/caller"
-	"github.com/holdfast-locks/holdfast/internal/exposition"
+	"github.com/holdfast-locks/holdfast/promlock"
 )
 
 // Options say what a Service does. Engine, Log and Drain must be set.
@@ -36,9 +36,8 @@ type File interface{ Reload() error }
 // A Service answers on sockets. Use New to make one.
 type Service struct {
 	opts     Options
-	started  time.Time
 	locks    *server.Server
-	events   *exposition.Locks
+	events   *promlock.Metrics
 	requests *requests
 	traffic  traffic
 	store    probe
@@ -52,7 +51,7 @@ type Service struct {
 
 // New returns a Service. It listens nowhere yet. The caller must call Shutdown.
 func New(o Options) (*Service, error) {
-	s := &Service{opts: o, started: time.Now(), events: exposition.NewLocks(nil), failed: make(chan error, 1)}
+	s := &Service{opts: o, events: promlock.New(nil), failed: make(chan error, 1)}
 	s.opts.Server.Logger, s.opts.Server.Observer = o.Log, s.events.Observe
 	var err error
 	if s.locks, err = server.New(o.Engine, &s.opts.Server); err != nil {
@@ -113,7 +112,7 @@ func (s *Service) handler() http.Handler {
 
 // paths has what tells how the service is.
 func (s *Service) paths() map[string]http.HandlerFunc {
-	return map[string]http.HandlerFunc{"/healthz": healthz, "/readyz": s.readyz, "/metrics": s.metrics}
+	return map[string]http.HandlerFunc{"/healthz": healthz, "/readyz": s.readyz, "/metrics": s.metrics()}
 }
 
 // Serve begins to answer at l, which Shutdown closes.
