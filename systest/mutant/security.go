@@ -34,11 +34,19 @@ func securityMutants() []Mutant {
 			FoundBy: []Finder{{door, "TestNeed"}, {server, "TestNothingSecretIsLogged"}},
 		},
 		{
-			Name: "panic-is-logged-whole", File: door + "/answer.go",
+			Name: "panic-is-logged-whole", File: door + "/guard.go",
 			Breaks:  "What a panic is about is in the log, secrets included.",
 			Old:     `what := fmt.Sprintf("%T", v)`,
 			New:     `what := fmt.Sprint(v)`,
 			FoundBy: []Finder{{server, "TestPanic"}},
+		},
+		{
+			Name: "panic-elsewhere-ends-the-server", File: door + "/guard.go",
+			Breaks:  "A fault that a request meets on another goroutine than its handler's ends the server, and with it everybody's requests.",
+			Old:     "if v := recover(); v != nil {",
+			New:     "if v := any(nil); v != nil {",
+			Crash:   "marker-of-a-secret",
+			FoundBy: []Finder{{server + "/internal/leasedoor", "TestPanicOnAnotherGoroutine"}},
 		},
 		{
 			Name: "broken-answer-looks-whole", File: door + "/answer.go",

@@ -1,11 +1,8 @@
 package door
 
 import (
-	"fmt"
 	"log/slog"
 	"net/http"
-	"runtime"
-	"runtime/debug"
 	"time"
 )
 
@@ -83,11 +80,7 @@ func (a *answer) caught(r *Request) {
 	case http.ErrAbortHandler:
 		panic(v)
 	}
-	what := fmt.Sprintf("%T", v)
-	if err, ok := v.(runtime.Error); ok {
-		what = err.Error()
-	}
-	r.House.Log.LogAttrs(r.Context(), slog.LevelError, "panic", slog.String("what", what), slog.String("request", r.Pattern), slog.String("stack", string(debug.Stack())))
+	r.House.panicked(r.Context(), r.Pattern, v)
 	if a.begun {
 		panic(http.ErrAbortHandler)
 	}

@@ -33,16 +33,18 @@ func Routes[Req any](router driver.Router, reqs []Req, name func(Req) string) []
 }
 
 // Split asks for the parts of a batch by the routes of the requests, all at the same time,
-// and returns the replies in the order of the requests. failed makes the reply of an error.
+// and returns the replies in the order of the requests. failed makes the reply of an error;
+// the error of Split is that of a fault, see Guard.
 func Split[Req, Reply any](
-	ctx context.Context, routes []uint32, reqs []Req, ask func(context.Context, []Req) []Reply, failed func(error) Reply,
-) []Reply {
+	ctx context.Context, r *Request, routes []uint32, reqs []Req, ask func(context.Context, []Req) []Reply, failed func(error) Reply,
+) ([]Reply, error) {
 	if routes == nil {
-		return ask(ctx, reqs)
+		return ask(ctx, reqs), nil
 	}
 	type part struct {
 		indices []int
 		replies []Reply
+		fault   error
 	}
 	groups := map[uint32][]int{}
 	for i, route := range routes {
@@ -55,7 +57,9 @@ func Split[Req, Reply any](
 			for i, index := range indices {
 				some[i] = reqs[index]
 			}
-			answers <- part{indices, ask(ctx, some)}
+			p := part{indices: indices}
+			p.fault = r.Guard(func() { p.replies = ask(ctx, some) })
+			answers <- p
 		}()
 	}
 	replies := make([]Reply, len(reqs))
@@ -66,6 +70,9 @@ func Split[Req, Reply any](
 	for range groups {
 		select {
 		case p := <-answers:
+			if p.fault != nil {
+				return nil, p.fault
+			}
 			for i, index := range p.indices {
 				replies[index] = p.replies[i]
 			}
@@ -75,8 +82,8 @@ func Split[Req, Reply any](
 				late = timer.C
 			}
 		case <-late:
-			return replies
+			return replies, nil
 		}
 	}
-	return replies
+	return replies, nil
 }

@@ -151,7 +151,10 @@ func extend(v *visit, f *form.Renewals) (form.Renewed, error) {
 	for i, one := range f.Requests {
 		reqs[i] = driver.ExtendRequest{Name: one.Name, LeaseID: one.LeaseID, TTL: one.TTL.Duration()}
 	}
-	errs, routes := split(v, reqs, func(r driver.ExtendRequest) string { return r.Name }, v.House.Engine.Extend, func(err error) error { return err })
+	errs, routes, err := split(v, reqs, func(r driver.ExtendRequest) string { return r.Name }, v.House.Engine.Extend, func(err error) error { return err })
+	if err != nil {
+		return form.Renewed{}, err
+	}
 	reply := form.Renewed{Errors: make([]*form.Error, len(errs)), Routes: routes}
 	for i, err := range errs {
 		if err == nil {
@@ -174,8 +177,11 @@ func refresh(v *visit, f *form.Renewals) (form.Refreshed, error) {
 	for i, one := range f.Requests {
 		reqs[i] = driver.RefreshRequest{Name: one.Name, LeaseID: one.LeaseID, WaiterTTL: one.TTL.Duration()}
 	}
-	replies, routes := split(v, reqs, func(r driver.RefreshRequest) string { return r.Name }, queuer.Refresh,
+	replies, routes, err := split(v, reqs, func(r driver.RefreshRequest) string { return r.Name }, queuer.Refresh,
 		func(err error) driver.RefreshReply { return driver.RefreshReply{Err: err} })
+	if err != nil {
+		return form.Refreshed{}, err
+	}
 	reply := form.Refreshed{Replies: make([]form.RefreshReply, len(replies)), Routes: routes}
 	for i, one := range replies {
 		v.desk.refreshed(v, reqs[i], one)

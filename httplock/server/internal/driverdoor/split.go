@@ -11,7 +11,8 @@ import (
 // were several routes split returns them, for each request.
 func split[Req, Reply any](
 	v *visit, reqs []Req, name func(Req) string, ask func(context.Context, []Req) []Reply, failed func(error) Reply,
-) ([]Reply, []uint32) {
-	routes := door.Routes(v.House.Features.Router, reqs, name)
-	return door.Split(v.ctx, routes, reqs, ask, failed), routes
+) (replies []Reply, routes []uint32, err error) {
+	routes = door.Routes(v.House.Features.Router, reqs, name)
+	replies, err = door.Split(v.ctx, v.Request, routes, reqs, ask, failed)
+	return replies, routes, err
 }

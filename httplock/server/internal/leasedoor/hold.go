@@ -138,25 +138,14 @@ func (d *leases) newStream(w http.ResponseWriter, r *door.Request) (s *stream, e
 	if s.form, err = holdFormOf(r); err != nil {
 		return nil, err
 	}
-	aside(func() { s.attempt, err = d.begin(r) })
-	if err != nil {
-		return nil, err
+	if fault := r.Aside(func() { s.attempt, err = d.begin(r) }); fault != nil || err != nil {
+		return nil, errors.Join(fault, err)
 	}
 	if s.times = (holdTimes{s.req.TTL}); s.req.TTL < minHoldTTL {
 		return nil, door.Invalid(fmt.Sprintf("ttl_ms is %d: want %d or more for a stream", s.want.TTLMS, minHoldTTL.Milliseconds()))
 	}
-	s.out = lines{w: w, control: http.NewResponseController(w), began: began, patience: s.times.silence()}
+	s.out = lines{w: w, aside: r.Aside, control: http.NewResponseController(w), began: began, patience: s.times.silence()}
 	return s, nil
-}
-
-// aside runs f on a goroutine of its own.
-func aside(f func()) {
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		f()
-	}()
-	<-done
 }
 
 // run takes the lock, holds it, and says how that ended.
@@ -229,8 +218,11 @@ func (s *stream) await() (grant, error) {
 		told = func(b driver.Blocker) { replace(blocked, b) }
 	}
 	go func() {
-		g, err := s.wait(ctx, limit, told)
-		done <- result{g, err}
+		var r result
+		if fault := s.r.Guard(func() { r.grant, r.err = s.wait(ctx, limit, told) }); fault != nil {
+			r.err = fault
+		}
+		done <- r
 	}()
 	ping := time.NewTicker(s.times.ping())
 	defer ping.Stop()

@@ -77,9 +77,11 @@ func (s *stream) freeLater(ctx context.Context, h *hold, closed time.Time) {
 		if h.held() {
 			return
 		}
-		if now, ok := s.expiry(ctx, requestTimeout); ok && now.latest().Sub(first.earliest()) <= doubt {
-			s.release(ctx)
-		}
+		_ = s.r.Guard(func() { // or it runs out
+			if now, ok := s.expiry(ctx, requestTimeout); ok && now.latest().Sub(first.earliest()) <= doubt {
+				s.release(ctx)
+			}
+		})
 	})
 }
 

@@ -21,9 +21,8 @@ func (s *stream) keep(h *hold) *ending {
 	}
 	var lease *holdfast.Lease
 	var err error
-	aside(func() { lease, err = h.attach(s) })
-	if err != nil {
-		return notHeld(err)
+	if fault := s.r.Aside(func() { lease, err = h.attach(s) }); fault != nil || err != nil {
+		return notHeld(errors.Join(fault, err))
 	}
 	e, closed := s.hold(lease)
 	s.part(h, lease, closed)
@@ -156,7 +155,7 @@ func (s *stream) beside(ask func(context.Context)) {
 		defer s.asking.Store(false)
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(s.r.Context()), requestTimeout)
 		defer cancel()
-		ask(ctx)
+		_ = s.r.Guard(func() { ask(ctx) }) // which is in the log
 	}()
 }
 

@@ -15,6 +15,7 @@ import (
 // lines write a stream of JSON values, one a line.
 type lines struct {
 	w        http.ResponseWriter
+	aside    func(func()) error // door.Request.Aside
 	control  *http.ResponseController
 	began    time.Time     // when the request was received
 	patience time.Duration // how long a write may take
@@ -34,12 +35,15 @@ func (l *lines) age() time.Duration { return time.Since(l.began) }
 // write writes a line, and the head before the first: aside, as net/http needs much stack
 // for a head.
 func (l *lines) write(line wire.HoldLine) (err error) {
-	aside(func() {
+	fault := l.aside(func() {
 		var text []byte
 		if text, err = json.Marshal(line); err == nil {
 			err = l.send(append(text, '\n'))
 		}
 	})
+	if fault != nil {
+		return fault
+	}
 	return err
 }
 

@@ -166,7 +166,10 @@ func (d *leases) extend(r *door.Request, refs []wire.LeaseRef, ttl func(wire.Lea
 		reqs[i] = driver.ExtendRequest{Name: ref.Name, LeaseID: driver.LeaseID(ref.LeaseID), TTL: ttl(ref)}
 	}
 	routes := door.Routes(d.house.Features.Router, reqs, func(req driver.ExtendRequest) string { return req.Name })
-	results := door.Split(ctx, routes, reqs, d.extendPart, failed)
+	results, err := door.Split(ctx, r, routes, reqs, d.extendPart, failed)
+	if err != nil {
+		return nil, err
+	}
 	for i, req := range reqs {
 		results[i].err = d.about(ctx, "lease of", req.Name, req.LeaseID, results[i].err)
 	}

@@ -42,7 +42,10 @@ func Routes(mux *http.ServeMux, h *door.House) (leave func()) {
 	d := &leases{house: h}
 	d.places.Init(places.Owner[time.Time]{
 		Queuer: h.Features.Queuer, Router: h.Features.Router, Now: time.Now,
-		Spawn: func(send func(context.Context)) { go send(context.Background()) }, // it ends with its limit
+		Spawn: func(send func(context.Context)) {
+			ctx := context.Background()                                       // it ends with its limit
+			go func() { _ = h.Guard(ctx, "refresh", func() { send(ctx) }) }() // or the places are due again
+		},
 		Limit: func(ctx context.Context) (context.Context, context.CancelFunc) { return ask.Limit(ctx, requestTimeout) },
 	})
 	d.openTokens()

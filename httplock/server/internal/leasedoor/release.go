@@ -5,7 +5,6 @@ import (
 	"errors"
 	"net/http"
 	"strconv"
-	"sync"
 	"time"
 
 	"github.com/holdfast-locks/holdfast/driver"
@@ -36,11 +35,10 @@ func (d *leases) release(w http.ResponseWriter, r *door.Request) error {
 		return err
 	}
 	results := make([]result, len(refs))
-	var all sync.WaitGroup
-	for i, ref := range refs {
-		all.Go(func() { results[i].err = d.end(ctx, r, ref.Name, driver.LeaseID(ref.LeaseID)) })
+	err = r.Each(len(refs), func(i int) { results[i].err = d.end(ctx, r, refs[i].Name, driver.LeaseID(refs[i].LeaseID)) })
+	if err != nil {
+		return err
 	}
-	all.Wait()
 	return answerRefs(w, refs, one, results, done)
 }
 

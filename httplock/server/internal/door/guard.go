@@ -1,0 +1,65 @@
+package door
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"runtime"
+	"runtime/debug"
+	"sync"
+)
+
+// Guard runs f, which works for r on a goroutine that is not the handler's. A panic of f is
+// logged as one of the handler is, and ends neither the server nor another request; the
+// error is then what r is to be answered with.
+func (r *Request) Guard(f func()) (err error) { return r.House.Guard(r.Context(), r.Pattern, f) }
+
+// Guard does as Request.Guard, for what is nobody's request: what names it in the log.
+func (h *House) Guard(ctx context.Context, what string, f func()) (err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			h.panicked(ctx, what, v)
+			err = errInternal
+		}
+	}()
+	f()
+	return nil
+}
+
+// Each runs f for 0 to n-1, all at the same time and off the handler's goroutine, and
+// returns when all have ended.
+func (r *Request) Each(n int, f func(i int)) error {
+	faults := make(chan error, n)
+	var all sync.WaitGroup
+	for i := range n {
+		all.Go(func() {
+			if err := r.Guard(func() { f(i) }); err != nil {
+				faults <- err
+			}
+		})
+	}
+	all.Wait()
+	select {
+	case err := <-faults:
+		return err
+	default:
+		return nil
+	}
+}
+
+// Aside runs f on a goroutine of its own, and returns when it has ended.
+func (r *Request) Aside(f func()) error {
+	done := make(chan error, 1)
+	go func() { done <- r.Guard(f) }()
+	return <-done
+}
+
+// panicked logs a panic, without what was in it. It must be called while the stack is
+// that of the panic.
+func (h *House) panicked(ctx context.Context, request string, v any) {
+	what := fmt.Sprintf("%T", v)
+	if err, ok := v.(runtime.Error); ok {
+		what = err.Error()
+	}
+	h.Log.LogAttrs(ctx, slog.LevelError, "panic", slog.String("what", what), slog.String("request", request), slog.String("stack", string(debug.Stack())))
+}
