@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
@@ -30,6 +31,7 @@ const (
 // by whoever needs it first, as do-once work.
 type secret struct {
 	client *holdfast.Client
+	log    *slog.Logger
 	fixed  bool // it was given, or the store keeps none
 
 	looking chan struct{} // has room for the one who looks
@@ -39,15 +41,20 @@ type secret struct {
 }
 
 func newSecret(client *holdfast.Client, given []byte, log *slog.Logger) (*secret, error) {
-	s := &secret{client: client, value: given, fixed: given != nil, looking: make(chan struct{}, 1)}
+	s := &secret{client: client, log: log, value: given, fixed: given != nil, looking: make(chan struct{}, 1)}
 	switch {
 	case s.fixed && len(given) < leastSecret:
 		return nil, fmt.Errorf("%w Options.Secret: it has %d bytes, want %d or more", driver.ErrInvalid, len(given), leastSecret)
 	case !s.fixed && client.Features().Recorder == nil:
-		s.value, s.fixed = drawn(), true
-		log.Warn("the store keeps no secret for its servers: a request that is repeated at another server is not a repeat; give them the same Options.Secret")
+		s.alone()
 	}
 	return s, nil
+}
+
+// alone draws a secret for this server only.
+func (s *secret) alone() {
+	s.value, s.fixed = drawn(), true
+	s.log.Warn("the store keeps no secret for its servers: a request that is repeated at another server is not a repeat; give them all the same one, by --secret-file or Options.Secret")
 }
 
 func drawn() []byte {
@@ -88,6 +95,8 @@ func (s *secret) get(ctx context.Context) ([]byte, error) {
 		s.value, s.looked = stored, time.Now()
 	case value != nil:
 		s.looked = time.Now()
+	case errors.Is(err, driver.ErrPermission): // such as that of a store which is another server
+		s.alone()
 	default:
 		return nil, err
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -114,5 +115,19 @@ func TestSecretWithoutRecords(t *testing.T) {
 	}
 	if _, err := newSecret(c, make([]byte, leastSecret-1), slog.Default()); !errors.Is(err, driver.ErrInvalid) {
 		t.Errorf("a short secret: %v, want ErrInvalid", err)
+	}
+}
+
+// A store that lets nobody keep the secret there, as another server does, costs what one
+// without records does.
+func TestSecretIsNotAllowed(t *testing.T) {
+	engine := &hook.Engine{Forward: driver.Forward{Engine: memlock.New()}, Each: func(context.Context, hook.Request, func() error) error {
+		return driver.ErrPermission
+	}}
+	var log bytes.Buffer
+	s := secretOf(t, engine)
+	s.log = slog.New(slog.NewTextHandler(&log, nil))
+	if a, b := s.must(t), s.must(t); !bytes.Equal(a, b) || strings.Count(log.String(), "--secret-file") != 1 || bytes.Contains(log.Bytes(), a) {
+		t.Errorf("two secrets of one server, or not one warning: %s", log.Bytes())
 	}
 }

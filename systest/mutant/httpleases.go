@@ -179,6 +179,13 @@ func httpLeaseMutants() []Mutant {
 			FoundBy: []Finder{{"httplock/server", "TestSecretIsShared"}},
 		},
 		{
+			Name: "no-secret-no-leases", Invariant: "", File: "httplock/server/secret.go",
+			Breaks:  "A server whose store is another server, which keeps no secret for it, grants no lease.",
+			Old:     "case errors.Is(err, driver.ErrPermission):",
+			New:     "case errors.Is(err, nil):",
+			FoundBy: []Finder{{"httplock", "TestServerOfAServer"}, {"httplock/server", "TestSecretIsNotAllowed"}},
+		},
+		{
 			Name: "secret-is-not-put-back", Invariant: "I6", File: "httplock/server/secret.go",
 			Breaks:  "After a store has lost the servers' secret, those that begin later make other lease IDs than those that run.",
 			Old:     "if value == nil {\n\t\tvalue = drawn()",
