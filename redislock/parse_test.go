@@ -25,3 +25,14 @@ func FuzzURL(f *testing.F) {
 		}
 	})
 }
+
+// TestHistoryInURLs: every form of a URL takes history=1.
+func TestHistoryInURLs(t *testing.T) {
+	for _, store := range []string{"redis://a", "rediss://a", "redis+unix:///a.sock", "redis+sentinel://a,b/master", "redis+cluster://a,b"} {
+		for query, want := range map[string]bool{"": false, "?history=0": false, "?history=1": true} {
+			if _, set, err := parseURL(store + query); err != nil || set.History != want {
+				t.Errorf("%s%s: history %t, %v", store, query, set.History, err)
+			}
+		}
+	}
+}

@@ -55,9 +55,9 @@
 // for redis and rediss. Credentials are user:password@ in front of the first host.
 // redislock.Open lists the parameters (?prefix=…&tls_ca=…), sqlitelock.OpenURL that of
 // a file, and httplock.Open those of a server of holdfast: several hosts, a token and
-// ca_file. A quorum takes those of a server, for each of its servers alike, and one of
-// its own, max_ttl: quorumlock.Options.MaxTTL. It needs an odd number of servers, 3 or
-// more.
+// ca_file. A quorum takes those of a server but history, for each of its servers alike,
+// and one of its own, max_ttl: quorumlock.Options.MaxTTL. It needs an odd number of
+// servers, 3 or more.
 //
 // # What Open does
 //

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -51,6 +52,9 @@ func parseQuorum(rawURL string) (urls []string, opts quorumlock.Options, err err
 	path, query, _ := strings.Cut(p.rest, "?")
 	if query, opts.MaxTTL, err = takeMaxTTL(query); err != nil {
 		return nil, opts, err
+	}
+	if params, _ := url.ParseQuery(query); slices.Contains(params["history"], "1") { // what is malformed, members refuse
+		return nil, opts, errors.New("history=1: a quorum keeps none: leave it out, or use one server, Sentinel or a cluster")
 	}
 	if query != "" {
 		path += "?" + query

@@ -1,9 +1,13 @@
 package stores
 
 import (
+	"errors"
 	"slices"
+	"strings"
 	"testing"
 	"time"
+
+	"github.com/holdfast-locks/holdfast/driver"
 )
 
 // TestQuorumMembers: user, database and parameters are for each member.
@@ -20,5 +24,19 @@ func TestQuorumMembers(t *testing.T) {
 	urls, opts, err = parseQuorum("quorum+redis://a,b,c?max_ttl=1m")
 	if err != nil || !slices.Equal(urls, []string{"redis://a", "redis://b", "redis://c"}) || opts.MaxTTL != time.Minute {
 		t.Errorf("%q, %+v, %v", urls, opts, err)
+	}
+}
+
+// TestQuorumKeepsNoHistory: a URL that asks for it is refused, as nobody would be told
+// that it is not kept.
+func TestQuorumKeepsNoHistory(t *testing.T) {
+	for query, refused := range map[string]bool{"?history=1": true, "?prefix=a&hist%6fry=1&max_ttl=1m": true, "?history=0": false} {
+		_, _, err := parseQuorum("quorum+redis://a,b,c" + query)
+		if refused != (err != nil) || refused && !strings.Contains(err.Error(), "a quorum keeps none") {
+			t.Errorf("%s: %v, want it refused: %t", query, err, refused)
+		}
+	}
+	if _, err := Open(t.Context(), "quorum+redis://a,b,c?history=1"); !errors.Is(err, driver.ErrInvalid) {
+		t.Errorf("%v, want ErrInvalid", err)
 	}
 }
