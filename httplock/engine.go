@@ -57,7 +57,7 @@ func (e *Engine) Close() error {
 	e.end()
 	e.conns.close()
 	for _, s := range e.servers {
-		s.transport.CloseIdleConnections()
+		s.talker.close()
 	}
 	e.notices.wait()
 	e.wg.Wait()

@@ -2,10 +2,13 @@ package httplock_test
 
 import (
 	"context"
+	"errors"
 	"net"
 	"net/http"
+	"os"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/httplock"
@@ -58,6 +61,17 @@ func (h *host) Close() error { return nil }
 // Addr implements net.Listener.
 func (h *host) Addr() net.Addr { return &net.UnixAddr{Name: "pipe", Net: "unix"} }
 
+// A pipe knows whether its other end is open.
+type pipe struct{ net.Conn }
+
+// Open reads without waiting.
+func (p *pipe) Open() bool {
+	_ = p.SetReadDeadline(time.Unix(1, 0))
+	defer func() { _ = p.SetReadDeadline(time.Time{}) }()
+	_, err := p.Read(make([]byte, 1))
+	return errors.Is(err, os.ErrDeadlineExceeded)
+}
+
 // dial connects to a host.
 func (n *network) dial(ctx context.Context, _, address string) (net.Conn, error) {
 	h := n.host(address)
@@ -67,7 +81,7 @@ func (n *network) dial(ctx context.Context, _, address string) (net.Conn, error)
 	near, far := net.Pipe()
 	select {
 	case h.accepted <- far:
-		return near, nil
+		return &pipe{Conn: near}, nil
 	case <-h.done:
 	case <-ctx.Done():
 	}

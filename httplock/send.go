@@ -121,7 +121,7 @@ func (e *Engine) ask(ctx context.Context, at *server, method string, body []byte
 	if err != nil {
 		return false, err
 	}
-	response, err := at.transport.RoundTrip(r)
+	response, err := at.talker.RoundTrip(r)
 	if err != nil {
 		return e.unsent(ctx, at, err)
 	}

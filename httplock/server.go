@@ -2,7 +2,6 @@ package httplock
 
 import (
 	"math/rand/v2"
-	"net/http"
 	"net/url"
 	"sync/atomic"
 	"time"
@@ -15,10 +14,10 @@ const avoidFor = 2 * time.Second
 
 // A server is one of those that the engine may ask.
 type server struct {
-	name      string // for people
-	urls      map[string]*url.URL
-	transport *http.Transport
-	auth      []string // the header Authorization; nil if there is no token
+	name   string // for people
+	urls   map[string]*url.URL
+	talker *talker
+	auth   []string // the header Authorization; nil if there is no token
 
 	avoided atomic.Int64 // until when, as nanoseconds of the engine's clock
 }
@@ -30,7 +29,7 @@ var methods = []string{
 }
 
 func (e *Engine) newServer(a address) *server {
-	s := &server{name: a.url.Host, urls: map[string]*url.URL{}, transport: e.conns.transport(a)}
+	s := &server{name: a.url.Host, urls: map[string]*url.URL{}, talker: e.conns.talker(a)}
 	if a.socket != "" {
 		s.name = a.socket
 	}

@@ -78,7 +78,7 @@ func (e *Engine) open(ctx context.Context, at *server, method string, req any) (
 	if err != nil {
 		return nil, false, err
 	}
-	response, err := at.transport.RoundTrip(r)
+	response, err := at.talker.transport.RoundTrip(r)
 	if err != nil {
 		again, err = e.unsent(ctx, at, err)
 		return nil, again, err

@@ -5,6 +5,20 @@ func httpLockMutants() []Mutant {
 	const dir, door = "httplock", "httplock/server/internal/driverdoor/"
 	return []Mutant{
 		{
+			Name: "closed-connection-is-asked", Invariant: "I10", File: "httplock/talker.go",
+			Breaks:  "A request goes to a connection that the server has closed, so that its outcome is unknown.",
+			Old:     "c.read.Buffered() == 0 && c.tells()",
+			New:     "c.read.Buffered() == 0",
+			FoundBy: []Finder{{"httplock", "TestClosedMeanwhile"}},
+		},
+		{
+			Name: "answer-is-awaited-for-ever", Invariant: "I10", File: "httplock/talker.go",
+			Breaks:  "A request goes on waiting for its answer when the time for it is over.",
+			Old:     "context.AfterFunc(ctx, func() { _ = c.Close() })",
+			New:     "context.AfterFunc(ctx, func() {})",
+			FoundBy: []Finder{{"httplock", "TestSilentServer"}},
+		},
+		{
 			Name: "wire-proxy-is-believed", Invariant: "I10", File: "httplock/send.go",
 			Breaks:  "What a proxy says with a status of 500 or more is taken for the server's word that nothing was done.",
 			Old:     `return fmt.Errorf("%s answers %s, which no holdfast server says: is it one, or is a proxy in between?", at.name, response.Status)`,
