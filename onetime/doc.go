@@ -76,7 +76,7 @@
 // # Concurrency
 //
 // A Service is safe for concurrent use. On a store that is to be pruned, the
-// first Issue or Redeem starts one goroutine with one timer, which prunes; its
-// errors go to the Observer. [Service.Close] ends it and waits for it. Nothing
-// else is started.
+// first Issue, Redeem or Start starts one goroutine with one timer, which prunes;
+// its errors go to the Observer. [Service.Close] ends it and waits for it.
+// Nothing else is started.
 package onetime

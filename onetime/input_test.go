@@ -139,6 +139,7 @@ func TestClosed(t *testing.T) {
 	_, err = s.Peek(t.Context(), secret)
 	wantErr(t, err, holdfast.ErrClosed)
 	wantErr(t, s.Revoke(t.Context(), secret), holdfast.ErrClosed)
+	wantErr(t, s.Start(), holdfast.ErrClosed)
 	_, err = s.Prune(t.Context())
 	wantErr(t, err, holdfast.ErrClosed)
 }

@@ -88,6 +88,16 @@ func (s *Service) open() error {
 	return nil
 }
 
+// Start begins to prune, where the store does not forget by itself, rather than with the
+// first Issue or Redeem: for a program that must prune even if nobody asks it for a token.
+// It sends nothing yet. The error is holdfast.ErrClosed.
+func (s *Service) Start() error {
+	if err := s.begin(); err != nil {
+		return opError("start", "", err)
+	}
+	return nil
+}
+
 // begin is open for calls after which there may be something to prune.
 func (s *Service) begin() error {
 	s.mu.Lock()

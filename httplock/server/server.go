@@ -88,7 +88,7 @@ func New(engine driver.Engine, opts *Options) (*Server, error) {
 		house: &door.House{
 			Engine: engine, Features: client.Features(), Client: client, Draining: draining,
 			Limits: limit.New(limit.Max(o.Limits)),
-			Log:    log,
+			Log:    log, Observer: o.Observer,
 			Secret: secret.get,
 		},
 	}

@@ -79,7 +79,7 @@ var mayImport = map[string][]string{
 	"httplock/server/internal/door":       {".", "driver", "httplock/internal/form", "httplock/server/caller", "httplock/server/internal/limit", "httplock/server/internal/strict", "internal/ask", "wire", "wire/codes", "wire/problem"},
 	"httplock/server/internal/driverdoor": {"driver", "httplock/internal/form", "httplock/server/caller", "httplock/server/internal/door", "httplock/server/internal/peer"},
 	"httplock/server/internal/eventdoor":  {"driver", "httplock/server/caller", "httplock/server/internal/door", "wire"},
-	"httplock/server/internal/leasedoor":  {".", "driver", "httplock/server/caller", "httplock/server/internal/door", "httplock/server/internal/peer", "internal/ask", "internal/oncerecord", "internal/places", "oncehttp", "onetime", "wire", "wire/codes", "wire/view"},
+	"httplock/server/internal/leasedoor":  {".", "driver", "httplock/server/caller", "httplock/server/internal/door", "httplock/server/internal/peer", "internal/ask", "internal/oncerecord", "internal/places", "observe", "oncehttp", "onetime", "wire", "wire/codes", "wire/view"},
 	"httplock/server/internal/strict":     {},
 	"httplock/server/internal/limit":      {"driver", "httplock/server/caller"},
 	"httplock/server/internal/peer":       {},

@@ -179,6 +179,13 @@ func httpLeaseMutants() []Mutant {
 			FoundBy: []Finder{{"httplock/server", "TestSecretIsShared"}},
 		},
 		{
+			Name: "unasked-server-does-not-prune", Invariant: "", File: dir + "/onetime.go",
+			Breaks:  "Tokens that are over stay in the store until somebody issues or redeems another one.",
+			Old:     "err = service.Start()",
+			New:     "err = nil",
+			FoundBy: found("TestTokensArePruned"),
+		},
+		{
 			Name: "no-secret-no-leases", Invariant: "", File: "httplock/server/secret.go",
 			Breaks:  "A server whose store is another server, which keeps no secret for it, grants no lease.",
 			Old:     "case errors.Is(err, driver.ErrPermission):",

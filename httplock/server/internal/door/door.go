@@ -34,6 +34,7 @@ type House struct {
 	Limits   *limit.Limits    // of each caller; nil: none
 	Shapes   strict.Shapes    // of what is read
 	Log      *slog.Logger
+	Observer holdfast.Observer                     // may be nil
 	Secret   func(context.Context) ([]byte, error) // of which lease IDs are made, the same on all servers of the store
 	Draining <-chan struct{}                       // closed when no new work is taken
 

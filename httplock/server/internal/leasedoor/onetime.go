@@ -1,24 +1,44 @@
 package leasedoor
 
 import (
+	"log/slog"
 	"net/http"
 	"unicode/utf8"
 
 	"github.com/holdfast-locks/holdfast/httplock/server/caller"
 	"github.com/holdfast-locks/holdfast/httplock/server/internal/door"
+	"github.com/holdfast-locks/holdfast/observe"
 	"github.com/holdfast-locks/holdfast/oncehttp"
 	"github.com/holdfast-locks/holdfast/onetime"
 	"github.com/holdfast-locks/holdfast/wire"
 )
 
-// openTokens makes the service of one-time tokens, unless the store keeps none.
+// openTokens makes the service of one-time tokens, unless the store keeps none. It prunes
+// from the start: who issues and redeems may have gone to other servers, or be gone.
 func (d *leases) openTokens() {
-	service, err := onetime.New(d.house.Client, nil)
+	service, err := onetime.New(d.house.Client, &onetime.Options{Observer: d.observeTokens})
+	if err == nil {
+		err = service.Start()
+	}
 	if d.noTokens = err; err != nil {
 		return
 	}
 	d.tokens = service
 	d.house.OnClose(service.Close)
+}
+
+// observeTokens logs each round of pruning, even if nothing was over, so that one can see
+// that somebody prunes.
+func (d *leases) observeTokens(e observe.Event) {
+	switch e.Kind {
+	case observe.TokensPruned:
+		d.house.Log.LogAttrs(e.Context, slog.LevelInfo, "one-time tokens pruned", slog.Int("count", e.Count))
+	case observe.PruneFailed:
+		d.house.Log.LogAttrs(e.Context, slog.LevelWarn, "one-time tokens not pruned", slog.Int("count", e.Count), slog.Any("error", e.Err))
+	}
+	if d.house.Observer != nil {
+		d.house.Observer(e)
+	}
 }
 
 // token checks whether the caller may use one-time tokens. Their names are drawn, so that

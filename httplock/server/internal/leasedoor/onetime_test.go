@@ -1,13 +1,19 @@
 package leasedoor_test
 
 import (
+	"bytes"
+	"log/slog"
 	"net/http"
+	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/httplock/server"
 	"github.com/holdfast-locks/holdfast/memlock"
+	"github.com/holdfast-locks/holdfast/observe"
 	"github.com/holdfast-locks/holdfast/wire"
 )
 
@@ -86,5 +92,38 @@ func TestUnsupported(t *testing.T) {
 		}
 		var lock wire.LockDetails
 		s.do(http.StatusOK, "GET", "/v1/locks/n", "", nil, &lock)
+	})
+}
+
+// TestTokensArePruned: where the store forgets no tokens by itself a server does, from its
+// start, asked or not; its log and its Observer say that it goes on.
+func TestTokensArePruned(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		engine := memlock.New()
+		var pruned atomic.Int64
+		var log bytes.Buffer
+		opts := server.Options{Logger: slog.New(slog.NewTextHandler(&log, nil)), Observer: func(e observe.Event) {
+			if e.Kind == observe.TokensPruned {
+				pruned.Add(int64(e.Count))
+			}
+		}}
+		before := open(t, engine)
+		for range 3 {
+			before.do(http.StatusCreated, "POST", "/v1/onetime", "", wire.TokenRequest{Payload: "x", TTLMS: 60_000}, nil)
+		}
+		if err := before.server.Close(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		openWith(t, engine, opts) // which nobody asks
+		time.Sleep(25 * time.Hour)
+		if n, _, err := engine.Prune(t.Context(), 10); n != 0 || err != nil {
+			t.Errorf("%d tokens were not pruned, %v", n, err)
+		}
+		if n := pruned.Load(); n != 3 {
+			t.Errorf("the Observer was told of %d tokens, want 3", n)
+		}
+		if n := strings.Count(log.String(), "one-time tokens pruned"); n < 24*6 || !strings.Contains(log.String(), "count=3") {
+			t.Errorf("the log has %d rounds: %s", n, log.String())
+		}
 	})
 }
