@@ -48,6 +48,16 @@ func serve(t *testing.T, store string, flags ...string) *served {
 	return s
 }
 
+// listening waits until the log says where it listens for what, and returns that.
+func (s *served) listening(what string) (url string) {
+	s.t.Helper()
+	says := `"listening for ` + what + `","url":"`
+	s.awaitStderr(says)
+	_, at, _ := strings.Cut(read(s.t, s.stderr), says)
+	url, _, _ = strings.Cut(at, `"`)
+	return url
+}
+
 // get asks the server at its first address.
 func (s *served) get(path string) (status int, body string) {
 	s.t.Helper()
@@ -162,11 +172,7 @@ func TestServeIsNotReady(t *testing.T) {
 func TestServeProfiles(t *testing.T) {
 	t.Parallel()
 	s := serve(t, sqlite(t), "--pprof", "127.0.0.1:0")
-	_, at, found := strings.Cut(read(t, s.stderr), `"listening for go tool pprof","url":"`)
-	url, _, _ := strings.Cut(at, `"`)
-	if !found {
-		t.Fatal("the log does not say where it is")
-	}
+	url := s.listening("go tool pprof")
 	for path, want := range map[string]string{"heap": "Type: inuse_space", "profile?seconds=1": "Type: cpu"} {
 		out, err := exec.Command("go", "tool", "pprof", "-top", url+path).CombinedOutput()
 		if err != nil || !strings.Contains(string(out), want) {
@@ -222,9 +228,8 @@ func TestServeMetrics(t *testing.T) {
 func TestServeMetricsElsewhere(t *testing.T) {
 	t.Parallel()
 	s := serve(t, sqlite(t), "--metrics-listen", "127.0.0.1:0")
-	_, at, found := strings.Cut(read(t, s.stderr), `"listening for metrics","url":"`)
-	url, _, _ := strings.Cut(at, `"`)
-	if status, text := get(t, http.DefaultClient, url); !found || status != 200 || !strings.Contains(text, "holdfast_ready 1\n") {
+	url := s.listening("metrics")
+	if status, text := get(t, http.DefaultClient, url); status != 200 || !strings.Contains(text, "holdfast_ready 1\n") {
 		t.Errorf("%s: %d %s", url, status, text)
 	}
 	if status, _ := s.get("/metrics"); status != 404 {

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"os"
 	"os/exec"
+	"regexp"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -89,13 +90,14 @@ func TestVersionOfTheProgram(t *testing.T) {
 	}
 }
 
+// ofMetrics are the packages of the client library of Prometheus, and what only that needs.
+var ofMetrics = regexp.MustCompile(`^(github.com/prometheus|google.golang.org/protobuf|runtime/metrics)(/|$)`)
+
 // TestInitIsSmall: packages prepare little before main: what one command needs,
 // all would pay for.
 func TestInitIsSmall(t *testing.T) {
 	t.Parallel()
-	// Bytes. 312 and 6 KiB were measured, 230 of them by the client library of Prometheus and
-	// what it needs, for the server.
-	const most, mostOurs = 352 << 10, 8 << 10
+	const most, mostOurs = 96 << 10, 8 << 10 // bytes; 91 and 6 KiB were measured
 	cmd := exec.Command("holdfast", "version")
 	cmd.Env = append(os.Environ(), "GODEBUG=inittrace=1")
 	var trace strings.Builder
@@ -103,7 +105,7 @@ func TestInitIsSmall(t *testing.T) {
 	if err := cmd.Run(); err != nil {
 		t.Fatal(err)
 	}
-	all, ours := 0, 0
+	all, ours, metrics := 0, 0, 0
 	for line := range strings.Lines(trace.String()) {
 		// init PACKAGE @2.1 ms, 0.1 ms clock, 312 bytes, 7 allocs
 		f := strings.Fields(line)
@@ -114,12 +116,16 @@ func TestInitIsSmall(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%q: %v", line, err)
 		}
+		if ofMetrics.MatchString(f[1]) {
+			metrics += bytes // much more with the race detector; docs/server.md has what it costs
+			continue
+		}
 		all += bytes
 		if strings.HasPrefix(f[1], "github.com/holdfast-locks/") {
 			ours += bytes
 		}
 	}
-	t.Logf("%d bytes before main, %d of them by packages of holdfast", all, ours)
+	t.Logf("%d bytes before main, %d of them by packages of holdfast, and %d by the library of metrics", all, ours, metrics)
 	if ours == 0 || ours > mostOurs || all > most {
 		t.Errorf("before main %d bytes are allocated, want at most %d; by packages of holdfast %d, want 1 to %d:\n%s",
 			all, most, ours, mostOurs, trace.String())
