@@ -22,6 +22,7 @@ type session struct {
 	sticky *redis.Conn
 	tells  *subscription // what becomes of the keys that are read; nil unless they are tracked
 	ends   []func()      // what Close has to close besides
+	users  int           // requests that are under way on sticky
 	closed bool
 }
 
@@ -29,7 +30,7 @@ type session struct {
 var errEnded = fmt.Errorf("%w: the session is", driver.ErrClosed)
 
 // sender returns what sends over the session's connection: in a cluster, one to
-// the node that has the key.
+// the node that has the key. Whoever was given it must say so by left when it has sent.
 func (s *session) sender(ctx context.Context, keys []string) (sender, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -50,7 +51,25 @@ func (s *session) sender(ctx context.Context, keys []string) (sender, error) {
 		}
 		s.sticky = node.Conn()
 	}
+	s.users++
 	return sender{s.sticky, s.store.failed}, nil
+}
+
+// left says that a request is under way no more.
+func (s *session) left() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.users--
+	s.giveUpLocked()
+}
+
+// giveUpLocked gives the connection back once nobody uses it: go-redis does not expect
+// that one is closed while a request is answered on it.
+func (s *session) giveUpLocked() {
+	if s.closed && s.users == 0 && s.sticky != nil {
+		_ = s.sticky.Close()
+		s.sticky = nil
+	}
 }
 
 // EvalSHA implements rediscore.Sender.
@@ -59,6 +78,7 @@ func (s *session) EvalSHA(ctx context.Context, sha string, keys, args []string) 
 	if err != nil {
 		return nil, err
 	}
+	defer s.left()
 	return on.EvalSHA(ctx, sha, keys, args)
 }
 
@@ -68,6 +88,7 @@ func (s *session) EvalInts(ctx context.Context, sha string, keys, args []string,
 	if err != nil {
 		return to, err
 	}
+	defer s.left()
 	return on.EvalInts(ctx, sha, keys, args, to)
 }
 
@@ -77,6 +98,7 @@ func (s *session) Do(ctx context.Context, c rediscore.Command) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	defer s.left()
 	reply, err := on.Do(ctx, c)
 	if s.tells != nil && err == nil {
 		err = s.tells.passed(ctx) // what was told of the keys before they were read is old
@@ -149,7 +171,7 @@ func (s *session) Track(ctx context.Context, changed func(keys []string)) (<-cha
 func (s *session) GiveBack() { s.Close() }
 
 // Close implements rediscore.Session. A connection of the pool goes back to it,
-// when what is under way on it is answered: go-redis gives none to others before.
+// when what is under way on it is answered.
 func (s *session) Close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -157,9 +179,7 @@ func (s *session) Close() {
 		return
 	}
 	s.closed = true
-	if s.sticky != nil {
-		_ = s.sticky.Close()
-	}
+	s.giveUpLocked()
 	for _, end := range s.ends {
 		end()
 	}
