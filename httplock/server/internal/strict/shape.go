@@ -17,12 +17,14 @@ type shape struct {
 	fields   []field // of a struct
 	elem     *shape  // of a list or a map
 	anything bool    // elem is nil because it may be anything
+	plain    bool    // a quick can read it
 }
 
 // A field is one of a struct.
 type field struct {
 	name string // in JSON
 	of   *shape
+	at   int // its index in the struct; -1 if a quick cannot read it
 }
 
 // shapeOf returns the shape of a type.
@@ -57,6 +59,7 @@ func (b building) shape(t reflect.Type) *shape {
 		made.elem = b.shape(t.Elem())
 		made.anything = made.elem == nil
 	}
+	made.plain = isPlain(t, made.fields)
 	return made
 }
 
@@ -70,7 +73,11 @@ func anything(t reflect.Type) bool {
 func (b building) fields(t reflect.Type) (all []field) {
 	for i := range t.NumField() {
 		f := t.Field(i)
-		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
+		at := i
+		if strings.Contains(options, "string") {
+			at = -1 // its JSON is text, whatever it is
+		}
 		switch {
 		case name == "-" || !f.IsExported() && !f.Anonymous:
 		case f.Anonymous && name == "":
@@ -78,11 +85,14 @@ func (b building) fields(t reflect.Type) (all []field) {
 			if embedded.Kind() == reflect.Pointer {
 				embedded = embedded.Elem()
 			}
-			all = append(all, b.fields(embedded)...)
+			for _, inner := range b.fields(embedded) {
+				inner.at = -1
+				all = append(all, inner)
+			}
 		case name == "":
-			all = append(all, field{f.Name, b.shape(f.Type)})
+			all = append(all, field{f.Name, b.shape(f.Type), at})
 		default:
-			all = append(all, field{name, b.shape(f.Type)})
+			all = append(all, field{name, b.shape(f.Type), at})
 		}
 	}
 	return all

@@ -26,11 +26,24 @@ func (s *Shapes) Unmarshal(data []byte, v any) error {
 	if !utf8.Valid(data) {
 		return errors.New("the text is not UTF-8")
 	}
+	into := reflect.ValueOf(v).Elem()
+	of := s.shapeOf(into.Type())
+	if into.IsZero() {
+		if of.quickly(data, into) {
+			return nil
+		}
+		into.SetZero()
+	}
+	return s.slowly(data, v, of)
+}
+
+// slowly reads whatever is right, and says what is wrong.
+func (s *Shapes) slowly(data []byte, v any, of *shape) error {
 	if err := json.Unmarshal(data, v); err != nil {
 		return plain(err)
 	}
 	w := walk{rest: data}
-	return w.value(s.shapeOf(reflect.TypeOf(v).Elem()), nil, 0)
+	return w.value(of, nil, 0)
 }
 
 // plain says what is wrong in the words of JSON, not in those of Go.
