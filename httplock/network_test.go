@@ -62,12 +62,21 @@ func (h *host) Close() error { return nil }
 func (h *host) Addr() net.Addr { return &net.UnixAddr{Name: "pipe", Net: "unix"} }
 
 // A pipe knows whether its other end is open.
-type pipe struct{ net.Conn }
+type pipe struct {
+	net.Conn
+	until time.Time
+}
+
+// SetReadDeadline implements net.Conn.
+func (p *pipe) SetReadDeadline(until time.Time) error {
+	p.until = until
+	return p.Conn.SetReadDeadline(until)
+}
 
 // Open reads without waiting.
 func (p *pipe) Open() bool {
-	_ = p.SetReadDeadline(time.Unix(1, 0))
-	defer func() { _ = p.SetReadDeadline(time.Time{}) }()
+	_ = p.Conn.SetReadDeadline(time.Unix(1, 0))
+	defer func() { _ = p.Conn.SetReadDeadline(p.until) }()
 	_, err := p.Read(make([]byte, 1))
 	return errors.Is(err, os.ErrDeadlineExceeded)
 }

@@ -11,6 +11,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/holdfast-locks/holdfast/internal/ask"
 )
 
 // shortRequest is the longest body that a talker sends by itself: with its header it is
@@ -87,14 +89,18 @@ func (t *talker) RoundTrip(r *http.Request) (*http.Response, error) {
 		return t.transport.RoundTrip(r)
 	}
 	ctx := r.Context()
-	c, err := t.take(ctx)
+	caller, end, ok := ask.Parts(ctx) // whose timer is that of the connection then
+	if !ok {
+		caller = ctx
+	}
+	c, err := t.take(ctx, end)
 	if err != nil {
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
 		return nil, err
 	}
-	stop := context.AfterFunc(ctx, func() { _ = c.Close() })
+	stop := context.AfterFunc(caller, func() { _ = c.Close() })
 	response, err := c.ask(r)
 	if err != nil {
 		stop()
@@ -155,14 +161,19 @@ func (b *answerBody) Close() error {
 	return nil
 }
 
-// take returns a connection that the server has not closed as far as the system knows.
-func (t *talker) take(ctx context.Context) (*talk, error) {
+// take returns a connection that the server has not closed as far as the system knows. It
+// is for reading until end, if that is not zero.
+func (t *talker) take(ctx context.Context, end time.Time) (*talk, error) {
 	for {
 		c := t.last()
 		if c == nil {
-			return t.connect(ctx)
+			c, err := t.connect(ctx)
+			if err == nil {
+				_ = c.SetReadDeadline(end)
+			}
+			return c, err
 		}
-		if c.read.Buffered() == 0 && c.tells() {
+		if c.SetReadDeadline(end) == nil && c.read.Buffered() == 0 && c.tells() {
 			return c, nil
 		}
 		_ = c.Close()

@@ -29,8 +29,8 @@ func (s *Server) admit(w http.ResponseWriter, r *door.Request) error {
 	if r.ContentLength != 0 {
 		door.SetBodyTime(w, time.Now().Add(door.BodyTime))
 	}
-	w.Header().Set("X-Content-Type-Options", "nosniff")
-	w.Header().Set("Cache-Control", "no-store")
+	h := w.Header()
+	h["X-Content-Type-Options"], h["Cache-Control"] = []string{"nosniff"}, []string{"no-store"}
 	if headerSize(r.Request) > headerLimit {
 		return errHeaderTooLarge
 	}

@@ -12,10 +12,17 @@ func httpLockMutants() []Mutant {
 			FoundBy: []Finder{{"httplock", "TestClosedMeanwhile"}},
 		},
 		{
+			Name: "quick-field-stands-twice", Invariant: "I4", File: "httplock/server/internal/strict/quick.go",
+			Breaks:  "A body in which a field stands twice is read as if it were clear which of the two is meant.",
+			Old:     "i < 0 || seen&(1<<i) != 0",
+			New:     "i < 0",
+			FoundBy: []Finder{{"httplock/server/internal/strict", "TestQuick"}},
+		},
+		{
 			Name: "answer-is-awaited-for-ever", Invariant: "I10", File: "httplock/talker.go",
 			Breaks:  "A request goes on waiting for its answer when the time for it is over.",
-			Old:     "context.AfterFunc(ctx, func() { _ = c.Close() })",
-			New:     "context.AfterFunc(ctx, func() {})",
+			Old:     "context.AfterFunc(caller, func() { _ = c.Close() })",
+			New:     "context.AfterFunc(caller, func() {})",
 			FoundBy: []Finder{{"httplock", "TestSilentServer"}},
 		},
 		{

@@ -78,8 +78,8 @@ func Write(w http.ResponseWriter, status int, v any) error {
 		return err
 	}
 	Patience(w)
-	w.Header().Set("Content-Type", "application/json")
-	w.Header().Set("Cache-Control", "no-store")
+	h := w.Header()
+	h["Content-Type"], h["Cache-Control"] = []string{"application/json"}, []string{"no-store"}
 	w.WriteHeader(status)
 	_, _ = w.Write(append(body, '\n')) // a caller that is gone needs no answer
 	return nil
