@@ -3,9 +3,13 @@
 package clienttest
 
 import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"sync"
@@ -75,10 +79,11 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// TestLoss: when no server answers any more, a client stops its work, and its command,
+// TestLossEndsTheWork: when no server answers any more, a client stops its work, and its command,
 // before the store gives the lock to another.
-func TestLoss(t *testing.T) {
+func TestLossEndsTheWork(t *testing.T) {
 	redis := testsvc.Redis(t)
+	t.Run("curl", curlLoss)
 	for _, l := range languages(t) {
 		t.Run(l.name, func(t *testing.T) {
 			t.Parallel()
@@ -116,6 +121,43 @@ func TestLoss(t *testing.T) {
 	}
 }
 
+// curlLoss: curl, with the options that docs/hold-stream.md gives it, ends in the time for
+// which a stream of 30 s may be quiet, and not between two lines.
+func curlLoss(t *testing.T) {
+	t.Parallel()
+	const ping, quiet = 5 * time.Second, 10 * time.Second
+	page, err := os.ReadFile("../../docs/hold-stream.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	options := regexp.MustCompile(`(?m)^curl (.*) \\$`).FindSubmatch(page)
+	if options == nil {
+		t.Fatal("the page has no options for curl")
+	}
+	heard := make(chan time.Time, 1)
+	h := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		for range 2 {
+			fmt.Fprintln(w, `{"event":"ping","at_ms":5000,"expires_in_ms":29698}`)
+			_ = http.NewResponseController(w).Flush()
+			time.Sleep(ping)
+		}
+		heard <- time.Now().Add(-ping)
+		<-r.Context().Done()
+	}))
+	t.Cleanup(h.Close)
+	pause := check.WatchPauses()
+	err = exec.Command("curl", append(strings.Fields(string(options[1])), "--silent", h.URL)...).Run()
+	end, paused := time.Now(), pause()
+	select {
+	case last := <-heard:
+		if took := end.Sub(last); err == nil || took < ping || took > quiet+paused {
+			t.Errorf("curl ends %s after the last line (the machine has paused for %s): %v", took, paused, err)
+		}
+	default:
+		t.Errorf("curl ends between two lines: %v", err)
+	}
+}
+
 func size(file string) int64 {
 	info, err := os.Stat(file)
 	if err != nil {
@@ -146,9 +188,9 @@ func TestServerDies(t *testing.T) {
 	for _, l := range languages(t) {
 		t.Run(l.name, func(t *testing.T) {
 			t.Parallel()
-			const ttl = 4 * time.Second
+			const ttl = 6 * time.Second // a stream is quiet for a third of it at most, on a busy machine too
 			a, b, look := startServer(t, redis.URL), startServer(t, redis.URL), direct(t, redis.URL)
-			j := l.start(t, a.url+","+b.url, "hold", l.name, "4")
+			j := l.start(t, a.url+","+b.url, "hold", l.name, "6")
 			token, err := strconv.ParseUint(j.wantLine("acquired"), 10, 64)
 			if err != nil {
 				t.Fatal(err)
@@ -176,7 +218,7 @@ func TestOnce(t *testing.T) {
 	url := memoryServer(t)
 	var jobs []*job
 	for _, l := range languages(t) {
-		if l.name != "shell" {
+		if !strings.HasPrefix(l.name, "shell") {
 			jobs = append(jobs, l.start(t, url, "once", "invoice/2026 \"a\"", l.name))
 		}
 	}

@@ -6,7 +6,6 @@ import (
 	"bufio"
 	"errors"
 	"io"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -38,24 +37,21 @@ func languages(t *testing.T) []language {
 		{"javascript", []string{"node", tree + "javascript/demo.mjs"}},
 		{"java", []string{"java", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-cp", classes, "Demo"}},
 		{"shell", []string{"sh", tree + "shell/demo.sh"}},
+		{"shell-stream", []string{"env", "STREAM=1", "sh", tree + "shell/demo.sh"}},
 	}
 }
 
-// javaClasses compiles the client in Java, once.
+// javaClasses compiles the client in Java, once, and returns where.
 var javaClasses = sync.OnceValues(func() (string, error) {
-	dir, err := os.MkdirTemp("", "holdfast-java-")
-	if err != nil {
-		return "", err
-	}
 	files, err := filepath.Glob(tree + "java/*.java")
 	if err != nil {
 		return "", err
 	}
-	out, err := exec.Command("javac", append([]string{"--release", "17", "-Xlint:all,-serial", "-Werror", "-d", dir}, files...)...).CombinedOutput()
+	out, err := exec.Command("javac", append([]string{"--release", "17", "-Xlint:all,-serial", "-Werror", "-d", scratch}, files...)...).CombinedOutput()
 	if err != nil {
 		return "", errors.New("javac (a JDK of 17 or later): " + err.Error() + "\n" + string(out))
 	}
-	return dir, nil
+	return scratch, nil
 })
 
 // A job is one run of a demo.

@@ -34,7 +34,20 @@ func TestMain(m *testing.M) {
 		}
 		return
 	}
-	os.Exit(m.Run())
+	os.Exit(run(m))
+}
+
+// scratch is a directory for what all tests share. It is removed after them.
+var scratch string
+
+func run(m *testing.M) int {
+	var err error
+	if scratch, err = os.MkdirTemp("", "holdfast-clients-"); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer os.RemoveAll(scratch)
+	return m.Run()
 }
 
 // beServer serves the locks of a store, on a port that it prints, until its input ends.

@@ -67,10 +67,13 @@ interrupted() {
 	[ -n "$job" ] || { cancel; exit 75; }
 }
 
+# new_key prints an Idempotency-Key.
+new_key() { od -An -N16 -tx1 /dev/urandom | tr -d ' \n'; }
+
 # take PATH FIELDS asks for a lease, and waits in the queue. Then $answer has it, or the
 # result of do-once work.
 take() {
-	key=$(od -An -N16 -tx1 /dev/urandom | tr -d ' \n')
+	key=$(new_key)
 	trap 'lost=1; stop "$job"' USR1
 	trap interrupted TERM INT HUP
 	trap 'kill $timer $renewer 2>/dev/null' EXIT
@@ -100,13 +103,13 @@ take() {
 	done
 }
 
-# start_timer starts what tells us of a loss: after nine tenths of the TTL. It is started
-# before a request is sent, so that the store counts longer than we do. The tenth is for
-# clocks that differ, and for the command to stop in.
+# start_timer [SECONDS] starts what tells us of a loss: after nine tenths of the TTL. It is
+# started before a request is sent, so that the store counts longer than we do. The tenth is
+# for clocks that differ, and for the command to stop in.
 start_timer() {
 	(
 		trap 'kill $!; exit' TERM
-		sleep $((TTL * 9 / 10)) &
+		sleep "${1:-$((TTL * 9 / 10))}" &
 		wait && kill -USR1 "$main"
 	) >/dev/null 2>&1 &
 	timer=$!
@@ -119,8 +122,10 @@ run_under_lease() {
 	lease="\"name\":\"$name\",\"lease_id\":\"$id\""
 	HOLDFAST_FENCING_TOKEN=$(field fencing_token "$answer")
 	export HOLDFAST_NAME HOLDFAST_FENCING_TOKEN
-	renew "$timer" &
-	renewer=$!
+	[ -n "$renewer" ] || { # else a stream does that
+		renew "$timer" &
+		renewer=$!
+	}
 	exec 3<&0 # what is in the background has no input of its own
 	in_group "$@" <&3 3<&- &
 	job=$!
