@@ -97,6 +97,7 @@ func TestSilentServer(t *testing.T) {
 		if took := time.Since(began); took != time.Second {
 			t.Errorf("it took %s", took)
 		}
+		synctest.Wait() // the handler has read it
 		day.reply = nil
 		drivertest.Cycle(t, e, "job")
 		time.Sleep(time.Minute) // the server's handler ends
