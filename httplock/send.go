@@ -72,9 +72,13 @@ const (
 	wayBackMost = 100 * time.Millisecond
 )
 
-// remaining returns what is left for a request, as the header says it.
+// remaining returns what is left for a request, as the header says it; nothing if ctx
+// has no deadline.
 func remaining(ctx context.Context) (string, error) {
-	end, _ := ctx.Deadline()
+	end, ok := ctx.Deadline()
+	if !ok {
+		return "", nil
+	}
 	left := time.Until(end)
 	if left <= 0 {
 		return "", context.DeadlineExceeded
@@ -83,14 +87,10 @@ func remaining(ctx context.Context) (string, error) {
 	return strconv.FormatInt(max(left.Milliseconds(), 1), 10), nil
 }
 
-// request makes the request. A deadline of ctx goes with it.
-func (e *Engine) request(ctx context.Context, at *server, method string, body []byte) (*http.Request, error) {
+// request makes the request.
+func (e *Engine) request(ctx context.Context, at *server, method, left string, body []byte) *http.Request {
 	header := make(http.Header, 6)
-	if _, ok := ctx.Deadline(); ok {
-		left, err := remaining(ctx)
-		if err != nil {
-			return nil, err
-		}
+	if left != "" {
 		header[form.Timeout] = []string{left}
 	}
 	header["Content-Type"] = contentType
@@ -106,7 +106,7 @@ func (e *Engine) request(ctx context.Context, at *server, method string, body []
 		// For a connection that the server had closed before anything was written to it.
 		GetBody: func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil },
 	}
-	return r.WithContext(ctx), nil
+	return r.WithContext(ctx)
 }
 
 var (
@@ -114,14 +114,22 @@ var (
 	userAgent   = []string{"holdfast"}
 )
 
+// send sends a request to one server, whose answer is short.
+func (e *Engine) send(ctx context.Context, at *server, method, left string, body []byte) (*http.Response, error) {
+	if at.talker.talks(body) {
+		return at.talker.say(ctx, saying{head: at.heads[method], client: e.id, left: left, body: body})
+	}
+	return at.talker.transport.RoundTrip(e.request(ctx, at, method, left, body))
+}
+
 // ask sends a request to one server. It reports whether another may be asked, because
 // this one has done nothing.
 func (e *Engine) ask(ctx context.Context, at *server, method string, body []byte, reply any) (again bool, err error) {
-	r, err := e.request(ctx, at, method, body)
+	left, err := remaining(ctx)
 	if err != nil {
 		return false, err
 	}
-	response, err := at.talker.RoundTrip(r)
+	response, err := e.send(ctx, at, method, left, body)
 	if err != nil {
 		return e.unsent(ctx, at, err)
 	}

@@ -1,7 +1,10 @@
 package httplock
 
 import (
+	"bytes"
+	"fmt"
 	"math/rand/v2"
+	"net/http"
 	"net/url"
 	"sync/atomic"
 	"time"
@@ -16,6 +19,7 @@ const avoidFor = 2 * time.Second
 type server struct {
 	name   string // for people
 	urls   map[string]*url.URL
+	heads  map[string][]byte // of short requests, by their methods
 	talker *talker
 	auth   []string // the header Authorization; nil if there is no token
 
@@ -29,7 +33,7 @@ var methods = []string{
 }
 
 func (e *Engine) newServer(a address) *server {
-	s := &server{name: a.url.Host, urls: map[string]*url.URL{}, talker: e.conns.talker(a)}
+	s := &server{name: a.url.Host, urls: map[string]*url.URL{}, heads: map[string][]byte{}, talker: e.conns.talker(a)}
 	if a.socket != "" {
 		s.name = a.socket
 	}
@@ -40,8 +44,21 @@ func (e *Engine) newServer(a address) *server {
 		u := *a.url
 		u.Path += form.Base + method
 		s.urls[method] = &u
+		s.heads[method] = s.head(&u)
 	}
 	return s
+}
+
+// head returns what the header of a request begins with, as package http writes it.
+func (s *server) head(u *url.URL) []byte {
+	header := http.Header{"Content-Type": contentType, "User-Agent": userAgent}
+	if s.auth != nil {
+		header["Authorization"] = s.auth
+	}
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "POST %s HTTP/1.1\r\nHost: %s\r\n", u.RequestURI(), u.Host)
+	_ = header.Write(&b) // into memory
+	return b.Bytes()
 }
 
 // clock is what avoided counts by.

@@ -74,11 +74,11 @@ func (e *Engine) open(ctx context.Context, at *server, method string, req any) (
 	if err != nil {
 		return nil, false, err
 	}
-	r, err := e.request(ctx, at, method, body)
+	left, err := remaining(ctx)
 	if err != nil {
 		return nil, false, err
 	}
-	response, err := at.talker.transport.RoundTrip(r)
+	response, err := at.talker.transport.RoundTrip(e.request(ctx, at, method, left, body))
 	if err != nil {
 		again, err = e.unsent(ctx, at, err)
 		return nil, again, err

@@ -8,10 +8,12 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/holdfast-locks/holdfast/httplock/internal/form"
 	"github.com/holdfast-locks/holdfast/internal/ask"
 )
 
@@ -56,7 +58,7 @@ func (c *conns) talker(a address) *talker {
 		dial = t.transport.DialTLSContext
 	}
 	t.dial = func(ctx context.Context) (net.Conn, error) { return dial(ctx, "tcp", address) }
-	t.mute.Store(!isASCII(address)) // which the transport translates
+	t.mute.Store(!isPlain(address)) // which the transport translates
 	return t
 }
 
@@ -73,22 +75,32 @@ func hostPort(u *url.URL) string {
 	return net.JoinHostPort(u.Hostname(), port)
 }
 
-func isASCII(s string) bool {
-	for i := range len(s) {
-		if s[i] >= 0x80 {
+// isPlain reports whether a host stands in a header as it is: one with other letters, or
+// with a zone, does not.
+func isPlain(host string) bool {
+	for i := range len(host) {
+		if host[i] >= 0x80 || host[i] == '%' {
 			return false
 		}
 	}
 	return true
 }
 
-// RoundTrip implements http.RoundTripper. The end of the request's context closes the
-// connection until the body of the answer is closed.
-func (t *talker) RoundTrip(r *http.Request) (*http.Response, error) {
-	if r.ContentLength > shortRequest || t.mute.Load() {
-		return t.transport.RoundTrip(r)
-	}
-	ctx := r.Context()
+// talks reports whether a request with such a body is one for say.
+func (t *talker) talks(body []byte) bool { return len(body) <= shortRequest && !t.mute.Load() }
+
+// A saying is one request. What its server and method make of its header is written down
+// once for all.
+type saying struct {
+	head   []byte // the lines of the header that are always the same
+	client string
+	left   string // of the budget; empty: it is not said
+	body   []byte
+}
+
+// say sends a request. The end of ctx closes the connection until the body of the answer
+// is closed.
+func (t *talker) say(ctx context.Context, s saying) (*http.Response, error) {
 	caller, end, ok := ask.Parts(ctx) // whose timer is that of the connection then
 	if !ok {
 		caller = ctx
@@ -101,7 +113,7 @@ func (t *talker) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	stop := context.AfterFunc(caller, func() { _ = c.Close() })
-	response, err := c.ask(r)
+	response, err := c.ask(s)
 	if err != nil {
 		stop()
 		_ = c.Close()
@@ -118,16 +130,13 @@ func (t *talker) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 // ask writes a request, and reads the answer up to its body.
-func (c *talk) ask(r *http.Request) (*http.Response, error) {
+func (c *talk) ask(s saying) (*http.Response, error) {
 	c.limit.N = longestReply + longestHeader
-	if err := r.Write(c.write); err != nil {
-		return nil, err
-	}
-	if err := c.write.Flush(); err != nil {
+	if err := c.send(s); err != nil {
 		return nil, err
 	}
 	for {
-		response, err := http.ReadResponse(c.read, r)
+		response, err := http.ReadResponse(c.read, post)
 		switch {
 		case errors.Is(err, io.EOF):
 			return nil, io.ErrUnexpectedEOF
@@ -137,6 +146,26 @@ func (c *talk) ask(r *http.Request) (*http.Response, error) {
 			return nil, errors.New("the server speaks another protocol from here on")
 		} // else it is about an answer that is still to come
 	}
+}
+
+// post says that the answer to it has a body.
+var post = &http.Request{Method: http.MethodPost}
+
+// send writes a request. An error of the connection is that of Flush.
+func (c *talk) send(s saying) error {
+	w := c.write
+	_, _ = w.Write(s.head)
+	_, _ = w.WriteString(form.Client + ": ")
+	_, _ = w.WriteString(s.client)
+	if s.left != "" {
+		_, _ = w.WriteString("\r\n" + form.Timeout + ": ")
+		_, _ = w.WriteString(s.left)
+	}
+	_, _ = w.WriteString("\r\nContent-Length: ")
+	_, _ = w.Write(strconv.AppendInt(w.AvailableBuffer(), int64(len(s.body)), 10))
+	_, _ = w.WriteString("\r\n\r\n")
+	_, _ = w.Write(s.body)
+	return w.Flush()
 }
 
 // An answerBody tells once that it is not read any more, and whether it is whole.
