@@ -65,11 +65,13 @@ type bare struct {
 
 const asks, says = 170, 60 // bytes of an acquire and its answer, in the mean with a release
 
-func newBare(tb testing.TB) *bare {
+// newBare returns a server that does something before it answers.
+func newBare(tb testing.TB, first func(context.Context)) *bare {
 	answer := bytes.Repeat([]byte("x"), says)
 	b := &bare{
 		Server: httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			_, _ = io.Copy(io.Discard, r.Body)
+			first(r.Context())
 			w.Header().Set("Content-Type", "application/json")
 			_, _ = w.Write(answer)
 		})),
@@ -97,6 +99,24 @@ func (b *bare) requests(tb testing.TB, n int) time.Duration {
 		}
 		_, _ = io.Copy(io.Discard, answer.Body)
 		_ = answer.Body.Close()
+	}
+	return time.Since(began) / time.Duration(n)
+}
+
+// look returns a question to a store, which it waits for as an acquire does.
+func look(tb testing.TB, engine driver.Engine) func(context.Context) {
+	return func(ctx context.Context) {
+		if _, err := engine.Inspect(ctx, "one"); err != nil {
+			tb.Error(err)
+		}
+	}
+}
+
+// mean returns how long something takes, in the mean of n times.
+func mean(n int, do func()) time.Duration {
+	began := time.Now()
+	for range n {
+		do()
 	}
 	return time.Since(began) / time.Duration(n)
 }
@@ -157,19 +177,23 @@ func TestSpeed(t *testing.T) {
 	redis := testsvc.Redis(t)
 	near := direct(t, redis)
 	far := over(t, serve(t, direct(t, redis)).URL)
-	directly, through, plain := client(t, near), client(t, far), newBare(t)
+	directly, through, plain := client(t, near), client(t, far), newBare(t, func(context.Context) {})
+	looks := newBare(t, look(t, direct(t, redis))) // waits for Redis, as ours does
 	pairs(t, directly, "warm", 100)
 	pairs(t, through, "warm", 100)
 	plain.requests(t, 100)
+	looks.requests(t, 100)
 	handOver(t, directly, near, "warm")
 	handOver(t, through, near, "warm")
 
-	var near1, far1, bare2, nearHand, farHand []time.Duration
+	var near1, far1, bare2, looks2, look2, nearHand, farHand []time.Duration
 	var nearN, farN, bareN []float64
 	for i := range soak.Count(5, 60) {
 		near1 = append(near1, pairs(t, directly, "one", 50))
 		far1 = append(far1, pairs(t, through, "one", 50))
 		bare2 = append(bare2, 2*plain.requests(t, 100))
+		looks2 = append(looks2, 2*looks.requests(t, 100))
+		look2 = append(look2, 2*mean(100, func() { look(t, near)(t.Context()) }))
 		name := fmt.Sprint("hand over ", i)
 		nearHand = append(nearHand, handOver(t, directly, near, name))
 		farHand = append(farHand, handOver(t, through, near, name))
@@ -178,11 +202,12 @@ func TestSpeed(t *testing.T) {
 		bareN = append(bareN, crowd(40, func(_, n int) { plain.requests(t, n) }))
 	}
 	added := float64(median(far1)-median(near1)) / float64(median(bare2))
+	waits := float64(median(looks2)-median(look2)) / float64(median(bare2))
 	kept := median(farN) / (median(bareN) / 2)
 	hand := median(farHand) - median(nearHand)
 	report.Row(t, "a server between the client and Redis", fmt.Sprintf("a hand-over takes %s more at most; a pair of one caller %.1f × two bare requests more; %d callers make %.1f × half the bare requests a second", handOverAdds, pairAdds, callers, crowdKeeps),
-		"hand-over %s and %s directly; pair %s and %s directly, two bare requests %s: %.2f ×; %d callers: %.0f pairs/s, %.0f directly, %.0f bare requests/s: %.2f ×",
-		median(farHand), median(nearHand), median(far1), median(near1), median(bare2), added, callers, median(farN), median(nearN), median(bareN), kept)
+		"hand-over %s and %s directly; pair %s and %s directly, two bare requests %s: %.2f × (%.2f × if the handler of the bare ones asks Redis something); %d callers: %.0f pairs/s, %.0f directly, %.0f bare requests/s: %.2f ×",
+		median(farHand), median(nearHand), median(far1), median(near1), median(bare2), added, waits, callers, median(farN), median(nearN), median(bareN), kept)
 	if !soak.Long() {
 		return
 	}
