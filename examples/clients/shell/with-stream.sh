@@ -1,7 +1,8 @@
 #!/bin/sh
 # with-stream.sh NAME COMMAND [ARG...] does what with-lock.sh does, by a stream: the server
-# renews the lease, and this script reads a line every few seconds. Its end, even by KILL,
-# frees the lock. Where a proxy may keep lines back, use with-lock.sh.
+# renews the lease, and this script reads a line every few seconds. Its end
+# frees the lock; do not KILL it, as what renews would go on. Where a proxy may keep lines
+# back, use with-lock.sh.
 #
 #   HOLDFAST_URLS="http://127.0.0.1:7420" TTL=30 WAIT=60 ./with-stream.sh orders/42 ./book-orders
 #
