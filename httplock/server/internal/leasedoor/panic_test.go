@@ -69,6 +69,7 @@ func TestPanicOnAnotherGoroutine(t *testing.T) {
 				c.ask(s, l)
 				faulty.Store(false)
 				s.do(http.StatusNoContent, "POST", "/v1/leases/check", "", ref(l), nil)
+				synctest.Wait() // the log is written
 				if text := log.String(); !strings.Contains(text, "level=ERROR msg=panic what=string") || !strings.Contains(text, "panic_test.go") || strings.Contains(text, "marker") {
 					t.Errorf("logged %s", text)
 				}
