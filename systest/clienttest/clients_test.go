@@ -121,6 +121,33 @@ func TestLossEndsTheWork(t *testing.T) {
 	}
 }
 
+// TestKilledScript: if a script in shell is killed, its command is stopped, and then the
+// lock is free.
+func TestKilledScript(t *testing.T) {
+	redis := testsvc.Redis(t)
+	for _, l := range languages(t) {
+		if !strings.HasPrefix(l.name, "shell") {
+			continue
+		}
+		t.Run(l.name, func(t *testing.T) {
+			t.Parallel()
+			s, next := startServer(t, redis.URL), direct(t, redis.URL)
+			beats := filepath.Join(t.TempDir(), "beats")
+			script := l.start(t, s.url, "run", l.name, "6", "sh", "-c", `for i in $(seq 600); do echo beat >>"$0" || exit; sleep 0.02; done`, beats)
+			drivertest.Eventually(t, "the command runs", func() bool { return size(beats) > 0 })
+			if err := script.cmd.Process.Kill(); err != nil {
+				t.Fatal(err)
+			}
+			wait(t, next, l.name)
+			was := size(beats)
+			time.Sleep(200 * time.Millisecond)
+			if is := size(beats); is != was {
+				t.Errorf("%s: its command still runs when another has the lock", l.name)
+			}
+		})
+	}
+}
+
 // curlLoss: curl, with the options that docs/hold-stream.md gives it, ends in the time for
 // which a stream of 30 s may be quiet, and not between two lines.
 func curlLoss(t *testing.T) {

@@ -1,7 +1,7 @@
 # What the scripts beside this one share. They read it with ".".
 
 TTL=${TTL:-30} WAIT=${WAIT:-0}
-main=$$ job='' lost='' timer='' renewer=''
+main=$$ job='' lost='' timer='' renewer='' guard=''
 
 # quote TEXT prints it as it stands in JSON between quotes.
 quote() { printf '%s' "$1" | sed 's/[\\"]/\\&/g'; }
@@ -76,7 +76,7 @@ take() {
 	key=$(new_key)
 	trap 'lost=1; stop "$job"' USR1
 	trap interrupted TERM INT HUP
-	trap 'kill $timer $renewer 2>/dev/null' EXIT
+	trap 'kill $timer $renewer $guard 2>/dev/null' EXIT
 	until=$(($(date +%s) + WAIT))
 	while :; do
 		# A short wait at a time: the deadline counts from before the request.
@@ -129,13 +129,37 @@ run_under_lease() {
 	exec 3<&0 # what is in the background has no input of its own
 	in_group "$@" <&3 3<&- &
 	job=$!
+	start_guard
 	while :; do
 		wait "$job"
 		code=$?
 		kill -0 "$job" 2>/dev/null || break # else it was a signal to us
 	done
-	kill "$renewer"
+	kill "$renewer" "$guard"
 	[ -z "$lost" ] || fail 79 lost "the command was stopped"
+}
+
+# start_guard starts what ends the command, and then the renewal, if this script is killed
+# and cannot do it by itself. One that was started before ends.
+start_guard() {
+	[ -z "$guard" ] || kill "$guard"
+	(
+		trap 'kill $!; exit' TERM
+		while alive; do
+			sleep 1 &
+			wait $!
+		done
+		[ -z "$job" ] || { stop "$job"; sleep 2; }
+		kill "$renewer"
+	) >/dev/null 2>&1 3<&- &
+	guard=$!
+}
+
+# alive reports whether this script runs: one that was killed may stay in the list of
+# processes, as a zombie.
+alive() {
+	kill -0 "$main" || return 1
+	case $(ps -o stat= -p "$main") in Z*) return 1 ;; esac
 }
 
 # renew TIMER renews the lease. A timer stands until a later renewal was answered.

@@ -1,8 +1,7 @@
 #!/bin/sh
 # with-stream.sh NAME COMMAND [ARG...] does what with-lock.sh does, by a stream: the server
-# renews the lease, and this script reads a line every few seconds. Its end
-# frees the lock; do not KILL it, as what renews would go on. Where a proxy may keep lines
-# back, use with-lock.sh.
+# renews the lease, and this script reads a line every few seconds. Its end frees the lock.
+# Where a proxy may keep lines back, use with-lock.sh.
 #
 #   HOLDFAST_URLS="http://127.0.0.1:7420" TTL=30 WAIT=60 ./with-stream.sh orders/42 ./book-orders
 #
@@ -84,9 +83,10 @@ over() {
 dir=$(mktemp -d) && mkfifo "$dir/lines" "$dir/decided" || exit 70
 trap 'lost=1; stop "$job"; [ -n "$job" ] || kill "$renewer"' USR1
 trap interrupted TERM INT HUP
-trap 'kill $renewer 2>/dev/null; rm -r "$dir"' EXIT
+trap 'kill $renewer $guard 2>/dev/null; rm -r "$dir"' EXIT
 follow &
 renewer=$!
+start_guard
 read -r answer <"$dir/decided" || answer=''
 case $answer in
 *'"event":"acquired"'*) ;;
