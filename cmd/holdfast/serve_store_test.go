@@ -80,7 +80,9 @@ func TestServeKilled(t *testing.T) {
 		other.want(0)
 
 		dead := hold(t, both, "dead", "--ttl", "2s")
-		kill(t, dead.cmd.Process.Pid)
+		if err := dead.cmd.Process.Kill(); err != nil {
+			t.Error(err)
+		}
 		wantRun(t, 0, both, "run", "-w", "20", "dead", "--", "true")
 	})
 }
