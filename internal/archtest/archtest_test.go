@@ -20,6 +20,7 @@ const root = "github.com/holdfast-locks/holdfast"
 // the test.
 var mayImport = map[string][]string{
 	".":                                   {"driver", "internal/ask", "internal/oncerecord", "internal/places", "internal/schedule", "internal/tell", "observe"},
+	"dashboard":                           {"driver"},
 	"driver":                              {},
 	"driver/mailbox":                      {"driver"},
 	"driver/rules":                        {"driver"},
@@ -141,7 +142,7 @@ type room struct {
 // "..." stands for all packages that begin with it.
 var rooms = map[string]room{
 	"net/http": {
-		importers: []string{"fence/httpfence", "httplock...", "internal/exchange", "oncehttp", "wire/problem", "cmd/holdfast/internal/oidc", "cmd/holdfast/internal/serve", "systest..."},
+		importers: []string{"dashboard", "fence/httpfence", "httplock...", "internal/exchange", "oncehttp", "wire/problem", "cmd/holdfast/internal/oidc", "cmd/holdfast/internal/serve", "systest..."},
 		users:     []string{"cmd/holdfast...", "examples...", "promlock", "stores"}, // promlock: expvar, which the client library offers
 	},
 	"database/sql": {

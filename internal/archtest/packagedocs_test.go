@@ -15,6 +15,7 @@ var packageHeadings = []string{"What", "Example", "Guarantees", "What is not pro
 // about it.
 var withDocs = map[string][]string{
 	".":               nil,
+	"dashboard":       {"Clocks", "Fencing"},
 	"fence":           {"Fencing"},
 	"fence/httpfence": {"Fencing"},
 	"fence/sqlfence":  {"Fencing"},

@@ -1,0 +1,31 @@
+// Where in the page we are: #/VIEW?KEY=VALUE. A hash, because the page is served under any
+// prefix, and by anything that serves files.
+import { signal } from "./lib.js";
+
+// route is {view, params}: params is a URLSearchParams that must not be changed.
+export const route = signal(read());
+
+addEventListener("hashchange", () => { route.value = read(); });
+
+function read() {
+  const [path, query] = location.hash.replace(/^#\/?/, "").split("?", 2);
+  return { view: path || "overview", params: new URLSearchParams(query) };
+}
+
+// href returns the address of a view. An empty or missing parameter is left out.
+export function href(view, params = {}) {
+  const q = new URLSearchParams();
+  for (const [key, value] of Object.entries(params)) {
+    if (value !== "" && value !== undefined && value !== null) q.set(key, value);
+  }
+  const text = q.toString();
+  return "#/" + view + (text && "?" + text);
+}
+
+// go shows a view; replace does so without a step in the browser's history.
+export function go(view, params) { location.hash = href(view, params); }
+
+export function replace(view, params) {
+  history.replaceState(null, "", href(view, params));
+  route.value = read();
+}

@@ -1,0 +1,3 @@
+import { html } from "../lib.js";
+
+export function Blocked() { return html`<h1>Blocked</h1>`; }

@@ -1,0 +1,3 @@
+import { html } from "../lib.js";
+
+export function Holders() { return html`<h1>Holders</h1>`; }

@@ -1,0 +1,3 @@
+import { html } from "../lib.js";
+
+export function OneTime() { return html`<h1>OneTime</h1>`; }

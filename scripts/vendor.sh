@@ -1,0 +1,35 @@
+#!/bin/sh
+# vendor.sh fetches the libraries of the dashboard from the npm registry, and makes of each one
+# ES module that the page can load without a bundler: names of packages in imports become
+# relative paths, and uPlot, whose own module is not minified, is given an export. What it
+# makes is committed; a test compares it with dashboard/web/vendor/SHA256SUMS.
+set -eu
+cd "$(dirname "$0")/../dashboard/web/vendor"
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+# take PACKAGE VERSION FILE NAME: the file of the package becomes NAME.js.
+take() {
+	dir=$work/$4
+	mkdir "$dir"
+	(cd "$dir" && npm pack --silent "$1@$2" >/dev/null && tar xzf ./*.tgz)
+	sed -e '/^\/\/# sourceMappingURL=/d' -e 's,//# sourceMappingURL=.*$,,' \
+		-e 's,from *"preact/hooks",from"./hooks.js",g' \
+		-e 's,from *"@preact/signals-core",from"./signals-core.js",g' \
+		-e 's,from *"preact",from"./preact.js",g' "$dir/package/$3" >"$4.js"
+	[ ! -e "$dir/package/LICENSE" ] || cp "$dir/package/LICENSE" "LICENSE.$4"
+	echo "$1 $2 $3" >>"$work/versions"
+}
+
+rm -f ./*.js ./*.css LICENSE.* VERSIONS SHA256SUMS
+take preact 11.2.0 dist/preact.mjs preact
+take preact 11.2.0 hooks/dist/hooks.mjs hooks
+take @preact/signals-core 1.14.5 dist/signals-core.mjs signals-core
+take @preact/signals 2.11.4 dist/signals.mjs signals
+take htm 3.1.1 dist/htm.mjs htm
+take uplot 1.6.32 dist/uPlot.iife.min.js uplot
+printf '%s\n' 'export default uPlot;' >>uplot.js
+cp "$work/uplot/package/dist/uPlot.min.css" uplot.css
+rm -f LICENSE.hooks # preact's
+mv "$work/versions" VERSIONS
+sha256sum -- *.js *.css LICENSE.* VERSIONS >SHA256SUMS
