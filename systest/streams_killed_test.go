@@ -299,7 +299,7 @@ func TestStreamsCost(t *testing.T) {
 	}
 	each := (resident(t, server.PID()) - before) / n
 	report.Row(t, "many hold streams on one server", "48 KiB of memory each, and all alive after a minute", "%d streams, %d KiB each, all alive after %d pings", n, each>>10, soak.Count(1, 12))
-	if each > most {
+	if each > most && !underRace { // whose own memory is a multiple of it
 		t.Errorf("%d bytes each, want %d at most", each, most)
 	}
 	if locks := listed(t, s.engine, t.Name()); locks != 50+n {
