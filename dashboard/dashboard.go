@@ -1,22 +1,33 @@
 package dashboard
 
 import (
+	"cmp"
+	"context"
+	"fmt"
 	"log/slog"
 	"net/http"
+	"net/url"
+	"slices"
+	"strings"
 
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/httplock/server"
+	"github.com/holdfast-locks/holdfast/httplock/server/caller"
 )
 
-// Options configure Handler.
+// Options configure New and Handler. A zero field is default.
 type Options struct {
-	// Engine has the locks that are shown. Required. Handler does not close it.
+	// Engine has the locks that are shown. Required. It must be open for as long as the
+	// page is, and is not closed.
 	Engine driver.Engine
 
 	// Authorize is asked before each action; nil allows none, and so does an error, whose
-	// text is shown.
+	// text is shown to whoever wanted it. It is what decides: that somebody may see the
+	// page, and that the page itself sends the request, says nothing about what they may do.
 	Authorize func(*http.Request, Action) error
 
-	// Viewer names who sends a request, as the author of what they do. Default: "dashboard".
+	// Viewer names who sends a request, as the author of what they do. What is not a name
+	// as locks have them is refused. Default, and if it returns "": "dashboard".
 	Viewer func(*http.Request) string
 
 	// Logger is where refusals and actions are written. Default: slog.Default.
@@ -26,9 +37,9 @@ type Options struct {
 // An Action is what somebody wants to do to a lock or a do-once key.
 type Action struct {
 	Kind   ActionKind
-	Name   string
-	Token  uint64 // of Break: the lease that was seen
-	Reason string // of Break and Hold
+	Name   string // of the lock, or the do-once key
+	Token  uint64 // of Break and Release: the lease that was seen
+	Reason string // of Break and Hold; it may be empty
 }
 
 // An ActionKind says what is to be done.
@@ -41,3 +52,153 @@ const (
 	Release ActionKind = "release" // give that back
 	Forget  ActionKind = "forget"  // forget the result of a do-once key
 )
+
+// A Dashboard is the page for the locks of one engine, and what it asks for. It is an
+// http.Handler. Use New to make one.
+type Dashboard struct {
+	opts  Options
+	locks *server.Server
+	paths *http.ServeMux // what of locks is let through
+	page  http.Handler
+}
+
+// New returns the page for the locks of an engine. It sends nothing, but hears the events
+// of a store that keeps history. The caller should Close it before the engine.
+//
+// It answers below the root, so a program that has it elsewhere cuts off what stands
+// before it, with http.StripPrefix. Whoever the program lets through may see all that
+// there is to see of every lock: put the program's own middleware in front of it.
+func New(opts *Options) (*Dashboard, error) {
+	d := &Dashboard{}
+	if opts != nil {
+		d.opts = *opts
+	}
+	var err error
+	d.locks, err = server.New(d.opts.Engine, &server.Options{Callers: viewers{d}, Logger: d.opts.Logger})
+	if err != nil {
+		return nil, fmt.Errorf("dashboard: %w", err)
+	}
+	d.paths = d.routes()
+	d.page = Page(http.HandlerFunc(d.api))
+	return d, nil
+}
+
+// Handler does as New, for a program whose page lives as long as its engine. It panics if
+// the options are wrong, which is a mistake in the program: there is no engine, or one
+// that lacks what it says it has.
+//
+// A page that is open in a browser hears of events by a request that goes on. A program
+// that ends by http.Server.Shutdown waits for it, unless it uses New, and has Close called
+// by http.Server.RegisterOnShutdown.
+func Handler(opts *Options) http.Handler {
+	d, err := New(opts)
+	if err != nil {
+		panic(err)
+	}
+	return d
+}
+
+// Close ends the requests that go on, and what the page does in the background. It does
+// not close the engine.
+func (d *Dashboard) Close(ctx context.Context) error { return d.locks.Close(ctx) }
+
+// ServeHTTP implements http.Handler.
+func (d *Dashboard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	switch {
+	case r.URL.Path == "" && !strings.HasSuffix(r.RequestURI, "/"):
+		toFolder(w, r)
+	case !strings.HasPrefix(r.URL.Path, "/"): // the prefix that was cut off had the slash
+		d.page.ServeHTTP(w, rooted(r))
+	default:
+		d.page.ServeHTTP(w, r)
+	}
+}
+
+// rooted returns r with a path that begins with a slash.
+func rooted(r *http.Request) *http.Request {
+	at := *r.URL
+	at.Path = "/" + at.Path
+	if at.RawPath != "" {
+		at.RawPath = "/" + at.RawPath
+	}
+	other := *r
+	other.URL = &at
+	return &other
+}
+
+// routes has the paths of the API that the page needs.
+func (d *Dashboard) routes() *http.ServeMux {
+	mux := http.NewServeMux()
+	for _, read := range []string{
+		"GET /v1/locks", "GET /v1/locks/{name}", "GET /v1/locks/{name}/history", "POST /v1/locks/look",
+		"GET /v1/once", "GET /v1/onetime", "GET /v1/stats", "GET /v1/store", "GET /v1/events",
+	} {
+		mux.Handle(read, d.locks)
+	}
+	mux.HandleFunc("GET /v1/session", d.session)
+	mux.HandleFunc("POST /v1/locks/{name}/break", d.gate(Break))
+	mux.HandleFunc("POST /v1/locks/{name}/hold", d.gate(Hold))
+	mux.HandleFunc("POST /v1/locks/{name}/hold/release", d.gate(Release))
+	mux.HandleFunc("DELETE /v1/once/{name}", d.gate(Forget))
+	return mux
+}
+
+// api answers what is not a file of the page.
+func (d *Dashboard) api(w http.ResponseWriter, r *http.Request) {
+	h := w.Header()
+	h.Set("X-Content-Type-Options", headers["X-Content-Type-Options"])
+	h.Set("Cross-Origin-Resource-Policy", headers["Cross-Origin-Resource-Policy"])
+	if plain(r.URL) {
+		if _, pattern := d.paths.Handler(r); pattern != "" {
+			d.paths.ServeHTTP(w, r)
+			return
+		}
+		if allowed := d.methods(r); len(allowed) > 0 {
+			refuseMethod(w, strings.Join(allowed, ", "))
+			return
+		}
+	}
+	refuse(w, http.StatusNotFound, "not-found", "there is nothing at this path")
+}
+
+// plain reports whether a path is one that http.ServeMux takes as it is. It sends a client
+// elsewhere because of any other, to an address that is wrong below a prefix.
+func plain(at *url.URL) bool {
+	path := at.EscapedPath()
+	return strings.HasPrefix(path, "/") && !strings.Contains(path, "//") && !strings.Contains(path+"/", "/./") && !strings.Contains(path+"/", "/../")
+}
+
+// methods returns those that there are at the path of r.
+func (d *Dashboard) methods(r *http.Request) (allowed []string) {
+	for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodDelete} {
+		other := *r
+		other.Method = method
+		if _, pattern := d.paths.Handler(&other); pattern != "" {
+			allowed = append(allowed, method)
+		}
+	}
+	return slices.Clip(allowed)
+}
+
+// Viewers are who sends requests, for the server: whoever has come as far as this may
+// look, and what else they may do was decided before.
+type viewers struct{ d *Dashboard }
+
+// Identify implements caller.Source.
+func (v viewers) Identify(r *http.Request) (*caller.Caller, error) {
+	name := v.d.viewer(r)
+	if err := driver.CheckName(name); err != nil {
+		return nil, caller.Wrong("the program does not say by what name: " + err.Error())
+	}
+	return &caller.Caller{Name: name, Rights: caller.All &^ caller.Admin}, nil
+}
+
+func (d *Dashboard) viewer(r *http.Request) string {
+	if d.opts.Viewer == nil {
+		return anonymous
+	}
+	return cmp.Or(d.opts.Viewer(r), anonymous)
+}
+
+// anonymous is the author where nobody says who it is.
+const anonymous = "dashboard"

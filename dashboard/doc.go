@@ -8,16 +8,22 @@
 //
 // # Example
 //
-// [Files] has what the page is made of.
+//	d, err := dashboard.New(&dashboard.Options{Engine: engine})
+//	if err != nil {
+//		return err
+//	}
+//	mux.Handle("/ops/locks/", onlyOperators(http.StripPrefix("/ops/locks", d)))
 //
 // # Guarantees
 //
 // Whoever looks changes nothing. There are no actions unless Options.Authorize allows
-// them.
+// them, and nothing else of the API that changes something can be reached: neither
+// leases nor one-time tokens, nor the results of do-once work.
 //
 // # What is not promised
 //
 // What is shown is a moment old. The page says when it has lost sight of the store.
+// The program decides whom it shows the page to, by middleware of its own in front of it.
 //
 // # Errors
 //

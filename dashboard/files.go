@@ -1,18 +1,182 @@
 package dashboard
 
 import (
+	"bytes"
+	"compress/gzip"
+	"crypto/sha256"
 	"embed"
+	"encoding/hex"
+	"fmt"
 	"io/fs"
+	"net/http"
+	"path"
+	"strconv"
+	"strings"
+
+	"github.com/holdfast-locks/holdfast/wire"
+	"github.com/holdfast-locks/holdfast/wire/problem"
 )
 
 //go:embed web
 var web embed.FS
 
-// Files has what the page is made of.
-func Files() fs.FS {
-	files, err := fs.Sub(web, "web")
+// kinds has the content types of the files, by the ends of their names. What the system
+// has for them must not matter.
+var kinds = map[string]string{
+	".html": "text/html; charset=utf-8",
+	".css":  "text/css; charset=utf-8",
+	".js":   "text/javascript; charset=utf-8",
+	".svg":  "image/svg+xml",
+	"":      "text/plain; charset=utf-8", // licences
+}
+
+// policy is what the page may load and do: what it needs, of this server. Trusted types
+// have the browser refuse markup that is made of text.
+const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; font-src 'self'; " +
+	"base-uri 'none'; form-action 'self'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
+
+// headers go with each file. A browser keeps a file, and asks each time whether it is still
+// the same one, so that a new version of the program shows its own page at once.
+var headers = map[string]string{
+	"Cache-Control":                "no-cache",
+	"Content-Security-Policy":      policy,
+	"Cross-Origin-Opener-Policy":   "same-origin",
+	"Cross-Origin-Resource-Policy": "same-origin",
+	"Referrer-Policy":              "no-referrer",
+	"Vary":                         "Accept-Encoding",
+	"X-Content-Type-Options":       "nosniff",
+	"X-Frame-Options":              "DENY",
+}
+
+// A file is one of those that the page is made of.
+type file struct {
+	kind           string
+	plain, squeeze form
+}
+
+// A form is the bytes of a file in one encoding, with a name that no others have.
+type form struct {
+	body     []byte
+	tag      string
+	encoding string // "" or gzip
+}
+
+// pack returns the files of the page by their paths, compressed.
+func pack() map[string]*file {
+	all := map[string]*file{}
+	err := fs.WalkDir(web, "web", func(name string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		body, err := web.ReadFile(name)
+		if err != nil {
+			return err
+		}
+		all[strings.TrimPrefix(name, "web")] = newFile(path.Base(name), body)
+		return nil
+	})
 	if err != nil {
-		panic(err) // the folder is embedded
+		panic(fmt.Sprintf("dashboard: files that are part of the program: %v", err))
 	}
-	return files
+	all["/"] = all["/index.html"]
+	return all
+}
+
+func newFile(name string, body []byte) *file {
+	kind, known := kinds[path.Ext(name)]
+	if !known {
+		kind = kinds[""]
+	}
+	sum := sha256.Sum256(body)
+	tag := hex.EncodeToString(sum[:12])
+	f := &file{kind: kind, plain: form{body: body, tag: `"` + tag + `"`}}
+	f.squeeze = f.plain
+	if small := squeezed(body); len(small) < len(body) {
+		f.squeeze = form{small, `"` + tag + `-gzip"`, "gzip"}
+	}
+	return f
+}
+
+func squeezed(body []byte) []byte {
+	var b bytes.Buffer
+	w, err := gzip.NewWriterLevel(&b, gzip.BestCompression)
+	if err == nil {
+		_, err = w.Write(body)
+	}
+	if err == nil {
+		err = w.Close()
+	}
+	if err != nil {
+		panic(fmt.Sprintf("dashboard: compressing into memory: %v", err))
+	}
+	return b.Bytes()
+}
+
+// ServeHTTP answers with the file, or says that the browser has it.
+func (f *file) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	h := w.Header()
+	for key, value := range headers {
+		h.Set(key, value)
+	}
+	if r.Method != http.MethodGet && r.Method != http.MethodHead {
+		refuseMethod(w, "GET, HEAD")
+		return
+	}
+	v := &f.plain
+	if takesGzip(r.Header.Values("Accept-Encoding")) {
+		v = &f.squeeze
+	}
+	h.Set("Etag", v.tag)
+	if has(r.Header.Values("If-None-Match"), v.tag) {
+		w.WriteHeader(http.StatusNotModified)
+		return
+	}
+	h.Set("Content-Type", f.kind)
+	h.Set("Content-Length", strconv.Itoa(len(v.body)))
+	if v.encoding != "" {
+		h.Set("Content-Encoding", v.encoding)
+	}
+	if r.Method == http.MethodGet {
+		_, _ = w.Write(v.body) // a browser that is gone needs no page
+	}
+}
+
+// takesGzip reports whether a client reads what is compressed, which is what it says of
+// gzip, or else of everything.
+func takesGzip(accepts []string) bool {
+	var others bool
+	for one := range strings.SplitSeq(strings.Join(accepts, ","), ",") {
+		name, weight, _ := strings.Cut(one, ";")
+		_, q, _ := strings.Cut(weight, "=")
+		wanted := strings.Trim(strings.TrimSpace(q), "0.") != "" || q == ""
+		switch strings.ToLower(strings.TrimSpace(name)) {
+		case "gzip", "x-gzip":
+			return wanted
+		case "*":
+			others = wanted
+		}
+	}
+	return others
+}
+
+// has reports whether tag is among those that a client has. A proxy that compresses by
+// itself makes weak tags of ours.
+func has(values []string, tag string) bool {
+	for one := range strings.SplitSeq(strings.Join(values, ","), ",") {
+		if one = strings.TrimPrefix(strings.TrimSpace(one), "W/"); one == tag || one == "*" {
+			return true
+		}
+	}
+	return false
+}
+
+// refuseMethod answers a request for what is there, but not by its method.
+func refuseMethod(w http.ResponseWriter, allow string) {
+	w.Header().Set("Allow", allow)
+	refuse(w, http.StatusMethodNotAllowed, "method-not-allowed", "this path has "+allow+" only")
+}
+
+func refuse(w http.ResponseWriter, status int, code, detail string) {
+	w.Header().Set("Cache-Control", "no-store")
+	problem.Write(w, wire.Problem{Status: status, Code: code, Detail: detail})
 }

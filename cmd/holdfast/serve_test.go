@@ -224,6 +224,25 @@ func TestServeMetrics(t *testing.T) {
 	}
 }
 
+// TestServePage: the page is at the root, for whoever comes, and its files are in the way of
+// nothing: what there is not stays a problem.
+func TestServePage(t *testing.T) {
+	t.Parallel()
+	s := serve(t, sqlite(t))
+	if status, body := s.get("/"); status != 200 || !strings.Contains(body, `src="main.js"`) {
+		t.Errorf("%d %s", status, body)
+	}
+	if status, body := s.get("/main.js"); status != 200 || !strings.Contains(body, "import") {
+		t.Errorf("%d %s", status, body)
+	}
+	if status, body := s.get("/nothing.js"); status != 404 || !strings.Contains(body, `"code":"not-found"`) {
+		t.Errorf("%d %s", status, body)
+	}
+	if status, text := s.get("/metrics"); status != 200 || !strings.Contains(text, `holdfast_http_requests_total{route="GET /{file}",status="200"} 2`) {
+		t.Errorf("%d %s", status, text)
+	}
+}
+
 // TestServeMetricsElsewhere: with an address of their own they are there only.
 func TestServeMetricsElsewhere(t *testing.T) {
 	t.Parallel()

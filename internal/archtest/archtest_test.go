@@ -20,7 +20,7 @@ const root = "github.com/holdfast-locks/holdfast"
 // the test.
 var mayImport = map[string][]string{
 	".":                                   {"driver", "internal/ask", "internal/oncerecord", "internal/places", "internal/schedule", "internal/tell", "observe"},
-	"dashboard":                           {"driver"},
+	"dashboard":                           {"driver", "httplock/server", "httplock/server/caller", "wire", "wire/problem"},
 	"driver":                              {},
 	"driver/mailbox":                      {"driver"},
 	"driver/rules":                        {"driver"},
@@ -123,7 +123,7 @@ var mayImport = map[string][]string{
 	"cmd/holdfast/internal/held":       {".", "driver", "driver/rules"},
 	"cmd/holdfast/internal/linewriter": {},
 	"cmd/holdfast/internal/manual":     {"cmd/holdfast/internal/cli"},
-	"cmd/holdfast/internal/serve":      {"driver", "httplock/server", "httplock/server/caller", "promlock", "wire", "wire/problem"},
+	"cmd/holdfast/internal/serve":      {"dashboard", "driver", "httplock/server", "httplock/server/caller", "promlock", "wire", "wire/problem"},
 	"cmd/holdfast/internal/store":      {"cmd/holdfast/internal/duration", "driver", "quorumlock", "sqlitelock", "stores"},
 	"cmd/holdfast/internal/supervise":  {"cmd/holdfast/internal/terminal"},
 	"cmd/holdfast/internal/terminal":   {},
@@ -151,6 +151,7 @@ var rooms = map[string]room{
 	},
 	root: {
 		importers: []string{"fence/httpfence", "httplock/server...", "observe/tally", "oncehttp", "onetime", "otellock", "promlock", "wire/codes", "wire/view", "holdfasttest", "cmd/holdfast...", "examples...", "systest...", "internal/onetimetest"},
+		users:     []string{"dashboard"},
 	},
 }
 

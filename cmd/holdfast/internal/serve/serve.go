@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/holdfast-locks/holdfast/dashboard"
 	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/httplock/server"
 	"github.com/holdfast-locks/holdfast/httplock/server/caller"
@@ -93,7 +94,7 @@ func (s *Service) newHTTP(h http.Handler) *http.Server {
 // handler returns what answers: the server of locks, and at paths of their own what tells
 // how the service is.
 func (s *Service) handler() http.Handler {
-	locks, paths := s.requests.around(s.traffic.count(s.locks)), s.paths()
+	locks, paths := s.requests.around(dashboard.Page(s.traffic.count(s.locks))), s.paths()
 	if s.opts.Metrics {
 		delete(paths, "/metrics")
 	} else {

@@ -1,0 +1,153 @@
+package dashboard_test
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/dashboard"
+	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/memlock"
+)
+
+// A site is a page for the locks of a store in which somebody holds orders/42.
+type site struct {
+	*dashboard.Dashboard
+	engine *memlock.Engine
+	token  uint64
+}
+
+// newSite makes a site, which ends with the test.
+func newSite(t *testing.T, opts dashboard.Options) *site {
+	t.Helper()
+	s := &site{engine: memlock.NewWith(&memlock.Options{History: true})}
+	reply, err := s.engine.Acquire(t.Context(), driver.AcquireRequest{
+		Name: "orders/42", LeaseID: driver.NewLeaseID(), TTL: time.Hour,
+		Holder: driver.Holder{Host: "web-3", PID: 812, Program: "shop", Reason: "pack the order"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.token, opts.Engine = reply.Token, s.engine
+	if s.Dashboard, err = dashboard.New(&opts); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(context.Background()); err != nil {
+			t.Error(err)
+		}
+		if err := s.engine.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
+// TestHandlerShows what there is to see, by the API that the page uses.
+func TestHandlerShows(t *testing.T) {
+	s := newSite(t, dashboard.Options{})
+	for _, target := range []string{"/v1/locks", "/v1/locks/orders%2F42", "/v1/locks/orders%2F42/history"} {
+		if w := ask(s, "GET", target); w.Code != 200 || !strings.Contains(w.Body.String(), "orders/42") {
+			t.Errorf("%s: %d %s", target, w.Code, w.Body)
+		}
+	}
+	if w := ask(s, "GET", "/v1/once"); w.Code != 200 {
+		t.Errorf("once: %d %s", w.Code, w.Body)
+	}
+}
+
+// TestPrefix: the page works wherever it stands, with and without the slash at its end, and
+// whether or not what is cut off has that slash.
+func TestPrefix(t *testing.T) {
+	s := newSite(t, dashboard.Options{})
+	for _, cut := range []string{"/ops/locks", "/ops/locks/", "/a:b"} {
+		plain, err := url.PathUnescape(cut)
+		if err != nil {
+			t.Fatal(err)
+		}
+		h := http.StripPrefix(plain, s)
+		at := strings.TrimSuffix(cut, "/")
+		for _, target := range []string{"/", "/main.js", "/v1/locks", "/v1/locks/orders%2F42"} {
+			if w := ask(h, "GET", at+target); w.Code != 200 {
+				t.Errorf("%s: %d %s", at+target, w.Code, w.Body)
+			}
+		}
+		if strings.HasSuffix(cut, "/") {
+			continue
+		}
+		for _, query := range []string{"", "?x=1"} {
+			asked := "https://example.com" + at + query
+			w := ask(h, "GET", asked)
+			base, err1 := url.Parse(asked)
+			to, err2 := url.Parse(w.Header().Get("Location"))
+			if err1 != nil || err2 != nil || to.IsAbs() || to.Host != "" || w.Code != 307 {
+				t.Fatalf("%s: %d, to %q: %v, %v", asked, w.Code, to, err1, err2)
+			}
+			if got := base.ResolveReference(to).String(); got != "https://example.com"+at+"/"+query {
+				t.Errorf("%s leads to %s", asked, got)
+			}
+		}
+	}
+}
+
+// TestNothingElseIsLetThrough: neither engines, nor leases, nor what is secret.
+func TestNothingElseIsLetThrough(t *testing.T) {
+	s := newSite(t, dashboard.Options{Authorize: func(*http.Request, dashboard.Action) error { return nil }})
+	for _, request := range []string{
+		"POST /v1/leases", "POST /v1/leases/renew", "POST /v1/leases/check", "POST /v1/leases/release", "POST /v1/driver/acquire",
+		"POST /v1/driver/list", "POST /v1/driver/news", "POST /v1/once/a", "GET /v1/once/a", "PUT /v1/once/a/result", "POST /v1/once/a/fail",
+		"POST /v1/onetime", "POST /v1/onetime/redeem", "POST /v1/onetime/revoke", "GET /openapi.json", "GET /metrics", "POST /v1/session", "DELETE /v1/session",
+	} {
+		method, target, _ := strings.Cut(request, " ")
+		r := httptest.NewRequest(method, target, strings.NewReader(`{"name": "a", "token": "b"}`))
+		w := send(s, r, "Content-Type", "application/json", "Idempotency-Key", "0123456789abcdef")
+		if w.Code != 404 && w.Code != 405 || w.Header().Get("Content-Type") != "application/problem+json" {
+			t.Errorf("%s: %d %s", request, w.Code, w.Body)
+		}
+	}
+}
+
+// TestWrongOptions are a mistake in the program, and said to be one.
+func TestWrongOptions(t *testing.T) {
+	if _, err := dashboard.New(nil); err == nil || !strings.HasPrefix(err.Error(), "dashboard: ") {
+		t.Errorf("no engine: %v", err)
+	}
+	defer func() {
+		if err, ok := recover().(error); !ok || !strings.Contains(err.Error(), "engine") {
+			t.Errorf("Handler has not said so: %v", err)
+		}
+	}()
+	dashboard.Handler(&dashboard.Options{})
+}
+
+// TestSession says as whom somebody looks.
+func TestSession(t *testing.T) {
+	var got struct {
+		Caller  string
+		Actions []string
+		History bool
+	}
+	look := func(opts dashboard.Options) {
+		t.Helper()
+		w := ask(newSite(t, opts), "GET", "/v1/session")
+		if err := json.Unmarshal(w.Body.Bytes(), &got); err != nil || w.Code != 200 {
+			t.Fatalf("%d %s: %v", w.Code, w.Body, err)
+		}
+	}
+	look(dashboard.Options{})
+	if got.Caller != "dashboard" || got.Actions == nil || len(got.Actions) != 0 || !got.History {
+		t.Errorf("%+v", got)
+	}
+	look(dashboard.Options{
+		Viewer:    func(r *http.Request) string { return "ann" },
+		Authorize: func(*http.Request, dashboard.Action) error { return nil },
+	})
+	if got.Caller != "ann" || len(got.Actions) != 4 {
+		t.Errorf("%+v", got)
+	}
+}

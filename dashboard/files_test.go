@@ -1,0 +1,313 @@
+package dashboard_test
+
+import (
+	"bytes"
+	"compress/gzip"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/holdfast-locks/holdfast/dashboard"
+)
+
+// maxSize is what a browser loads to show the page, in bytes, compressed.
+const maxSize = 60 << 10
+
+// web has what the page is made of.
+var web = os.DirFS("web")
+
+// files returns the paths of the page's files.
+func files(t *testing.T) (all []string) {
+	t.Helper()
+	err := fs.WalkDir(web, ".", func(name string, entry fs.DirEntry, err error) error {
+		if err == nil && !entry.IsDir() {
+			all = append(all, name)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+func read(t *testing.T, name string) []byte {
+	t.Helper()
+	body, err := fs.ReadFile(web, name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return body
+}
+
+// ask sends a request to h. header is of names and values.
+func ask(h http.Handler, method, target string, header ...string) *httptest.ResponseRecorder {
+	return send(h, httptest.NewRequest(method, target, nil), header...)
+}
+
+func send(h http.Handler, r *http.Request, header ...string) *httptest.ResponseRecorder {
+	for i := 0; i < len(header); i += 2 {
+		r.Header.Add(header[i], header[i+1])
+	}
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	return w
+}
+
+// page is the page without an API.
+func page() http.Handler { return dashboard.Page(http.NotFoundHandler()) }
+
+// TestFiles: each file comes as it is, or compressed, with its type and its tag.
+func TestFiles(t *testing.T) {
+	h, tags := page(), map[string]string{}
+	for _, name := range append(files(t), "") {
+		want := read(t, or(name, "index.html"))
+		plain := ask(h, "GET", "/"+name)
+		if plain.Code != 200 || !bytes.Equal(plain.Body.Bytes(), want) || plain.Header().Get("Content-Encoding") != "" {
+			t.Errorf("%s: %d, %d bytes, want %d", name, plain.Code, plain.Body.Len(), len(want))
+		}
+		zipped := ask(h, "GET", "/"+name, "Accept-Encoding", "br, gzip;q=0.8")
+		got := zipped.Body.Bytes()
+		if zipped.Header().Get("Content-Encoding") == "gzip" {
+			got = unzipped(t, zipped.Body.Bytes())
+			if zipped.Header().Get("Etag") == plain.Header().Get("Etag") {
+				t.Errorf("%s: its two forms have one tag", name)
+			}
+		} else if len(want) > 512 {
+			t.Errorf("%s: %d bytes are not compressed", name, len(want))
+		}
+		if !bytes.Equal(got, want) {
+			t.Errorf("%s: compressed it is another one", name)
+		}
+		head := ask(h, "HEAD", "/"+name)
+		if head.Code != 200 || head.Body.Len() > 0 || head.Header().Get("Content-Length") != fmt.Sprint(len(want)) {
+			t.Errorf("%s: HEAD: %d, %s", name, head.Code, head.Header())
+		}
+		kind, tag := plain.Header().Get("Content-Type"), plain.Header().Get("Etag")
+		if kind != kindOf(or(name, "index.html")) {
+			t.Errorf("%s: %s", name, kind)
+		}
+		if other, twice := tags[tag]; twice && !bytes.Equal(want, read(t, other)) {
+			t.Errorf("%s and %s have one tag", name, other)
+		}
+		tags[tag] = or(name, "index.html")
+	}
+}
+
+func or(name, other string) string {
+	if name == "" {
+		return other
+	}
+	return name
+}
+
+func kindOf(name string) string {
+	kind := map[string]string{
+		".html": "text/html", ".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml",
+	}[path.Ext(name)]
+	switch kind {
+	case "":
+		kind = "text/plain"
+	case "image/svg+xml":
+		return kind
+	}
+	return kind + "; charset=utf-8"
+}
+
+func unzipped(t *testing.T, body []byte) []byte {
+	t.Helper()
+	r, err := gzip.NewReader(bytes.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	plain, err := io.ReadAll(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return plain
+}
+
+// TestEncodings: a client is sent what it reads.
+func TestEncodings(t *testing.T) {
+	h := page()
+	for accept, want := range map[string]string{
+		"": "", "gzip": "gzip", "GZIP": "gzip", "deflate, gzip": "gzip", "*": "gzip", "x-gzip": "gzip", "gzip ; q=0.001": "gzip",
+		"br": "", "gzip;q=0": "", "gzip;q=0.000, *": "", "identity": "", "*;q=0": "", "gzipped": "",
+	} {
+		var header []string
+		if accept != "" {
+			header = []string{"Accept-Encoding", accept}
+		}
+		w := ask(h, "GET", "/main.js", header...)
+		if got := w.Header().Get("Content-Encoding"); got != want || w.Header().Get("Vary") != "Accept-Encoding" {
+			t.Errorf("%q: %q, want %q; Vary: %s", accept, got, want, w.Header().Get("Vary"))
+		}
+	}
+}
+
+// TestTags: a browser asks each time, and is sent what it does not have.
+func TestTags(t *testing.T) {
+	h := page()
+	tag := ask(h, "GET", "/main.js").Header().Get("Etag")
+	zipped := ask(h, "GET", "/main.js", "Accept-Encoding", "gzip").Header().Get("Etag")
+	for _, c := range []struct {
+		has, accept string
+		want        int
+	}{
+		{tag, "", 304}, {`"other", ` + tag, "", 304}, {"W/" + tag, "", 304}, {"*", "", 304}, {zipped, "gzip", 304},
+		{`"other"`, "", 200}, {strings.Trim(tag, `"`), "", 200}, {zipped, "", 200}, {tag, "gzip", 200}, {"", "", 200},
+	} {
+		for _, method := range []string{"GET", "HEAD"} {
+			w := ask(h, method, "/main.js", "If-None-Match", c.has, "Accept-Encoding", c.accept)
+			if w.Code != c.want || w.Header().Get("Cache-Control") != "no-cache" || w.Header().Get("Etag") == "" || c.want == 304 && w.Body.Len() > 0 {
+				t.Errorf("%s of what has %s and takes %q: %d %s, want %d", method, c.has, c.accept, w.Code, w.Header(), c.want)
+			}
+		}
+	}
+}
+
+// TestHeaders: the page loads nothing from elsewhere, runs nothing that is not its own, and
+// stands in no frame.
+func TestHeaders(t *testing.T) {
+	h := page()
+	for _, name := range append(files(t), "") {
+		got := ask(h, "GET", "/"+name).Header()
+		for key, want := range map[string]string{
+			"X-Content-Type-Options": "nosniff", "X-Frame-Options": "DENY", "Referrer-Policy": "no-referrer",
+			"Cross-Origin-Opener-Policy": "same-origin", "Cross-Origin-Resource-Policy": "same-origin",
+		} {
+			if got.Get(key) != want {
+				t.Errorf("%s: %s: %q, want %q", name, key, got.Get(key), want)
+			}
+		}
+		csp := strings.Split(got.Get("Content-Security-Policy"), "; ")
+		for _, want := range []string{
+			"default-src 'none'", "script-src 'self'", "style-src 'self'", "img-src 'self'", "connect-src 'self'", "font-src 'self'",
+			"base-uri 'none'", "form-action 'self'", "frame-ancestors 'none'",
+		} {
+			if !contains(csp, want) {
+				t.Errorf("%s: the policy lacks %s: %q", name, want, csp)
+			}
+		}
+		if text := strings.Join(csp, " "); strings.Contains(text, "unsafe") || strings.Contains(text, "data:") || strings.Contains(text, "*") {
+			t.Errorf("%s: the policy allows too much: %s", name, text)
+		}
+	}
+}
+
+func contains(all []string, one string) bool {
+	for _, other := range all {
+		if one == other {
+			return true
+		}
+	}
+	return false
+}
+
+// loaded reports whether a browser loads a file to show the page.
+func loaded(name string) bool {
+	return !strings.Contains(name, "LICENSE") && path.Base(name) != "SHA256SUMS" && path.Base(name) != "VERSIONS"
+}
+
+// TestSize: all that a browser loads is 60 KiB at most, as it is sent.
+func TestSize(t *testing.T) {
+	h, total := page(), 0
+	for _, name := range files(t) {
+		if loaded(name) {
+			total += ask(h, "GET", "/"+name, "Accept-Encoding", "gzip").Body.Len()
+		}
+	}
+	t.Logf("%d bytes of %d", total, maxSize)
+	if total > maxSize {
+		t.Errorf("the page has %d bytes when compressed, want %d at most", total, maxSize)
+	}
+}
+
+// TestVendor: the libraries are those that scripts/vendor.sh has made, byte for byte, each
+// with its licence.
+func TestVendor(t *testing.T) {
+	sums := map[string]string{}
+	for line := range strings.Lines(string(read(t, "vendor/SHA256SUMS"))) {
+		sum, name, _ := strings.Cut(strings.TrimSpace(line), "  ")
+		sums[name] = sum
+	}
+	for _, name := range files(t) {
+		inVendor, isVendor := strings.CutPrefix(name, "vendor/")
+		if !isVendor || inVendor == "SHA256SUMS" {
+			continue
+		}
+		sum := sha256.Sum256(read(t, name))
+		if sums[inVendor] != hex.EncodeToString(sum[:]) {
+			t.Errorf("%s is not what scripts/vendor.sh has made", name)
+		}
+		delete(sums, inVendor)
+	}
+	for name := range sums {
+		t.Errorf("vendor/%s is missing", name)
+	}
+	licences := map[string]string{"hooks": "preact"} // which it is a part of
+	for line := range strings.Lines(string(read(t, "vendor/VERSIONS"))) {
+		fields := strings.Fields(line)
+		if len(fields) != 3 {
+			t.Fatalf("VERSIONS: %q", line)
+		}
+		library := path.Base(fields[0])
+		if strings.HasPrefix(fields[2], "hooks/") {
+			library = "hooks"
+		}
+		file := "vendor/LICENSE." + or(licences[library], library)
+		if text := string(read(t, file)); !strings.Contains(text, "Copyright") && !strings.Contains(text, "Apache License") {
+			t.Errorf("%s has no licence", file)
+		}
+	}
+}
+
+// An absolute address of any kind: with a scheme, or of the root of the host.
+var (
+	withScheme = regexp.MustCompile(`(?i)(https?://|wss?://|data:[a-z]+[/;,]|blob:)[^\s'"` + "`" + `)<>]*`)
+	ofRoot     = regexp.MustCompile(`(src|href|action|from|import|import\(|fetch\(|url\(|EventSource\()\s*=?\s*["'` + "`" + `]?/[^/*]`)
+)
+
+// TestAddressesAreRelative: no file asks another host for anything, nor what is beside the
+// page, so that it works under any prefix.
+func TestAddressesAreRelative(t *testing.T) {
+	for _, name := range files(t) {
+		if !loaded(name) {
+			continue
+		}
+		text := string(read(t, name))
+		for _, found := range withScheme.FindAllString(text, -1) {
+			// Nobody asks for the names of kinds of elements, nor for a line of a licence.
+			if !strings.HasPrefix(found, "http://www.w3.org/") && found != "https://github.com/leeoniya/uPlot" {
+				t.Errorf("%s has an absolute address: %s", name, found)
+			}
+		}
+		if !strings.HasPrefix(name, "vendor/") {
+			for _, found := range ofRoot.FindAllString(text, -1) {
+				t.Errorf("%s has the address of something beside the page: %s", name, found)
+			}
+		}
+	}
+}
+
+// TestNothingInline: the policy would not let it run.
+func TestNothingInline(t *testing.T) {
+	inline := regexp.MustCompile(`(?i)<style|\sstyle="|\son[a-z]+="|<script(?:[^>]*)>[^<]|innerHTML|insertAdjacentHTML|document\.write|javascript:|\beval\(|new Function`)
+	for _, name := range files(t) {
+		if strings.HasPrefix(name, "vendor/") {
+			continue
+		}
+		if found := inline.FindString(string(read(t, name))); found != "" {
+			t.Errorf("%s has %q", name, found)
+		}
+	}
+}
