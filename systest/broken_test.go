@@ -11,7 +11,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/driver"
-	"github.com/holdfast-locks/holdfast/systest/check"
+	"github.com/holdfast-locks/holdfast/internal/testsvc"
 	"github.com/holdfast-locks/holdfast/systest/report"
 	"github.com/holdfast-locks/holdfast/systest/soak"
 	"github.com/holdfast-locks/holdfast/systest/traffic"
@@ -76,7 +76,7 @@ func TestBreakIsHeard(t *testing.T) {
 			admin := newClient(t, engine, nil)
 			holder := traffic.Start(t, traffic.Job{Job: "hold until broken", Store: store, Name: "held/"})
 			holder.Begin()
-			pause := check.WatchPauses()
+			pause := testsvc.WatchPauses()
 			var took []time.Duration
 			for n := range soak.Count(20, 500) {
 				var token uint64

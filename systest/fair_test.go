@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
-	"github.com/holdfast-locks/holdfast/systest/check"
+	"github.com/holdfast-locks/holdfast/internal/testsvc"
 	"github.com/holdfast-locks/holdfast/systest/report"
 	"github.com/holdfast-locks/holdfast/systest/traffic"
 )
@@ -121,7 +121,7 @@ func checkFairness(t *testing.T, processes int, j traffic.Job) (even bool) {
 	s := newStore(t)
 	defer s.server.Kill()
 	j.Store = s.server.URL
-	pause := check.WatchPauses()
+	pause := testsvc.WatchPauses()
 	all, commands := s.takeTurnsIn(t, processes, j)
 	paused := pause()
 

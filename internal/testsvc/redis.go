@@ -73,8 +73,25 @@ func redisServer(t testing.TB, ready string, args func(*Server) []string) *Serve
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &Server{t: t, program: program, ready: ready}
+	return startServer(&Server{t: t, program: program, ready: ready}, args)
+}
+
+// Program starts any program that listens on an address of its own, such as holdfast
+// serve, and returns when its output says that it is ready. The arguments that args
+// returns may depend on the address and on a directory for its files.
+func Program(t testing.TB, program, ready string, args func(addr, dir string) []string) *Server {
+	t.Helper()
+	s := startServer(&Server{t: t, program: program, ready: ready}, func(s *Server) []string { return args(s.Addr, s.dir) })
+	s.URL = "http://" + s.Addr
+	return s
+}
+
+// startServer starts the program on a free port.
+func startServer(s *Server, args func(*Server) []string) *Server {
+	t := s.t
+	t.Helper()
 	t.Cleanup(s.end)
+	var err error
 	for range startAttempts {
 		s.Addr = fmt.Sprintf("127.0.0.1:%d", freePort(t))
 		s.URL = "redis://" + s.Addr
@@ -84,7 +101,7 @@ func redisServer(t testing.TB, ready string, args func(*Server) []string) *Serve
 			return s
 		}
 	}
-	t.Fatalf("%s does not start: %v", program, err)
+	t.Fatalf("%s does not start: %v", s.program, err)
 	return nil
 }
 

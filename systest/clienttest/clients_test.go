@@ -19,7 +19,6 @@ import (
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/internal/drivertest"
 	"github.com/holdfast-locks/holdfast/internal/testsvc"
-	"github.com/holdfast-locks/holdfast/systest/check"
 )
 
 // TestExclusion: clients in all languages at once add to one number, one at a time.
@@ -172,7 +171,7 @@ func curlLoss(t *testing.T) {
 		<-r.Context().Done()
 	}))
 	t.Cleanup(h.Close)
-	pause := check.WatchPauses()
+	pause := testsvc.WatchPauses()
 	err = exec.Command("curl", append(strings.Fields(string(options[1])), "--silent", h.URL)...).Run()
 	end, paused := time.Now(), pause()
 	select {
@@ -195,7 +194,7 @@ func size(file string) int64 {
 
 // wait waits for a lock, and returns for how long the machine paused meanwhile.
 func wait(t *testing.T, c *holdfast.Client, name string) time.Duration {
-	pause := check.WatchPauses()
+	pause := testsvc.WatchPauses()
 	lease, err := c.Acquire(t.Context(), name, &holdfast.AcquireOptions{Wait: patience})
 	paused := pause()
 	if err != nil {

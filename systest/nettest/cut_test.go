@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/holdfast-locks/holdfast/systest/check"
+	"github.com/holdfast-locks/holdfast/internal/testsvc"
 	"github.com/holdfast-locks/holdfast/systest/net"
 	"github.com/holdfast-locks/holdfast/systest/report"
 	"github.com/holdfast-locks/holdfast/systest/soak"
@@ -96,7 +96,7 @@ func fight(t *testing.T, n *net.Net, a, b, store *net.Host, url string, cut func
 	first := run(t, a, url, append(append([]string{"run", "--ttl", runTTL.String()}, flags...), "job", "--", os.Args[0], marker, ours)...)
 	eventually(t, "the job works", func() bool { _, _, ok := marks(t, ours); return ok })
 	rival := run(t, b, url, "run", "-v", "--ttl", runTTL.String(), "-w", "60", "job", "--", "sh", "-c", `"$0" marks "$1" & sleep 0.3; kill $!`, os.Args[0], theirs).Await("waiting")
-	pause := check.WatchPauses()
+	pause := testsvc.WatchPauses()
 	cut(n, a, store)
 	if cutsAll := len(flags) == 0 && wantStatus == 79; cutsAll {
 		ended, status := first.Wait(patience)
