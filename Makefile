@@ -1,4 +1,6 @@
 # make test   install or find what the tests need, and run them all
+# make test-web
+#             install or find a browser and nginx, and test the dashboard in them
 # make soak   the long form of the fault tests, half an hour unless LENGTH says
 #             otherwise; what they measured goes into soak.md
 # make soak-net
@@ -11,7 +13,7 @@
 #             prints, make bench BENCH='-only handoff -rounds 9' is a part
 # make lint   formatting, vet, static checks, plain English
 # make cross  build the command for the systems that the tests do not run on, and vet
-# make ci     lint, cross and test: what has to be green before a change lands
+# make ci     lint, cross, test and test-web: what has to be green before a change lands
 # make manual docs/cli.md, and pages for man(1) in dist/man, from what --help prints
 # make tidy   go mod tidy in every module of the workspace
 
@@ -20,9 +22,9 @@ GO ?= go
 LENGTH ?= 30m
 NET_LENGTH ?= 12m
 
-.PHONY: test soak soak-net bench lint cross ci manual tidy deps
+.PHONY: test test-web soak soak-net bench lint cross ci manual tidy deps
 
-ci: lint cross test
+ci: lint cross test test-web
 
 deps:
 	scripts/deps.sh
@@ -36,6 +38,11 @@ test: deps
 	$(GO) test -race -timeout 15m ./systest
 	$(GO) test -run 'Cost$$' ./systest
 	cd systest/bench && $(GO) test ./...
+
+# The tests measure time, one after another where they must.
+test-web:
+	scripts/deps.sh web
+	cd systest/webtest && $(GO) test -tags web -count=1 -timeout 5m .
 
 soak: deps
 	scripts/soak.sh $(LENGTH)

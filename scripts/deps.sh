@@ -5,6 +5,9 @@
 # which reads the units of docs/recipes.md, promtool of Prometheus, which checks the
 # alert rules of promlock, Python, Node, a JDK and curl for the clients in other
 # languages, and a C compiler for the race detector.
+#
+#   scripts/deps.sh       for make test
+#   scripts/deps.sh web   for make test-web: redis-server, a browser and nginx
 set -eu
 
 # have looks on the PATH and where Debian and Homebrew keep the programs of
@@ -25,19 +28,24 @@ need() { # need PROGRAM DEBIAN-PACKAGES HOMEBREW-PACKAGE
 	brew="$brew $3"
 }
 need redis-server redis-server redis
-need postgres postgresql postgresql@17
-need mariadbd mariadb-server mariadb
-need promtool prometheus prometheus
-need groff groff-base groff
-need python3 python3 python
-need node nodejs node
-need javac default-jdk-headless openjdk
-need curl curl curl
-[ "$(uname)" != Linux ] || need ps procps procps
-[ "$(uname)" != Linux ] || need flock util-linux util-linux
-[ "$(uname)" != Linux ] || need systemd-analyze systemd systemd
-[ "$(uname)" != Linux ] || need vi vim-tiny vim
-have cc || need gcc "gcc libc6-dev" gcc
+if [ "${1:-}" = web ]; then
+	need chromium-headless-shell chromium-headless-shell chromium
+	need nginx nginx nginx
+else
+	need postgres postgresql postgresql@17
+	need mariadbd mariadb-server mariadb
+	need promtool prometheus prometheus
+	need groff groff-base groff
+	need python3 python3 python
+	need node nodejs node
+	need javac default-jdk-headless openjdk
+	need curl curl curl
+	[ "$(uname)" != Linux ] || need ps procps procps
+	[ "$(uname)" != Linux ] || need flock util-linux util-linux
+	[ "$(uname)" != Linux ] || need systemd-analyze systemd systemd
+	[ "$(uname)" != Linux ] || need vi vim-tiny vim
+	have cc || need gcc "gcc libc6-dev" gcc
+fi
 [ -n "$debian" ] || exit 0
 
 if have apt-get && [ "$(id -u)" = 0 ]; then

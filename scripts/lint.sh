@@ -14,6 +14,7 @@ fi
 go vet work
 (cd systest/bench && go vet ./...)
 (cd systest && go vet -tags soaknet ./net ./nettest)
+(cd systest/webtest && go vet -tags web .)
 go run ./scripts/english
 
 lint=$(command -v golangci-lint || echo "$PWD/.cache/bin/golangci-lint")

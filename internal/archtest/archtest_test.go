@@ -71,6 +71,7 @@ var mayImport = map[string][]string{
 	"systest/sim":                         {".", "driver", "fence", "redislock"},
 	"systest/report":                      {},
 	"systest/soak":                        {},
+	"systest/webtest":                     {},
 	"systest/wiretest":                    {},
 	"systest/traffic":                     {".", "driver", "fence", "fence/httpfence", "goredislock", "internal/testsvc", "redislock", "stores", "systest/check", "systest/fault", "systest/model/lease"},
 	"httplock":                            {"driver", "driver/mailbox", "httplock/internal/form", "internal/ask", "wire"},

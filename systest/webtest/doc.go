@@ -1,0 +1,8 @@
+// Package webtest opens the dashboard in a real browser, in front of real servers, stores
+// and workers. Its tests have the build tag web, and are what make test-web runs: they need
+// Debian's chromium-headless-shell and nginx.
+//
+// Each page that a test opens watches itself. A violation of the Content-Security-Policy,
+// an error or a warning on the console, an exception that nobody catches, and a request to
+// another host fail the test, at once.
+package webtest
