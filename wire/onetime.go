@@ -29,3 +29,21 @@ type Redeemed struct {
 type Revoked struct {
 	ID string `json:"id"`
 }
+
+// A TokenCounts is what one server has done with one-time tokens since it started.
+type TokenCounts struct {
+	SinceMS     int64             `json:"since_ms"` // when that was
+	Collections []TokenCollection `json:"collections"`
+}
+
+// A TokenCollection is what has become of the tokens of one collection at that server.
+type TokenCollection struct {
+	Name     string `json:"name"`
+	Issued   int    `json:"issued"`
+	Redeemed int    `json:"redeemed"`
+	Revoked  int    `json:"revoked"`
+	Expired  int    `json:"expired"` // redeems of a token that was over
+	Refused  int    `json:"refused"` // redeems of a token that was redeemed, revoked, unknown or malformed
+	Failed   int    `json:"failed"`  // redeems for which the store did not serve
+	Pruned   int    `json:"pruned"`
+}

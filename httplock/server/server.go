@@ -18,6 +18,7 @@ import (
 	"github.com/holdfast-locks/holdfast/httplock/server/internal/leasedoor"
 	"github.com/holdfast-locks/holdfast/httplock/server/internal/limit"
 	"github.com/holdfast-locks/holdfast/httplock/server/internal/peer"
+	"github.com/holdfast-locks/holdfast/httplock/server/internal/storedoor"
 )
 
 // Options configure New. Nil is default; a zero field is default.
@@ -30,6 +31,10 @@ type Options struct {
 	// Where Callers is nil, a request to another name is refused: a web page could have
 	// sent it, by a name that it makes lead to this server. Addresses need not be named.
 	Hosts []string
+
+	// Store is what people are told that the store is: its URL without credentials.
+	// Default: which engine it is.
+	Store string
 
 	// Secret is what lease IDs are made of, the same on all servers of a store: 32 bytes
 	// or more. Default: one that the servers draw and keep in the store.
@@ -95,6 +100,7 @@ func New(engine driver.Engine, opts *Options) (*Server, error) {
 	s.stop = driverdoor.Routes(s.mux, s.house)
 	leave := leasedoor.Routes(s.mux, s.house)
 	deafen := eventdoor.Routes(s.mux, s.house)
+	storedoor.Routes(s.mux, s.house, o.Store)
 	s.drain = sync.OnceFunc(func() {
 		close(draining)
 		leave()

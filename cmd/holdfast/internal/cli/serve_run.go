@@ -40,7 +40,7 @@ func (a *app) serve(ctx context.Context, f *serveFlags) error {
 		return err
 	}
 	defer engine.Close()
-	o.Engine = engine
+	o.Engine, o.Server.Store = engine, choice.Public()
 	s, err := serve.New(*o)
 	if err != nil {
 		return exit.FromStore(err)

@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"runtime/debug"
 	"sync"
+	"sync/atomic"
 )
 
 // Guard runs f, which works for r on a goroutine that is not the handler's. A panic of f is
@@ -45,6 +46,16 @@ func (r *Request) Each(n int, f func(i int)) error {
 	default:
 		return nil
 	}
+}
+
+// Some does as Each, for so many of them at the same time.
+func (r *Request) Some(n, atOnce int, f func(i int)) error {
+	var begun atomic.Int64
+	return r.Each(min(n, atOnce), func(int) {
+		for i := int(begun.Add(1)) - 1; i < n; i = int(begun.Add(1)) - 1 {
+			f(i)
+		}
+	})
 }
 
 // Aside runs f on a goroutine of its own, and returns when it has ended.

@@ -1,10 +1,12 @@
-// Package eventdoor has the stream of events: GET /v1/events.
+// Package eventdoor has the stream of events, and what is counted of them: GET /v1/events
+// and GET /v1/stats.
 //
 // # How it is made
 //
 // The server hears of the events of its store from its engine, from the beginning on, and
 // keeps the latest in a ring. A reader is a place in that ring, and costs nothing else: if
 // it falls behind the ring, or comes back too late, it is told that there is a gap.
+// Beside the ring there are counts of the last 15 minutes, in buckets of 5 seconds.
 package eventdoor
 
 import (
@@ -36,16 +38,23 @@ const (
 // head begins a stream: a reader that is cut off comes back after a second.
 const head = "retry: 1000\n\n"
 
-// Routes adds GET /v1/events. deafen ends what it hears.
+// Routes adds GET /v1/events and GET /v1/stats. deafen ends what it hears.
 func Routes(mux *http.ServeMux, h *door.House) (deafen func()) {
 	historian := h.Features.Historian
 	if historian == nil {
-		mux.Handle("GET /v1/events", h.Handle(func(http.ResponseWriter, *door.Request) error { return errOff }))
+		off := h.Handle(func(http.ResponseWriter, *door.Request) error { return errOff })
+		mux.Handle("GET /v1/events", off)
+		mux.Handle("GET /v1/stats", off)
 		return func() {}
 	}
-	events := newRing(ringSize)
+	events, counts := newRing(ringSize), newStats()
 	mux.Handle("GET /v1/events", h.Handle(events.serve))
-	return historian.OnEvent(events.add)
+	mux.Handle("GET /v1/stats", h.Handle(counts.serve))
+	return historian.OnEvent(func(e driver.Event) {
+		if events.add(e) {
+			counts.add(e)
+		}
+	})
 }
 
 var errOff error = &door.Refusal{

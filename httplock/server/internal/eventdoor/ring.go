@@ -32,13 +32,14 @@ func newRing(size uint64) *ring {
 	return &ring{size: size, byID: map[string]uint64{}, more: make(chan struct{})}
 }
 
-// add adds an event that the engine tells of. It may tell of one twice.
-func (g *ring) add(e driver.Event) {
+// add adds an event that the engine tells of, and reports whether it is new: the engine may
+// tell of one twice.
+func (g *ring) add(e driver.Event) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if e.ID != "" {
 		if _, twice := g.byID[e.ID]; twice {
-			return
+			return false
 		}
 		g.byID[e.ID] = g.next
 	}
@@ -54,6 +55,7 @@ func (g *ring) add(e driver.Event) {
 	g.next++
 	close(g.more)
 	g.more = make(chan struct{})
+	return true
 }
 
 // place returns the number of the event behind the one that has this ID. It is not known

@@ -34,6 +34,7 @@ type leases struct {
 
 	tokens   *onetime.Service
 	noTokens error // why there is no such service
+	counted  tokenCounts
 }
 
 // Routes adds what is below /v1. leave leaves the leases that streams hold, when the
@@ -55,6 +56,7 @@ func Routes(mux *http.ServeMux, h *door.House) (leave func()) {
 	handle("POST /v1/leases/check", d.check)
 	handle("POST /v1/leases/release", d.release)
 	handle("GET /v1/locks", d.list)
+	handle("POST /v1/locks/look", d.look)
 	handle("GET /v1/locks/{name}", d.show)
 	handle("GET /v1/locks/{name}/history", d.history)
 	handle("POST /v1/locks/{name}/break", d.breakLock)
@@ -64,6 +66,7 @@ func Routes(mux *http.ServeMux, h *door.House) (leave func()) {
 	handle("DELETE /v1/once/{key}", d.onceForget)
 	handle("PUT /v1/once/{key}/result", d.onceResult)
 	handle("POST /v1/once/{key}/fail", d.onceFail)
+	handle("GET /v1/onetime", d.counts)
 	handle("POST /v1/onetime", d.issue)
 	handle("POST /v1/onetime/redeem", d.redeem)
 	handle("POST /v1/onetime/revoke", d.revoke)

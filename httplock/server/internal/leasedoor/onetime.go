@@ -3,6 +3,7 @@ package leasedoor
 import (
 	"log/slog"
 	"net/http"
+	"time"
 	"unicode/utf8"
 
 	"github.com/holdfast-locks/holdfast/httplock/server/caller"
@@ -13,10 +14,13 @@ import (
 	"github.com/holdfast-locks/holdfast/wire"
 )
 
+// collection is the name of the one that all servers share: that of onetime.Options by default.
+const collection = "onetime"
+
 // openTokens makes the service of one-time tokens, unless the store keeps none. It prunes
 // from the start: who issues and redeems may have gone to other servers, or be gone.
 func (d *leases) openTokens() {
-	service, err := onetime.New(d.house.Client, &onetime.Options{Observer: d.observeTokens})
+	service, err := onetime.New(d.house.Client, &onetime.Options{Name: collection, Observer: d.observeTokens})
 	if err == nil {
 		err = service.Start()
 	}
@@ -24,6 +28,7 @@ func (d *leases) openTokens() {
 		return
 	}
 	d.tokens = service
+	d.counted.began = time.Now()
 	d.house.OnClose(service.Close)
 }
 
@@ -36,6 +41,7 @@ func (d *leases) observeTokens(e observe.Event) {
 	case observe.PruneFailed:
 		d.house.Log.LogAttrs(e.Context, slog.LevelWarn, "one-time tokens not pruned", slog.Int("count", e.Count), slog.Any("error", e.Err))
 	}
+	d.counted.add(e)
 	if d.house.Observer != nil {
 		d.house.Observer(e)
 	}

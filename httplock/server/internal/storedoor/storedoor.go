@@ -1,0 +1,173 @@
+// Package storedoor has what people ask about the store of the server: GET /v1/store.
+//
+// # How it is made
+//
+// What the store is asked because of that, all callers have in common: so a page that is
+// open on many screens costs the store a round trip a second, and a diagnosis a minute.
+package storedoor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/httplock/server/caller"
+	"github.com/holdfast-locks/holdfast/httplock/server/internal/door"
+	"github.com/holdfast-locks/holdfast/internal/ask"
+	"github.com/holdfast-locks/holdfast/wire"
+)
+
+const (
+	tripEvery = time.Second
+	tripLimit = 1500 * time.Millisecond // a store that takes longer does not answer
+
+	diagnoseEvery = time.Minute
+	diagnoseLimit = 30 * time.Second
+	diagnosedTTL  = 30 * time.Second // of the leases that the store is to be fit for
+
+	// patience is how long somebody waits for the first diagnosis.
+	patience = 2 * time.Second
+
+	// nobodys is a name that is looked at, to see how long that takes. Nobody has it.
+	nobodys = "holdfast/round-trip"
+)
+
+var (
+	errFault   = errors.New("a fault of the server: its log has more")
+	errPending = errors.New("it is under way")
+)
+
+// A desk is the door.
+type desk struct {
+	house *door.House
+	name  string // of the store
+	trip  shared[time.Duration]
+	check shared[driver.Diagnosis]
+
+	life context.Context // of what runs in the background
+	end  context.CancelFunc
+	mu   sync.Mutex
+	wg   sync.WaitGroup // of that; guarded by mu until life is over
+}
+
+// Routes adds GET /v1/store. name is what the store is called; without one, it is named
+// after its engine.
+func Routes(mux *http.ServeMux, h *door.House, name string) {
+	d := &desk{house: h, name: name}
+	if name == "" {
+		d.name, _, _ = strings.Cut(strings.TrimLeft(fmt.Sprintf("%T", h.Engine), "*"), ".")
+	}
+	d.life, d.end = context.WithCancel(context.Background())
+	d.trip = shared[time.Duration]{every: tripEvery, send: d.roundTrip, spawn: d.spawn("round trip")}
+	d.check = shared[driver.Diagnosis]{every: diagnoseEvery, send: d.diagnose, spawn: d.spawn("diagnose")}
+	h.OnClose(d.close)
+	mux.Handle("GET /v1/store", h.Handle(d.show))
+}
+
+// show answers GET /v1/store.
+func (d *desk) show(w http.ResponseWriter, r *door.Request) error {
+	if err := r.Need(caller.Read, ""); err != nil {
+		return err
+	}
+	v := wire.Store{
+		Store: d.name, Features: wire.FeaturesOf(d.house.Features.Capabilities), History: d.house.Features.Historian != nil,
+	}
+	ctx, cancel := ask.Limit(r.Context(), patience)
+	defer cancel()
+	d.tell(&v, d.trip.get(ctx, true, false))
+	if d.house.Features.Diagnoser == nil {
+		v.Undiagnosed = "the store cannot be diagnosed"
+	} else {
+		d.judge(&v, d.check.get(ctx, v.Answers && r.NewWork() == nil, true))
+	}
+	return door.Write(w, http.StatusOK, v)
+}
+
+// tell says whether the store answers.
+func (d *desk) tell(v *wire.Store, trip answer[time.Duration]) {
+	switch {
+	case !trip.known:
+		v.Reason = ask.ErrNoAnswer.Error()
+	case trip.err != nil:
+		v.Reason = trip.err.Error()
+	default:
+		ms := float64(trip.found.Microseconds()) / 1e3
+		v.Answers, v.RoundTripMS = true, &ms
+	}
+}
+
+// judge says how fit the store is.
+func (d *desk) judge(v *wire.Store, check answer[driver.Diagnosis]) {
+	if !check.at.IsZero() {
+		diagnosis := wire.DiagnosisOf(check.found, d.name, diagnosedTTL)
+		ago := time.Since(check.at).Milliseconds()
+		v.Diagnosis, v.CheckedAgoMS = &diagnosis, &ago
+	}
+	switch {
+	case check.err != nil:
+		v.Undiagnosed = check.err.Error()
+	case !check.known && v.Answers:
+		v.Undiagnosed = errPending.Error()
+	case !check.known:
+		v.Undiagnosed = "the store does not answer"
+	}
+}
+
+// roundTrip looks at a name. Whatever the store says of it is an answer.
+func (d *desk) roundTrip(ctx context.Context) (time.Duration, error) {
+	ctx, cancel := ask.Limit(ctx, tripLimit)
+	defer cancel()
+	sent := time.Now()
+	_, err := d.house.Engine.Inspect(ctx, nobodys)
+	if err = ask.Harmless(ctx, err); err != nil && (!driver.Definite(err) || errors.Is(err, driver.ErrUnavailable) || errors.Is(err, driver.ErrClosed)) {
+		return 0, err
+	}
+	return time.Since(sent), nil
+}
+
+func (d *desk) diagnose(ctx context.Context) (driver.Diagnosis, error) {
+	ctx, cancel := ask.Limit(ctx, diagnoseLimit)
+	defer cancel()
+	found, err := d.house.Features.Diagnoser.Diagnose(ctx, driver.DiagnoseRequest{TTL: diagnosedTTL})
+	return found, ask.Harmless(ctx, err)
+}
+
+// spawn returns what runs a question, which ends when the server closes.
+func (d *desk) spawn(what string) func(func(context.Context)) {
+	return func(f func(context.Context)) {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		done := func() {}
+		if d.life.Err() == nil { // else nobody waits any more
+			d.wg.Add(1)
+			done = d.wg.Done
+		}
+		go func() {
+			defer done()
+			_ = d.house.Guard(d.life, what, func() { f(d.life) }) // f tells those who wait
+		}()
+	}
+}
+
+// close ends what is asked.
+func (d *desk) close(ctx context.Context) error {
+	d.mu.Lock()
+	d.end()
+	d.mu.Unlock()
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		d.wg.Wait()
+	}()
+	select {
+	case <-over:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("server: close: a question to the store is still under way: %w", ask.ContextError(ctx))
+	}
+}

@@ -1,0 +1,25 @@
+package wire
+
+// A Stats is what a server has heard of the locks of its store lately, in equal steps of
+// time.
+type Stats struct {
+	EveryMS  int64    `json:"every_ms"`  // how long a bucket is
+	BoundsMS []int64  `json:"bounds_ms"` // of the waits, in growing order
+	Buckets  []Bucket `json:"buckets"`   // the oldest first; the last is not over
+}
+
+// A Bucket is what happened in one step.
+type Bucket struct {
+	AgoMS      int64 `json:"ago_ms"` // since it began
+	Gap        bool  `json:"gap"`    // more may have happened, of which the server has not heard
+	Acquired   int   `json:"acquired"`
+	HandedOver int   `json:"handed_over"`
+	Released   int   `json:"released"`
+	Expired    int   `json:"expired"`
+	Lost       int   `json:"lost"`
+	Broken     int   `json:"broken"`
+	Queued     int   `json:"queued"`
+	Left       int   `json:"left"`
+	Completed  int   `json:"completed"`
+	Waits      []int `json:"waits"` // how many leases came after a wait up to each bound, and longer than the one before; the last is beyond all bounds; zeros at the end are left out
+}
