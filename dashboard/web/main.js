@@ -1,6 +1,8 @@
 // The page: its frame, and the view that the address asks for.
-import { html, render } from "./lib.js";
+import { html, render, useEffect } from "./lib.js";
 import { route, href } from "./route.js";
+import { follow, session } from "./fleet.js";
+import { State, Notices, SignIn, Losses, Theme } from "./frame.js";
 import { Overview } from "./views/overview.js";
 import { Locks } from "./views/locks.js";
 import { Lock } from "./views/lock.js";
@@ -23,13 +25,31 @@ const views = {
 
 function Page() {
   const { view, params } = route.value;
-  const [, View] = views[view] ?? views.overview;
+  const [title, View] = views[view] ?? views.overview;
+  useEffect(() => { document.title = `${params.get("name") ?? title ?? "Overview"} · holdfast`; });
   return html`
-    <nav aria-label="Views">
-      ${Object.entries(views).filter(([, [title]]) => title).map(([key, [title]]) => html`
-        <a href=${href(key)} aria-current=${key === view ? "page" : undefined}>${title}</a>`)}
-    </nav>
-    <main><${View} params=${params} /></main>`;
+    <a class="skip" href="#main" onClick=${toMain}>Skip to content</a>
+    <header class="top">
+      <a class="brand" href=${href("overview")}><img src="icon.svg" alt="" width="20" height="20" /> holdfast</a>
+      <${Nav} view=${view} />
+      <${State} />
+      <${Theme} />
+    </header>
+    <${Notices} />
+    <main id="main" tabindex="-1">${session.value === null ? html`<${SignIn} />` : html`<${View} params=${params} />`}</main>
+    <${Losses} />`;
+}
+
+const Nav = ({ view }) => html`<nav aria-label="Views">
+  ${Object.entries(views).filter(([, [title]]) => title).map(([key, [title]]) => html`
+    <a href=${href(key)} aria-current=${key === view ? "page" : undefined}>${title}</a>`)}
+</nav>`;
+
+// toMain goes to the view without changing the address, which names it.
+function toMain(event) {
+  event.preventDefault();
+  document.getElementById("main").focus();
 }
 
 render(html`<${Page} />`, document.getElementById("page"));
+follow();

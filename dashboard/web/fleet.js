@@ -1,0 +1,302 @@
+// All locks of the store, as this page knows them, and how it stays current: by the events
+// where the store tells of them, by lists where it does not, and by looks at what is shown.
+import { signal, batch } from "./lib.js";
+import { get, post, del, lines, events, Problem } from "./api.js";
+import { Model } from "./model.js";
+
+const lookEvery = 1000; // ms, of the names that are shown
+const lookSoon = 200; // after an event about one of them
+const atOnce = 128; // names in a look
+const silence = 2000; // without an answer what is shown is stale
+const streamSilence = 35_000; // the stream of events beats every 15 s
+const resync = 10_000; // renewals, foreign clients, what nobody has noticed yet
+const poll = 2000; // without events
+const asleepAfter = 30_000; // in a tab that is hidden: browsers have few connections
+const kept = 2000; // events
+const knownIDs = 10_240; // a server that does not know where we were tells all it has
+
+const watched = new Map(); // name: how many views show it
+const asked = new Set(); // names to look at once
+const model = new Model((name) => watched.has(name));
+
+export const locks = model.locks;
+export const lockOf = (name) => model.get(name); // even if nobody has it, if it is watched
+export const refused = new Map(); // names that may not be looked at: a Problem
+export const recent = []; // events, the latest last
+
+export const version = signal(0);
+export const stale = signal(null);
+export const history = signal(undefined);
+export const session = signal(undefined); // null: nobody is signed in
+export const ready = signal(false);
+
+// over reports whether a lease has run out that was not renewed, as far as is known.
+export function over(lock, holder, now = performance.now()) {
+  return typeof holder.expires === "number" && holder.expires <= now && now - lock.seen < 5000;
+}
+
+// watch has names looked at every second, and soon after events about them, until stop.
+export function watch(names) {
+  const all = [...names];
+  for (const name of all) {
+    watched.set(name, (watched.get(name) ?? 0) + 1);
+    if (!model.get(name)?.queue) asked.add(name);
+  }
+  nextLook.ring(0);
+  return () => {
+    for (const name of all) {
+      const n = watched.get(name) - 1;
+      if (n > 0) watched.set(name, n);
+      else {
+        watched.delete(name);
+        refused.delete(name);
+        model.unwatched(name);
+      }
+    }
+  };
+}
+
+// look looks at names at once, and returns their locks in the same order.
+export async function look(names, how) {
+  for (let i = 0; i < names.length; i += atOnce) await lookAt(names.slice(i, i + atOnce), how);
+  return names.map((name) => model.get(name));
+}
+
+const ears = new Set();
+
+// onEvent has f told of each event, once, until stop.
+export function onEvent(f) {
+  ears.add(f);
+  return () => ears.delete(f);
+}
+
+// changed lets views know, at most ten times a second.
+let bumped = 0, bumping;
+function changed() {
+  if (bumping) return;
+  const wait = Math.max(0, bumped + 100 - performance.now());
+  bumping = setTimeout(() => {
+    bumped = performance.now();
+    bumping = undefined;
+    version.value++;
+  }, wait);
+}
+
+// --- what comes in ---
+
+const ids = new Set();
+
+function heard(e, id) {
+  const at = performance.now() - (e.ago_ms ?? 0);
+  if (id) {
+    if (ids.has(id)) return;
+    ids.add(id);
+    if (ids.size > knownIDs) ids.delete(ids.values().next().value);
+    last = id;
+  }
+  const event = { ...e, at };
+  if (e.event === "gap") nextList.ring(0);
+  else if (model.heard(event) || watched.has(e.name)) asked.add(e.name);
+  if (asked.size > 0) nextLook.ring(lookSoon);
+  recent.push(event);
+  if (recent.length > kept + 500) recent.splice(0, recent.length - kept);
+  for (const f of ears) f(event);
+  changed();
+}
+
+function seen(raw, sent) {
+  const now = performance.now();
+  answered = now;
+  if (model.seen(raw, sent, now)) asked.add(raw.name);
+  changed();
+}
+
+async function list(how) {
+  const sent = performance.now();
+  await lines("v1/locks", {}, (raw) => seen(raw, sent), { ...how, time: 60_000 });
+  model.listed(sent);
+  answered = performance.now();
+  changed();
+  return answered - sent;
+}
+
+async function lookAt(names, how) {
+  const sent = performance.now();
+  try {
+    const answer = await post("v1/locks/look", { names }, undefined, how);
+    for (const raw of answer.locks) seen(raw, sent);
+  } catch (problem) {
+    if (problem.status !== 400 && problem.status !== 403) throw problem;
+    await Promise.all(names.map((name) => lookAtOne(name, sent, how))); // one of them is refused: which?
+  }
+  answered = performance.now();
+}
+
+async function lookAtOne(name, sent, how) {
+  try {
+    seen(await get(`v1/locks/${encodeURIComponent(name)}`, {}, how), sent);
+    refused.delete(name);
+  } catch (problem) {
+    if (problem.status !== 400 && problem.status !== 403) throw problem;
+    refused.set(name, problem);
+    changed();
+  }
+}
+
+// --- staying current ---
+
+let last = ""; // the ID of the latest event
+let answered = 0; // when the server has answered last
+let looked = 0; // when all that is shown was looked at
+let cut = new AbortController(); // ends what follows the server, which begins anew
+const nextLook = alarm(), nextList = alarm(), nextTry = alarm();
+
+// follow follows the server for ever.
+export async function follow() {
+  pulse();
+  setInterval(judge, 250);
+  for (;;) {
+    const { signal } = cut = new AbortController();
+    signal.addEventListener("abort", () => nextList.ring(0));
+    let why;
+    try {
+      await identify(signal);
+      await current(signal);
+    } catch (problem) {
+      why = signal.aborted ? signal.reason : problem;
+    }
+    cut.abort();
+    failed(why);
+    const idle = session.value === null || why === hidden && document.hidden;
+    await nextTry.wait(idle ? forEver : why.status >= 400 && why.status < 500 ? 5000 : 500 + 500 * Math.random());
+  }
+}
+
+// current keeps the locks current until it fails.
+async function current(signal) {
+  const read = await events(last, { signal }).catch((problem) => {
+    if (problem.status === 501) return null;
+    throw problem;
+  });
+  history.value = read !== null;
+  let beat = performance.now();
+  const ended = () => cutOff("ended", "the server has ended the connection");
+  read?.(heard, () => { beat = performance.now(); }).then(ended, (problem) => cut.signal === signal && cut.abort(problem));
+  for (;;) {
+    const took = await list({ signal });
+    batch(() => { ready.value = true; stale.value = null; });
+    nextLook.ring(0);
+    await nextList.wait(read ? Math.max(resync, 20 * took) : Math.max(poll, 4 * took));
+    signal.throwIfAborted();
+    if (read && performance.now() - beat > streamSilence) cutOff("silent", "the stream of events is silent");
+  }
+}
+
+const cutOff = (code, why) => cut.abort(new Problem(0, code, why));
+
+// pulse looks at what is shown, and thereby whether the server and its store still answer.
+async function pulse() {
+  for (;;) {
+    await nextLook.wait(Math.max(lookSoon, looked + lookEvery - performance.now()));
+    const { signal } = cut;
+    if (!ready.value || signal.aborted) continue;
+    try {
+      await lookNow(signal);
+      if (stale.value) nextList.ring(0);
+    } catch (problem) {
+      if (!signal.aborted) cut.abort(problem);
+    }
+  }
+}
+
+async function lookNow(signal) {
+  const names = new Set(asked);
+  asked.clear();
+  if (performance.now() - looked >= lookEvery) {
+    looked = performance.now();
+    for (const name of watched.keys()) names.add(name);
+    if (names.size === 0) await identify(signal);
+  }
+  for (const name of refused.keys()) names.delete(name);
+  await look([...names], { signal });
+}
+
+// judge says that what is shown is stale when nobody has answered for too long.
+function judge() {
+  if (ready.value && !document.hidden && performance.now() - answered > silence) {
+    failed(new Problem(0, "no-answer", "the server does not answer"));
+  }
+}
+
+function failed({ status, detail, message }) {
+  if (status === 401) return signedOff();
+  const why = detail ?? message;
+  if (stale.value?.why !== why) stale.value = { since: stale.value?.since ?? (answered || performance.now()), why };
+}
+
+async function identify(signal) {
+  const who = await get("v1/session", {}, { signal }).catch((problem) => {
+    if (problem.status === 404) return { caller: "", rights: [], notice: "", actions: [] };
+    throw problem;
+  });
+  answered = performance.now();
+  if (JSON.stringify(who) !== JSON.stringify(session.value)) session.value = who;
+}
+
+// signIn shows a token to the server, which keeps it in a cookie that no script can read.
+export async function signIn(token) {
+  await post("v1/session", { token });
+  nextTry.ring(0);
+}
+
+export async function signOut() {
+  await del("v1/session");
+  cut.abort(new Problem(401, "signed-out", ""));
+}
+
+// signedOff forgets all that was shown: the next one may be allowed less.
+function signedOff() {
+  model.clear();
+  ids.clear();
+  recent.length = 0;
+  last = "";
+  batch(() => {
+    session.value = null;
+    ready.value = false;
+    stale.value = null;
+    version.value++;
+  });
+}
+
+// --- time ---
+
+const forEver = 2 ** 31 - 1; // ms, as long as a timer can be
+
+// alarm makes something that one waits for, and others ring before its time.
+function alarm() {
+  let go, timer, at, hurry;
+  const set = (ms) => {
+    at = performance.now() + ms;
+    clearTimeout(timer);
+    timer = setTimeout(() => { const f = go; go = undefined; f?.(); }, ms);
+  };
+  return {
+    wait: (ms) => new Promise((then) => {
+      go = then;
+      set(Math.min(ms, hurry ?? ms));
+      hurry = undefined;
+    }),
+    ring(ms) {
+      if (!go) hurry = Math.min(ms, hurry ?? ms);
+      else if (at > performance.now() + ms) set(ms);
+    },
+  };
+}
+
+const hidden = new Error("the page was hidden");
+let tired;
+document.addEventListener("visibilitychange", () => {
+  clearTimeout(tired);
+  if (document.hidden) tired = setTimeout(() => cut.abort(hidden), asleepAfter);
+  else nextTry.ring(0);
+});

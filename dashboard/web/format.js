@@ -1,0 +1,89 @@
+// Numbers, times and people in words. Instants are those of performance.now(): no clock of
+// this browser is compared with one of the server.
+
+// duration says a time in its two largest units: "3 m 12 s".
+export function duration(ms) {
+  if (ms === undefined || ms === null) return "unknown";
+  if (!(ms > 0)) return "0 s";
+  if (ms < 1000) return `${Math.max(1, Math.floor(ms))} ms`;
+  const s = Math.floor(ms / 1000);
+  if (s < 10) return `${(Math.floor(ms / 100) / 10).toFixed(1)} s`;
+  if (s < 60) return `${s} s`;
+  if (s < 3600) return pair(s, 60, "m", 1, "s");
+  if (s < 86_400) return pair(s, 3600, "h", 60, "m");
+  return pair(s, 86_400, "d", 3600, "h");
+}
+
+// pair drops the smaller unit if there is none of it.
+function pair(s, large, name, small, rest) {
+  const more = Math.floor((s % large) / small);
+  return `${Math.floor(s / large)} ${name}` + (more ? ` ${more} ${rest}` : "");
+}
+
+// whole is duration in whole seconds, for what ticks.
+export const whole = (ms) => (ms < 10_000 ? `${Math.max(0, Math.floor(ms / 1000))} s` : duration(ms));
+
+// ago says when something was, or will be.
+export function ago(instant, now = performance.now()) {
+  if (instant === undefined || instant === null) return "unknown";
+  const ms = now - instant;
+  if (Math.abs(ms) < 1000) return "now";
+  return ms > 0 ? `${whole(ms)} ago` : `in ${whole(-ms)}`;
+}
+
+// clock says an instant by the clock of this browser, for people.
+export function clock(instant) {
+  if (instant === undefined || instant === null) return "";
+  const date = new Date(Date.now() + instant - performance.now());
+  return date.toLocaleString("sv-SE", { timeZoneName: "short" });
+}
+
+export const count = (n) => (n ?? 0).toLocaleString("en-US");
+
+// rate says how often in a second.
+export function rate(n) {
+  const digits = n >= 100 || n === 0 ? 0 : n >= 10 ? 1 : 2;
+  return `${n.toLocaleString("en-US", { minimumFractionDigits: digits, maximumFractionDigits: digits })}/s`;
+}
+
+// token shortens a fencing token to the digits that change. Its title has all of them.
+export function token(text) {
+  if (!text || text === "0") return "none";
+  return text.length > 8 ? "…" + text.slice(-6) : text;
+}
+
+// later reports whether a token is greater than another. They are texts of up to 20 digits.
+export function later(a, b) {
+  return a.length !== b.length ? a.length > b.length : a > b;
+}
+
+// who names a holder or a waiter as the command does.
+export function who(h) {
+  if (h.foreign) return "a client that is not holdfast";
+  const person = joined(h.label, " on ", joined(h.user, "@", h.host));
+  if (!person) return "another client";
+  const inside = process(h);
+  return inside ? `${person} (${inside})` : person;
+}
+
+function process(h) {
+  if (h.person) return "a person";
+  return [h.pid ? `pid ${h.pid}` : "", h.program].filter(Boolean).join(", ");
+}
+
+const joined = (a, between, b) => (a && b ? a + between + b : a || b || "");
+
+// pieces splits a text into what is shown as it is, and single characters that cannot be
+// seen or turn the text around: {text} or {odd}, which has the number of the character.
+export function pieces(text) {
+  return text.split(oddOnes).filter(Boolean).map((part) => (oddOne.test(part)
+    ? { odd: "U+" + part.codePointAt(0).toString(16).toUpperCase().padStart(4, "0") }
+    : { text: part }));
+}
+
+// plain is a text with such characters written out, for titles and labels.
+export const plain = (text) => pieces(text).map((p) => p.text ?? `[${p.odd}]`).join("");
+
+const odd = "[\\u0000-\\u001f\\u007f-\\u009f\\u00ad\\u061c\\u180e\\u200b\\u200e\\u200f\\u2028-\\u202e\\u2060-\\u206f\\ufeff\\ufff9-\\ufffb]";
+const oddOne = new RegExp(`^${odd}$`);
+const oddOnes = new RegExp(`(${odd})`);

@@ -1,0 +1,174 @@
+// What is known of all locks, of answers and of events. It has no timers and asks nobody.
+//
+// Answers and events overtake each other. An event is later than an answer if it was told
+// after the request had been sent: then the answer may or may not know of it.
+import { later, who } from "./format.js";
+
+const remembered = 4096; // leases that are over
+
+export class Model {
+  // locks has the names that somebody has or wants; free has those that kept() wants to
+  // see although nobody does. A lock in them is never changed: another one takes its place.
+  locks = new Map();
+  free = new Map();
+  #ended = new Map(); // "TOKEN NAME" of leases that are over: when that was
+  #kept;
+
+  constructor(kept = () => false) { this.#kept = kept; }
+
+  get(name) { return this.locks.get(name) ?? this.free.get(name); }
+
+  clear() {
+    for (const map of [this.locks, this.free, this.#ended]) map.clear();
+  }
+
+  // heard takes an event in, which has happened at e.at. It reports whether it is not sure
+  // of the outcome, and the name should be looked at.
+  heard(e) {
+    const old = this.get(e.name);
+    const lock = old ? { ...old } : { ...empty, name: e.name, mode: e.mode, limit: e.limit ?? 0, seen: e.at };
+    const doubt = steps[e.event]?.call(this, lock, e, old);
+    if (doubt === undefined) return false;
+    this.#put(lock);
+    return doubt;
+  }
+
+  // seen takes in what the server has answered at now to a request of the instant sent. It
+  // reports whether an event may be missing in it, as heard does.
+  seen(raw, sent, now) {
+    const old = this.get(raw.name);
+    const lock = lockOf(raw, old, now, this.#kept(raw.name));
+    const over = (h) => this.#ended.get(lease(raw.name, h)) >= sent;
+    lock.holders = lock.holders.filter((h) => h.released || !over(h));
+    for (const h of old?.holders ?? []) {
+      if (h.told >= sent && !lock.holders.some((one) => one.fencing_token_str === h.fencing_token_str)) lock.holders.push(h);
+    }
+    this.#put(lock);
+    return old?.queueTold >= sent;
+  }
+
+  // listed drops what a list of all names did not have that was asked for at the instant sent.
+  listed(sent) {
+    for (const [name, lock] of this.locks) {
+      const missing = lock.seen < sent && !(lock.told >= sent);
+      if (missing && !this.#kept(name)) this.locks.delete(name); // those are looked at
+    }
+  }
+
+  // unwatched drops a name that is of no interest any more.
+  unwatched(name) { this.free.delete(name); }
+
+  #put(lock) {
+    lock.held = lock.holders.some((h) => !h.released);
+    const wanted = lock.holders.length > 0 || lock.queueLength > 0;
+    this.locks[wanted ? "set" : "delete"](lock.name, lock);
+    this.free[!wanted && this.#kept(lock.name) ? "set" : "delete"](lock.name, lock);
+  }
+
+  begin(lock, e) {
+    if (this.#ended.has(lease(e.name, e)) || !later(e.fencing_token_str, lock.lastToken)) return undefined;
+    const others = e.mode === "exclusive" || e.mode !== lock.mode ? [] : lock.holders;
+    lock.holders = [...others, {
+      ...e.holder, permits: e.permits ?? 0, fencing_token: e.fencing_token, fencing_token_str: e.fencing_token_str,
+      released: false, foreign: false, since: e.at, told: e.at,
+    }];
+    lock.mode = e.mode;
+    lock.limit = e.limit ?? 0;
+    lock.lastToken = e.fencing_token_str;
+    lock.told = e.at;
+    return false;
+  }
+
+  end(lock, e) {
+    this.#ended.set(lease(e.name, e), e.at);
+    if (this.#ended.size > remembered) this.#ended.delete(this.#ended.keys().next().value);
+    lock.holders = lock.holders.filter((h) => h.fencing_token_str !== e.fencing_token_str);
+    lock.told = e.at;
+    return Boolean(e.holder?.labels?.["holdfast/min_hold_ms"]); // the name may be kept closed
+  }
+}
+
+const empty = { held: false, holders: [], queue: undefined, queueLength: 0, lastToken: "0", told: -Infinity, queueTold: -Infinity };
+const lease = (name, h) => `${h.fencing_token_str} ${name}`;
+
+// steps have what each event does to a lock. Undefined is nothing.
+const steps = {
+  acquired(lock, e) { return this.begin(lock, e); },
+  handed_over(lock, e) {
+    const doubt = dequeue(lock, e);
+    return this.begin(lock, e) ?? doubt;
+  },
+  released(lock, e) { return this.end(lock, e); },
+  completed(lock, e) { return this.end(lock, e); },
+  expired(lock, e) { return this.end(lock, e); },
+  lost(lock, e) { return this.end(lock, e); },
+  broken(lock, e) { return this.end(lock, e); },
+  queued(lock, e, old) {
+    if (!news(lock, e)) return undefined;
+    lock.queueLength++;
+    lock.queue = lock.queue && [...lock.queue, { ...e.holder, mode: e.mode, permits: e.permits ?? 0, since: e.at }];
+    return !old;
+  },
+  left(lock, e) { return dequeue(lock, e); },
+};
+
+// news reports whether an event about the queue is news, and notes when it was.
+function news(lock, e) {
+  if (e.at < lock.seen) return false;
+  lock.told = lock.queueTold = e.at;
+  return true;
+}
+
+function dequeue(lock, e) {
+  if (!news(lock, e)) return undefined;
+  lock.queueLength = Math.max(0, lock.queueLength - 1);
+  const at = lock.queue?.findIndex((place) => who(place) === who(e.holder)) ?? -1;
+  if (at >= 0) lock.queue = lock.queue.toSpliced(at, 1);
+  return false;
+}
+
+// lockOf makes a lock of what the server has answered, and of what was known before.
+function lockOf(raw, old, now, keep) {
+  const had = new Map(old?.holders.map((h) => [h.fencing_token_str, h]));
+  const kept = keep ? old : undefined; // a list has no details: keep those of the last look
+  return {
+    name: raw.name, held: raw.held, mode: raw.mode, limit: raw.limit,
+    holders: raw.holders.map((h) => holderOf(h, had.get(h.fencing_token_str), now)),
+    queue: raw.queue?.map((place) => placeOf(place, old?.queue, now)) ?? kept?.queue,
+    queueLength: raw.queue_length, lastToken: raw.last_token_str,
+    broken: raw.broken?.map((b) => ({ ...b, at: now - b.ago_ms })) ?? kept?.broken,
+    once: raw.broken ? raw.once && timed(raw.once, now) : kept?.once,
+    schedule: raw.schedule,
+    seen: now, told: old?.told ?? -Infinity, queueTold: old?.queueTold ?? -Infinity,
+  };
+}
+
+function holderOf(h, old, now) {
+  const left = h.expires_in_ms;
+  const { since, expires } = timed(h, now);
+  return {
+    ...h,
+    since: steady(old?.since, since), expires: steady(old?.expires, expires),
+    ttl: left === null ? undefined : Math.max(old?.ttl ?? 0, left),
+    told: old?.told,
+  };
+}
+
+function placeOf(place, before, now) {
+  const since = now - place.waiting_ms;
+  const old = before?.find((p) => Math.abs(p.since - since) < 2000 && who(p) === who(place));
+  return { ...place, since: steady(old?.since, since), expires: now + place.expires_in_ms };
+}
+
+function timed(h, now) {
+  return {
+    ...h,
+    since: h.held_ms === null || h.held_ms === undefined ? undefined : now - h.held_ms,
+    expires: h.expires_in_ms === null ? null : now + h.expires_in_ms,
+  };
+}
+
+// steady returns an instant that does not jump about with the time that answers take.
+function steady(old, now) {
+  return typeof old === "number" && typeof now === "number" && Math.abs(old - now) < 250 ? Math.min(old, now) : now;
+}

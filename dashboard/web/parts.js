@@ -1,0 +1,112 @@
+// What all views are made of.
+import { html, useEffect, useRef, useState, useId } from "./lib.js";
+import { href } from "./route.js";
+import { ago, clock, duration, pieces, plain, token, who } from "./format.js";
+
+// Text shows what others have written, such as a name: whatever it contains, as text.
+export function Text({ value, title }) {
+  return html`<bdi class="text" title=${title}>${pieces(String(value ?? "")).map((p) => p.text
+    ?? html`<span class="odd" title="a character that cannot be seen">${p.odd}</span>`)}</bdi>`;
+}
+
+// Name links a lock's name to its view.
+export const Name = ({ name }) => html`<a class="name" href=${href("lock", { name })}><${Text} value=${name} /></a>`;
+
+// Who shows a holder or a waiter, and links to everything that this one holds.
+export function Who({ holder }) {
+  const text = html`<${Text} value=${who(holder)} />`;
+  const sign = holder.person && html`<span class="sign" title="a person holds it, and no process">person</span> `;
+  return holder.foreign ? text : html`<a class="who" href=${href("holders", group(holder))}>${sign}${text}</a>`;
+}
+
+// group says to which process or person a holder belongs: the parameters of the view of holders.
+export const group = ({ host, pid, user, program, person, label }) => (host || pid
+  ? { host, pid: pid || undefined, user: person ? user : undefined }
+  : { user, label, program });
+
+// When says how long ago something was, and goes on counting.
+export function When({ at }) {
+  useTick(1000);
+  return html`<time class="when" title=${clock(at)}>${ago(at)}</time>`;
+}
+
+// Since says for how long something has lasted, and goes on counting.
+export function Since({ at }) {
+  useTick(1000);
+  return html`<time class="when" title=${at === undefined ? "" : "since " + clock(at)}>${
+    at === undefined ? "unknown" : duration(Math.max(1000, performance.now() - at))}</time>`;
+}
+
+export const Token = ({ value }) => html`<span class="token" title=${"fencing token " + value}>${token(value)}</span>`;
+
+// Mode shows the mode of a lock, or that in which somebody waits: S, X, or 3/5 permits.
+export function Mode({ of }) {
+  const [text, title] = mode(of);
+  return html`<span class="mode" title=${title}><span aria-hidden="true">${text}</span><span class="unseen">${title}</span></span>`;
+}
+
+function mode({ mode, limit, permits, holders }) {
+  if (mode === "shared") return ["S", "shared"];
+  if (mode !== "semaphore") return ["X", "exclusive"];
+  if (!holders) return [`${permits || 1}`, `semaphore: ${permits || 1} permits`];
+  const taken = holders.reduce((n, h) => n + (h.permits || 1), 0);
+  return [`${taken}/${limit}`, `semaphore: ${taken} of ${limit} permits are taken`];
+}
+
+// Empty says that there is nothing, and what to do about it.
+export const Empty = ({ title, children }) => html`<div class="empty"><p class="what">${title}</p><p>${children}</p></div>`;
+
+// Failed says what went wrong, and what to do.
+export function Failed({ problem, again }) {
+  return html`<div class="failed" role="alert">
+    <p class="what">${plain(problem.detail ?? problem.message)}</p>
+    <p>${advice(problem)} ${again && html`<button type="button" onClick=${again}>Try again</button>`}</p>
+  </div>`;
+}
+
+function advice({ status, code }) {
+  if (code === "unsupported") return "The store of this server cannot do this, or it was not switched on.";
+  if (status === 0) return "Nobody knows whether it was carried out. The page goes on trying to reach the server.";
+  if (status === 401) return "Sign in again.";
+  if (status === 403) return "Ask whoever runs the server for the right to this name.";
+  if (status === 404 || status === 410) return "It may have ended a moment ago.";
+  if (status === 429) return "Wait a moment, and try again.";
+  if (status === 503) return "The server is there, and its store is not: look at the store.";
+  return status >= 500 ? "The log of the server says more." : "Nothing was changed.";
+}
+
+// useTick draws a component anew every ms. All that tick alike share one timer.
+export function useTick(ms) {
+  const [, draw] = useState(0);
+  useEffect(() => {
+    const tick = ticks.get(ms) ?? start(ms);
+    tick.all.add(draw);
+    return () => {
+      tick.all.delete(draw);
+      if (tick.all.size > 0) return;
+      clearInterval(tick.timer);
+      ticks.delete(ms);
+    };
+  }, [ms]);
+}
+
+const ticks = new Map();
+
+function start(ms) {
+  const all = new Set();
+  const timer = setInterval(() => { for (const draw of all) draw((n) => n + 1); }, ms);
+  ticks.set(ms, { all, timer });
+  return ticks.get(ms);
+}
+
+// Dialog is shown in front of the page until it is closed, by Escape as well.
+export function Dialog({ title, onClose, children }) {
+  const element = useRef(null);
+  const id = useId();
+  useEffect(() => { element.current.showModal(); }, []);
+  return html`<dialog ref=${element} aria-labelledby=${id} onClose=${onClose}>
+    <header><h2 id=${id}>${title}</h2>
+      <button type="button" class="plain" aria-label="Close" onClick=${() => element.current.close()}>✕</button></header>
+    ${children}
+  </dialog>`;
+}
