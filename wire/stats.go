@@ -6,6 +6,9 @@ type Stats struct {
 	EveryMS  int64    `json:"every_ms"`  // how long a bucket is
 	BoundsMS []int64  `json:"bounds_ms"` // of the waits, in growing order
 	Buckets  []Bucket `json:"buckets"`   // the oldest first; the last is not over
+
+	LastID string         `json:"last_id"` // of the latest event that is counted; empty: there was none
+	Losses []HistoryEvent `json:"losses"`  // the latest 20 leases that expired, were lost or were broken, the oldest first
 }
 
 // A Bucket is what happened in one step.

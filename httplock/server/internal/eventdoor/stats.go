@@ -2,6 +2,7 @@ package eventdoor
 
 import (
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
@@ -15,6 +16,8 @@ const (
 	every = 5 * time.Second
 	kept  = 181 // buckets: those of 15 minutes, and the one that is not over
 	kinds = int(driver.EventCompleted) + 1
+
+	keptLosses = 20
 )
 
 // bounds are those of the waits in ms. A lease that was granted at once is a wait of 0.
@@ -31,6 +34,8 @@ type stats struct {
 	newest int          // the number of the bucket that is not over
 	deaf   int          // the number of the bucket in which there was a gap, and nothing was heard since; else -1
 	ring   [kept]bucket // number n is at n % kept
+	last   string       // the ID of the latest event
+	losses []entry      // the latest, the oldest first
 }
 
 // A bucket is what happened in one step.
@@ -63,7 +68,7 @@ func (s *stats) add(e driver.Event) {
 		s.gapLocked(n)
 		return
 	}
-	s.deaf = -1
+	s.deaf, s.last = -1, e.ID
 	if door.Reserved(e.Name) || n < 0 || n <= s.newest-kept || int(e.Kind) >= kinds {
 		return
 	}
@@ -71,6 +76,12 @@ func (s *stats) add(e driver.Event) {
 	b.counts[e.Kind]++
 	if e.Kind.Begins() {
 		b.waits[waited(e.Waited)]++
+	}
+	if e.Kind == driver.EventLost || e.Kind == driver.EventExpired || e.Kind == driver.EventBroken {
+		if len(s.losses) == keptLosses {
+			s.losses = slices.Delete(s.losses, 0, 1)
+		}
+		s.losses = append(s.losses, entry{e, now})
 	}
 }
 
@@ -110,11 +121,16 @@ func (s *stats) show(now time.Time) wire.Stats {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.numberLocked(now, now)
-	v := wire.Stats{EveryMS: every.Milliseconds(), BoundsMS: bounds[:]}
+	v := wire.Stats{EveryMS: every.Milliseconds(), BoundsMS: bounds[:], LastID: s.last, Losses: []wire.HistoryEvent{}}
 	for n := max(0, s.newest-kept+1); n <= s.newest; n++ {
 		b := s.ring[n%kept]
 		ago := now.Sub(s.began.Add(time.Duration(n) * every))
 		v.Buckets = append(v.Buckets, b.show(ago))
+	}
+	for _, e := range s.losses {
+		if e.Ago += now.Sub(e.heard); e.Ago < (kept-1)*every {
+			v.Losses = append(v.Losses, wire.HistoryEventOf(e.Event))
+		}
 	}
 	return v
 }

@@ -1,0 +1,242 @@
+package eventdoor_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/httplock/server/caller"
+	"github.com/holdfast-locks/holdfast/internal/exchange"
+	"github.com/holdfast-locks/holdfast/memlock"
+	"github.com/holdfast-locks/holdfast/wire"
+)
+
+// quiet is a store in which nothing happens by itself: no server prunes it.
+func quiet() driver.Engine {
+	return driver.Forward{Engine: withHistory(), Without: driver.Capabilities{OneTime: true}}
+}
+
+// stats asks for what was counted.
+func (s *stage) stats() (v wire.Stats) {
+	s.Helper()
+	synctest.Wait() // the events are told
+	w := httptest.NewRecorder()
+	exchange.Recorded(s.T, s.server).ServeHTTP(w, httptest.NewRequestWithContext(s.Context(), "GET", "/v1/stats", nil))
+	if err := json.Unmarshal(w.Body.Bytes(), &v); w.Code != http.StatusOK || err != nil {
+		s.Fatalf("%d %s: %v", w.Code, w.Body, err)
+	}
+	return v
+}
+
+// latest is the bucket that is not over, without its time.
+func (s *stage) latest() wire.Bucket {
+	s.Helper()
+	all := s.stats().Buckets
+	b := all[len(all)-1]
+	b.AgoMS = 0
+	return b
+}
+
+func (s *stage) want(want wire.Bucket) {
+	s.Helper()
+	if want.Waits == nil {
+		want.Waits = []int{}
+	}
+	if got := s.latest(); fmt.Sprint(got) != fmt.Sprint(want) {
+		s.Errorf("counted %+v, want %+v", got, want)
+	}
+}
+
+// hold takes a lock, and keeps it until release.
+func (s *stage) hold(name string, opts *holdfast.AcquireOptions) (release func()) {
+	s.Helper()
+	l, err := s.client.Acquire(s.Context(), name, opts)
+	if err != nil {
+		s.Fatal(err)
+	}
+	return func() { _ = l.Release(s.Context()) }
+}
+
+// Each event is counted in the step in which it happened, by its kind, and each lease by how
+// long it was waited for; 15 minutes are shown.
+func TestStats(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := open(t, quiet())
+		if all := s.stats(); len(all.Buckets) != 1 || !all.Buckets[0].Gap || all.EveryMS != 5000 || all.LastID != "" {
+			t.Errorf("at the start: %+v", all)
+		}
+		time.Sleep(5 * time.Second)
+		s.use("a", "b")
+		release := s.hold("c", nil)
+		s.want(wire.Bucket{Acquired: 3, Released: 2, Waits: []int{3}})
+
+		time.Sleep(5 * time.Second)
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			s.hold("c", nil)()
+		}()
+		synctest.Wait()
+		s.want(wire.Bucket{Queued: 1})
+		time.Sleep(7 * time.Second)
+		release()
+		<-done
+		s.want(wire.Bucket{HandedOver: 1, Released: 2, Waits: []int{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1}}) // 5 s to 10 s
+
+		all := s.stats()
+		if ago := []int64{all.Buckets[0].AgoMS, all.Buckets[3].AgoMS}; len(all.Buckets) != 4 || !slices.Equal(ago, []int64{17_000, 2_000}) {
+			t.Errorf("%d buckets, %d: want 4, from 17 s to 2 s ago", len(all.Buckets), ago)
+		}
+		if all.BoundsMS[12] != 5000 || all.BoundsMS[13] != 10_000 || !slices.IsSorted(all.BoundsMS) {
+			t.Errorf("bounds: %d", all.BoundsMS)
+		}
+		time.Sleep(20 * time.Minute)
+		if all = s.stats(); len(all.Buckets) != 181 || all.Buckets[0].AgoMS != all.Buckets[180].AgoMS+900_000 {
+			t.Errorf("%d buckets, the first of %d ms ago", len(all.Buckets), all.Buckets[0].AgoMS)
+		}
+		for i, b := range all.Buckets {
+			if b.Acquired+b.Released+b.HandedOver+b.Queued+len(b.Waits) > 0 || b.Gap {
+				t.Errorf("bucket %d still has %+v", i, b)
+			}
+		}
+	})
+}
+
+// The ends of leases are told apart, and the latest are shown for as long as they count.
+func TestStatsOfLosses(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := open(t, quiet())
+		time.Sleep(5 * time.Second)
+		acquire := func(name string, ttl time.Duration) (driver.LeaseID, uint64) {
+			id := driver.NewLeaseID()
+			reply, err := s.engine.Acquire(t.Context(), driver.AcquireRequest{Name: name, LeaseID: id, TTL: ttl})
+			if err != nil || reply.Outcome != driver.Granted {
+				t.Fatal(reply, err)
+			}
+			return id, reply.Token
+		}
+		acquire("expired", time.Second)
+		_, token := acquire("broken", time.Minute)
+		if _, err := s.engine.(driver.Breaker).Break(t.Context(), driver.BreakRequest{ID: driver.NewLeaseID(), Name: "broken", Token: token, Author: "ada"}); err != nil {
+			t.Fatal(err)
+		}
+		id, _ := acquire("lost", time.Minute)
+		if err := s.engine.Release(t.Context(), driver.ReleaseRequest{Name: "lost", LeaseID: id, Lost: true}); err != nil {
+			t.Fatal(err)
+		}
+		acquire("holdfast@server/own", time.Minute) // the server's, which nobody sees
+		time.Sleep(2 * time.Second)
+		acquire("expired", time.Minute) // which notices
+		s.want(wire.Bucket{Acquired: 4, Expired: 1, Lost: 1, Broken: 1, Waits: []int{4}})
+		all := s.stats()
+		var losses []string
+		for _, e := range all.Losses {
+			losses = append(losses, fmt.Sprint(e.Event, " ", e.Name, " ", *e.AgoMS))
+		}
+		if want := "[broken broken 2000 lost lost 2000 expired expired 0]"; fmt.Sprint(losses) != want {
+			t.Errorf("losses %s, want %s", losses, want)
+		}
+		v := s.read("", all.LastID)
+		s.use("next")
+		v.want("acquired next", "released next") // nothing twice, and no gap
+		time.Sleep(17 * time.Minute)
+		if all = s.stats(); len(all.Losses) > 0 {
+			t.Errorf("after 17 minutes: %v", all.Losses)
+		}
+	})
+}
+
+// However much happens, no more is kept.
+func TestStatsAreBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		engine := &deafening{Forward: driver.Forward{Engine: quiet()}}
+		s := open(t, engine)
+		for i := range 30 {
+			engine.told(driver.Event{ID: fmt.Sprint(i), Kind: driver.EventLost, Name: fmt.Sprint("n", i)})
+		}
+		engine.told(driver.Event{ID: "29", Kind: driver.EventLost, Name: "n29"})                    // twice
+		engine.told(driver.Event{ID: "old", Kind: driver.EventReleased, Name: "n", Ago: time.Hour}) // before the start
+		engine.told(driver.Event{ID: "odd", Kind: driver.EventKind(77), Name: "n"})
+		if all := s.stats(); len(all.Losses) != 20 || all.Losses[0].Name != "n10" || all.Buckets[0].Lost != 30 || all.Buckets[0].Released != 0 {
+			t.Errorf("%d losses, the first %+v, %+v", len(all.Losses), all.Losses[0], all.Buckets)
+		}
+		time.Sleep(time.Minute)
+		engine.told(driver.Event{ID: "late", Kind: driver.EventHandedOver, Name: "n", Ago: 31 * time.Second, Waited: 48 * time.Hour})
+		all := s.stats().Buckets
+		if late := all[len(all)-8]; late.HandedOver != 1 || len(late.Waits) != 20 || late.Waits[19] != 1 {
+			t.Errorf("what came late: %+v", all)
+		}
+	})
+}
+
+// A gap shows in its bucket, and as long as nothing was heard between two, all is one gap.
+func TestStatsShowGaps(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		engine := &deafening{Forward: driver.Forward{Engine: quiet()}}
+		s := open(t, engine)
+		gaps := func() (all []int) {
+			for i, b := range s.stats().Buckets {
+				if b.Gap {
+					all = append(all, i)
+				}
+			}
+			return all
+		}
+		s.use("a")
+		time.Sleep(10 * time.Second)
+		engine.told(driver.Event{Kind: driver.EventGap}) // cut off
+		time.Sleep(20 * time.Second)
+		if got := gaps(); !slices.Equal(got, []int{0, 2}) {
+			t.Errorf("gaps in %d, want the first and that in which the engine was cut off", got)
+		}
+		engine.told(driver.Event{Kind: driver.EventGap}) // hears again
+		s.use("a")
+		time.Sleep(10 * time.Second)
+		engine.told(driver.Event{Kind: driver.EventGap})
+		if got := gaps(); !slices.Equal(got, []int{0, 2, 3, 4, 5, 6, 8}) {
+			t.Errorf("gaps in %d", got)
+		}
+		time.Sleep(time.Hour)
+		engine.told(driver.Event{Kind: driver.EventGap})
+		if got := gaps(); len(got) != 181 {
+			t.Errorf("%d gaps after an hour without a word", len(got))
+		}
+	})
+}
+
+// Whoever may not see every name is not told how much happens, and without history there is
+// nothing to tell.
+func TestStatsRefused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ask := func(s *stage, status int, code string) {
+			w := httptest.NewRecorder()
+			exchange.Recorded(t, s.server).ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), "GET", "/v1/stats", nil))
+			if w.Code != status || !bytes.Contains(w.Body.Bytes(), []byte(code)) {
+				t.Errorf("%d %s, want %d %s", w.Code, w.Body, status, code)
+			}
+		}
+		s := open(t, quiet())
+		s.who.Prefixes = []string{"app/"}
+		ask(s, http.StatusForbidden, "not-permitted")
+		s.who = caller.Caller{Name: "bob", Rights: caller.All &^ caller.Read}
+		ask(s, http.StatusForbidden, "not-permitted")
+		ask(open(t, memlock.New()), http.StatusNotImplemented, "history=1")
+		s.who = caller.Caller{Name: "ann", Rights: caller.Read}
+		s.server.Drain()
+		if w := httptest.NewRecorder(); true { // whoever looks is answered to the end
+			s.server.ServeHTTP(w, httptest.NewRequestWithContext(context.Background(), "GET", "/v1/stats", nil))
+			if w.Code != http.StatusOK {
+				t.Errorf("a server that drains: %d %s", w.Code, w.Body)
+			}
+		}
+	})
+}
