@@ -17,6 +17,10 @@ export const get = (path, params, how) => json("GET", path, { params, ...how });
 export const post = (path, body, key, how) => json("POST", path, { body, key, ...how });
 export const del = (path, how) => json("DELETE", path, how);
 
+// named is the path of a name. The name stands in the query: there are proxies that decode
+// a path, and take what they find then for another one.
+export const named = (path, name, more = "") => `${path}/~${more && "/" + more}?name=${encodeURIComponent(name)}`;
+
 // lines gives each() one object after the other, of a list that may be long.
 export async function lines(path, params, each, how) {
   const response = await send("GET", path, { params, accept: "application/x-ndjson", ...how });
@@ -68,7 +72,7 @@ async function send(method, path, { params, body, key, accept = "application/jso
   const query = new URLSearchParams(Object.entries(params ?? {}).filter(([, value]) => value !== undefined && value !== "")).toString();
   let response;
   try {
-    response = await fetch(path + (query && "?" + query), request);
+    response = await fetch(path + (query && (path.includes("?") ? "&" : "?") + query), request);
   } catch (error) {
     throw lost(error, signal);
   }

@@ -21,7 +21,7 @@ const model = new Model((name) => watched.has(name));
 
 export const locks = model.locks;
 export const lockOf = (name) => model.get(name); // even if nobody has it, if it is watched
-export const refused = new Map(); // names that may not be looked at: a Problem
+export const refused = new Map(); // names that are watched and cannot be seen: a Problem
 export const recent = []; // events, the latest last
 
 export const version = signal(0);
@@ -124,23 +124,25 @@ async function lookAt(names, how) {
   const sent = performance.now();
   try {
     const answer = await post("v1/locks/look", { names }, undefined, how);
-    for (const raw of answer.locks) seen(raw, sent);
+    for (const raw of answer.locks) {
+      refused.delete(raw.name);
+      seen(raw, sent);
+    }
+    for (const { name, status, code, detail } of answer.failed) refuse(name, new Problem(status, code, detail));
   } catch (problem) {
-    if (problem.status !== 400 && problem.status !== 403) throw problem;
-    await Promise.all(names.map((name) => lookAtOne(name, sent, how))); // one of them is refused: which?
+    if (!never(problem)) throw problem;
+    if (names.length === 1) refuse(names[0], problem);
+    else await Promise.all(names.map((name) => lookAt([name], how))); // one of them is refused: which?
   }
   answered = performance.now();
 }
 
-async function lookAtOne(name, sent, how) {
-  try {
-    seen(await get(`v1/locks/${encodeURIComponent(name)}`, {}, how), sent);
-    refused.delete(name);
-  } catch (problem) {
-    if (problem.status !== 400 && problem.status !== 403) throw problem;
-    refused.set(name, problem);
-    changed();
-  }
+// never reports whether it is of no use to ask again.
+const never = ({ status }) => status === 400 || status === 403;
+
+function refuse(name, problem) {
+  refused.set(name, problem);
+  changed();
 }
 
 // --- staying current ---
@@ -217,7 +219,9 @@ async function lookNow(signal) {
     for (const name of watched.keys()) names.add(name);
     if (names.size === 0) await identify(signal);
   }
-  for (const name of refused.keys()) names.delete(name);
+  for (const [name, problem] of refused) {
+    if (never(problem)) names.delete(name);
+  }
   await look([...names], { signal });
 }
 

@@ -18,6 +18,8 @@ export class Model {
 
   get(name) { return this.locks.get(name) ?? this.free.get(name); }
 
+  get remembers() { return this.#ended.size; }
+
   clear() {
     for (const map of [this.locks, this.free, this.#ended]) map.clear();
   }
@@ -123,7 +125,7 @@ function dequeue(lock, e) {
   if (!news(lock, e)) return undefined;
   lock.queueLength = Math.max(0, lock.queueLength - 1);
   const at = lock.queue?.findIndex((place) => who(place) === who(e.holder)) ?? -1;
-  if (at >= 0) lock.queue = lock.queue.toSpliced(at, 1);
+  if (at >= 0) lock.queue = lock.queue.filter((_, i) => i !== at);
   return false;
 }
 

@@ -1,0 +1,32 @@
+package dashboard_test
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+)
+
+// TestJS runs the tests of what the page works out, in testdata/js, by node.
+func TestJS(t *testing.T) {
+	node, err := exec.LookPath("node")
+	if err != nil {
+		t.Fatal("node is missing: install nodejs, or run scripts/deps.sh")
+	}
+	dir := t.TempDir()
+	for _, from := range []string{"testdata/js", "web"} {
+		if err := os.CopyFS(filepath.Join(dir, filepath.Base(from)), os.DirFS(from)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(dir, "package.json"), []byte(`{"type": "module"}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), node, "--test", "--test-reporter=tap")
+	cmd.Dir = dir
+	out, err := cmd.CombinedOutput()
+	if err != nil || !bytes.Contains(out, []byte("\n# fail 0\n")) || bytes.Contains(out, []byte("\n# pass 0\n")) {
+		t.Errorf("%v:\n%s", err, out)
+	}
+}
