@@ -39,7 +39,7 @@ const (
 )
 
 // endpoints are all that there are.
-var endpoints = []endpoint{
+var endpoints = inQuery([]endpoint{
 	{"POST /v1/leases", "", `{"name":"bank/held","ttl_ms":60000,"holder":{"host":"web-3"}}`, caller.Acquire, name},
 	{"POST /v1/leases/renew", "", `{"name":"bank/held",` + leaseOf + `,"ttl_ms":60000}`, caller.Acquire | caller.Once, name},
 	{"POST /v1/leases/check", "", `{"leases":[{"name":"bank/held",` + leaseOf + `}]}`, caller.Acquire | caller.Once, name},
@@ -88,6 +88,20 @@ var endpoints = []endpoint{
 	{"POST /v1/driver/diagnose", "", `{"ttl_us":60000000}`, caller.Admin, nothing},
 	{"POST /v1/driver/news", "", `{}`, 0, stream},
 	{"POST /v1/driver/events", "", `{}`, caller.Read, stream},
+})
+
+var nameInPath = regexp.MustCompile(`bank%2F\w+`)
+
+// inQuery returns endpoints, and those that have a name in their path once more with the
+// name in the query.
+func inQuery(endpoints []endpoint) []endpoint {
+	for _, e := range endpoints {
+		if name := nameInPath.FindString(e.target); strings.Contains(e.pattern, "{") {
+			e.target = strings.Replace(e.target, name, "~", 1) + "?name=" + name
+			endpoints = append(endpoints, e)
+		}
+	}
+	return endpoints
 }
 
 func (e endpoint) method() string { return strings.Fields(e.pattern)[0] }

@@ -123,6 +123,11 @@ func ConnContext(ctx context.Context, conn net.Conn) context.Context {
 // ServeHTTP implements http.Handler.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.entrance.ServeHTTP(w, r) }
 
+// PathName returns the name that r, which a mux with the server's own patterns has matched, is
+// about: what stands for wildcard in its path, or, with "~" there, name= of the query. It is
+// for handlers that stand in front of a server, so that both mean the same name.
+func PathName(r *http.Request, wildcard string) (string, error) { return door.PathName(r, wildcard) }
+
 // A Load is what all callers have of one server at one moment.
 type Load struct {
 	Waiters int // requests that wait for a lock

@@ -199,5 +199,19 @@ func httpLeaseMutants() []Mutant {
 			New:     "if value = nil; value == nil {\n\t\tvalue = drawn()",
 			FoundBy: []Finder{{"httplock/server", "TestSecretIsShared"}},
 		},
+		{
+			Name: "rights-of-the-name-in-the-path", Invariant: "I4", File: dir + "/locks.go",
+			Breaks:  "Whoever puts a name into the query needs no right to it.",
+			Old:     "return name, r.Need(right, name)",
+			New:     "return name, r.Need(right, r.PathValue(\"name\"))",
+			FoundBy: []Finder{{"httplock/server", "TestBadRequests"}},
+		},
+		{
+			Name: "name-in-query-is-not-read", Invariant: "", File: "httplock/server/internal/door/pathname.go",
+			Breaks:  "Behind a proxy that decodes paths, every name is a tilde.",
+			Old:     "if name != InQuery || ",
+			New:     "if name == InQuery || ",
+			FoundBy: []Finder{{"httplock/server", "TestNameInQuery"}},
+		},
 	}
 }

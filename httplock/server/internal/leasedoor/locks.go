@@ -205,9 +205,21 @@ func (d *leases) history(w http.ResponseWriter, r *door.Request) error {
 
 // named returns the name in the path of a request, which the caller needs a right to.
 func named(r *door.Request, right caller.Rights) (string, error) {
-	name := r.PathValue("name")
+	name, err := pathName(r, "name")
+	if err != nil {
+		return "", err
+	}
+	return name, r.Need(right, name)
+}
+
+// pathName returns the valid name that stands for a wildcard in the path of a request.
+func pathName(r *door.Request, wildcard string) (string, error) {
+	name, err := door.PathName(r.Request, wildcard)
+	if err != nil {
+		return "", err
+	}
 	if err := driver.CheckName(name); err != nil {
 		return "", door.Invalid(err.Error())
 	}
-	return name, r.Need(right, name)
+	return name, nil
 }

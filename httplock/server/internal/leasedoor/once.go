@@ -60,10 +60,13 @@ func (d *leases) beginOnce(r *door.Request) (*attempt, error) {
 	if len(want.Fingerprint) > maxFingerprint || !driver.IsText(want.Fingerprint) {
 		return nil, door.Invalid(fmt.Sprintf("invalid fingerprint: want up to %d bytes of UTF-8 without control characters", maxFingerprint))
 	}
+	key, err := pathName(r, "key")
+	if err != nil {
+		return nil, err
+	}
 	a := &attempt{door: d, r: r, want: wire.LeaseRequest{
-		Name: r.PathValue("key"), TTLMS: want.TTLMS, WaitMS: want.WaitMS, Holder: want.Holder, Reason: want.Reason, Labels: want.Labels,
+		Name: key, TTLMS: want.TTLMS, WaitMS: want.WaitMS, Holder: want.Holder, Reason: want.Reason, Labels: want.Labels,
 	}}
-	var err error
 	if a.req, err = acquireRequest(r, &a.want); err != nil {
 		return nil, err
 	}
@@ -218,9 +221,9 @@ func (d *leases) run(r *door.Request, id string) (key string, recorder driver.Re
 
 // onceKey returns the do-once key in the path of a request.
 func (d *leases) onceKey(r *door.Request) (string, driver.Recorder, error) {
-	key := r.PathValue("key")
-	if err := driver.CheckName(key); err != nil {
-		return "", nil, door.Invalid(err.Error())
+	key, err := pathName(r, "key")
+	if err != nil {
+		return "", nil, err
 	}
 	if err := r.Need(caller.Once, key); err != nil {
 		return "", nil, err

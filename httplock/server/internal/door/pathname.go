@@ -1,0 +1,32 @@
+package door
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+)
+
+// InQuery stands in a path for the name in the query.
+const InQuery = "~"
+
+// PathName returns the name in the path of a request, of a lock or a do-once key. With "~" in its
+// place the query has it, as name=: there are proxies that decode a path before they pass it
+// on, and then orders%2F42 is no longer one part of it. Without name= a "~" is a name.
+func PathName(r *http.Request, wildcard string) (string, error) {
+	name := r.PathValue(wildcard)
+	if name != InQuery || r.URL.RawQuery == "" {
+		return name, nil
+	}
+	q, err := url.ParseQuery(r.URL.RawQuery)
+	if err != nil {
+		return "", Invalid("the query is not one: " + err.Error())
+	}
+	switch names := q["name"]; len(names) {
+	case 0:
+		return name, nil
+	case 1:
+		return names[0], nil
+	default:
+		return "", Invalid(fmt.Sprintf("the query has %d names: want one", len(names)))
+	}
+}
