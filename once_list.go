@@ -32,16 +32,48 @@ func (c *Client) OnceEntry(ctx context.Context, key string) (OnceEntry, error) {
 	return e, opError("status of", key, err)
 }
 
-func (c *Client) onceEntry(ctx context.Context, key string) (e OnceEntry, err error) {
-	if _, err := c.recorder(key); err != nil {
-		return e, err
-	}
-	if c.features.RecordLister == nil {
-		return e, fmt.Errorf("describing do-once work is %w", ErrUnsupported)
+// OnceEntryOf is OnceEntry for whoever has just asked Inspect of the name: what lock says is
+// not asked again.
+func (c *Client) OnceEntryOf(ctx context.Context, lock Lock) (OnceEntry, error) {
+	e, err := c.onceEntryOf(ctx, lock)
+	return e, opError("status of", lock.Name, err)
+}
+
+// onceEntryOf asks for the record after the lock: work that is completed between the two is
+// seen as done.
+func (c *Client) onceEntryOf(ctx context.Context, lock Lock) (OnceEntry, error) {
+	records, err := c.describer(lock.Name)
+	if err != nil {
+		return OnceEntry{}, err
 	}
 	ctx, cancel := c.requestContext(ctx)
 	defer cancel()
-	if e, err = describe(ctx, c.features.RecordLister, key); err != nil || e.State != OnceAbsent {
+	e, err := describe(ctx, records, lock.Name)
+	if live := lock.Live(); err == nil && e.State == OnceAbsent && len(live) > 0 {
+		e = inProgress(lock.Name, live[0])
+	}
+	return e, err
+}
+
+// describer returns the engine if it can tell of records.
+func (c *Client) describer(key string) (driver.RecordLister, error) {
+	if _, err := c.recorder(key); err != nil {
+		return nil, err
+	}
+	if c.features.RecordLister == nil {
+		return nil, fmt.Errorf("describing do-once work is %w", ErrUnsupported)
+	}
+	return c.features.RecordLister, nil
+}
+
+func (c *Client) onceEntry(ctx context.Context, key string) (e OnceEntry, err error) {
+	records, err := c.describer(key)
+	if err != nil {
+		return e, err
+	}
+	ctx, cancel := c.requestContext(ctx)
+	defer cancel()
+	if e, err = describe(ctx, records, key); err != nil || e.State != OnceAbsent {
 		return e, err
 	}
 	lock, err := c.inspect(ctx, key)
@@ -51,7 +83,7 @@ func (c *Client) onceEntry(ctx context.Context, key string) (e OnceEntry, err er
 	if live := lock.Live(); len(live) > 0 {
 		return inProgress(key, live[0]), nil
 	}
-	return describe(ctx, c.features.RecordLister, key) // it may have been completed between the two looks
+	return describe(ctx, records, key) // it may have been completed between the two looks
 }
 
 func describe(ctx context.Context, records driver.RecordLister, key string) (OnceEntry, error) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"reflect"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -66,6 +67,13 @@ func TestOnceList(t *testing.T) {
 			for key, want := range all {
 				if e, err := c.OnceEntry(t.Context(), key); err != nil || e.State != want.State || e.Length != want.Length || e.Token != want.Token {
 					t.Errorf("OnceEntry = %+v, %v; OnceList says %+v", e, err, want)
+				}
+				lock, err := c.Inspect(t.Context(), key)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if e, err := c.OnceEntryOf(t.Context(), lock); err != nil || !reflect.DeepEqual(e, want) {
+					t.Errorf("OnceEntryOf = %+v, %v; OnceList says %+v", e, err, want)
 				}
 			}
 		})
@@ -134,6 +142,9 @@ func TestOnceListNeedsEngine(t *testing.T) {
 	c := newClient(t, driver.Forward{Engine: memlock.New(), Without: driver.Capabilities{ListRecords: true}}, nil)
 	if _, err := c.OnceEntry(t.Context(), "k"); !errors.Is(err, holdfast.ErrUnsupported) {
 		t.Errorf("OnceEntry: %v, want ErrUnsupported", err)
+	}
+	if _, err := c.OnceEntryOf(t.Context(), holdfast.Lock{Name: "k"}); !errors.Is(err, holdfast.ErrUnsupported) {
+		t.Errorf("OnceEntryOf: %v, want ErrUnsupported", err)
 	}
 	store := memlock.New()
 	c = newClient(t, store, nil)

@@ -24,7 +24,7 @@ func Look(ctx context.Context, c *holdfast.Client, name string) (l Lock, err err
 	if l.Broken, err = c.Breaks(ctx, name); err != nil && !errors.Is(err, holdfast.ErrUnsupported) {
 		return l, err
 	}
-	if l.Once, err = onceOf(ctx, c, name); err != nil || l.Once.State != holdfast.OnceScheduled {
+	if l.Once, err = onceOf(ctx, c, l.Lock); err != nil || l.Once.State != holdfast.OnceScheduled {
 		return l, err
 	}
 	s, err := c.EveryStatus(ctx, name)
@@ -35,8 +35,8 @@ func Look(ctx context.Context, c *holdfast.Client, name string) (l Lock, err err
 // onceOf returns what has become of the do-once work under the name of a lock, or
 // nothing if there was none or the store keeps no results. A lock that is held for
 // other things is not in progress.
-func onceOf(ctx context.Context, c *holdfast.Client, name string) (holdfast.OnceEntry, error) {
-	e, err := c.OnceEntry(ctx, name)
+func onceOf(ctx context.Context, c *holdfast.Client, lock holdfast.Lock) (holdfast.OnceEntry, error) {
+	e, err := c.OnceEntryOf(ctx, lock)
 	switch {
 	case errors.Is(err, holdfast.ErrUnsupported):
 		return holdfast.OnceEntry{}, nil
