@@ -1,3 +1,134 @@
-import { html } from "../lib.js";
+// How it stands: what is held, who waits, what was lost, whether the store is well, and the
+// last 15 minutes.
+import { html, useEffect, useMemo } from "../lib.js";
+import { href } from "../route.js";
+import { count, duration, plain, rate, who } from "../format.js";
+import { history, locks, look, version } from "../fleet.js";
+import { Name, Text, When, Who, useTick } from "../parts.js";
+import { useAnswer } from "../answer.js";
+import { Chart } from "../charts.js";
+import { beat, pulse, start } from "../pulse.js";
+import { census, countBack, every, granted, losses, lossesOf, percentile, sum } from "../series.js";
 
-export function Overview() { return html`<h1>Overview</h1>`; }
+const minute = 60_000 / every, recently = 5 * minute; // buckets
+
+export function Overview() {
+  start();
+  useTick(1000);
+  const all = census(locks, version.value);
+  useEffect(() => {
+    const ask = () => look(census(locks).queues.slice(0, 128)); // what is longest in the queue only the server knows
+    ask();
+    const timer = setInterval(ask, 3000);
+    return () => clearInterval(timer);
+  }, []);
+  beat.value;
+  return html`
+    <h1>Overview</h1>
+    ${pulse.refused && pulse.refused.status !== 501 && html`<p class="mark">⚠ ${pulse.refused.status === 403
+      ? "You may not read all names: this counts those that you may"
+      : html`The server does not tell the past (<${Text} value=${pulse.refused.detail} />)`}, from when this page was opened.</p>`}
+    <ul class="tiles">${tiles(all)}</ul>
+    <${Lost} />
+    <${Charts} now=${all} />
+    <${Store} />`;
+}
+
+// Tile is one number, with its unit, what it counts (title), and where to see more of it.
+function Tile({ label, value, more, title, to, bad }) {
+  return html`<li class=${bad ? "tile loss" : "tile"}><a href=${to} title=${title}>
+    <span>${label}</span> <b>${value}</b> <small>${more}</small></a></li>`;
+}
+
+const number = (n, one, many = one + "s") => `${count(n)} ${n === 1 ? one : many}`;
+const bound = (ms, bounds) => ms === null ? "–" : ms === Infinity ? "> " + duration(bounds.at(-1)) : ms ? "≤ " + duration(ms) : "0 ms";
+const state = (s) => href("locks", { state: s });
+
+function tiles(all) {
+  const { buckets, bounds } = pulse.series;
+  const full = buckets.slice(0, -1);
+  const flow = full.slice(-minute), waits = sum(full.slice(-recently), bounds).waits, lost = sum(buckets, bounds);
+  const told = history.value !== false;
+  const now = performance.now();
+  const n = lossesOf(lost);
+  return html`
+    <${Tile} label="Held" value=${number(all.names, "lock")} more=${number(all.held, "lease")} to=${state("held")}
+      title="Locks that somebody has, and how many have them: shared locks and semaphores have several holders" />
+    <${Tile} label="Waiting" value=${number(all.waiting, "waiter")} more=${"for " + number(all.queues.length, "lock")} to=${state("contended")}
+      title="Places in the queues of all locks" />
+    <${Tile} label="Acquisitions" value=${told && flow.length ? rate(flow.reduce((s, b) => s + granted(b), 0) / (flow.length * every / 1000)) : "–"}
+      more="in the last minute" to=${href("events", { kind: "acquired" })} title="Leases granted in a second, on average, with and without waiting" />
+    <${Tile} label="Wait" value=${told ? `${bound(percentile(waits, bounds, 0.5), bounds)}, ${bound(percentile(waits, bounds, 0.95), bounds)}` : "–"}
+      more="p50, p95 in 5 minutes" to=${state("contended")} title="Half of all acquisitions, and 95 of 100, have waited no longer than that. Who waits in vain is not counted" />
+    <${Tile} label="Losses" value=${told ? (n ? "✕ " : "") + number(n, "loss", "losses") : "–"} bad=${n} to=${href("events", { kind: "losses" })}
+      more=${n ? losses.filter((k) => lost[k]).map((k) => `${count(lost[k])} ${k}`).join(", ") : "in 15 minutes"}
+      title="Leases in the last 15 minutes that ended before their holders gave them back" />
+    <${Tile} label="Oldest waiter" value=${all.waiter ? duration(now - all.waiter.since) : "nobody"} more=${all.waiter ? html`<${Text} value=${all.waiter.name} />` : "waits"}
+      to=${all.waiter ? href("lock", { name: all.waiter.name }) : state("contended")} title=${all.waiter ? "Who waits for longest: " + plain(who(all.waiter)) : "Who waits for longest"} />
+    <${Tile} label="Longest hold" value=${all.holder ? duration(now - all.holder.since) : "nothing"} more=${all.holder ? html`<${Text} value=${all.holder.name} />` : "is held"}
+      to=${all.holder ? href("lock", { name: all.holder.name }) : state("held")} title=${all.holder ? "Who holds for longest: " + plain(who(all.holder)) : "Who holds for longest"} />`;
+}
+
+// Lost names the latest losses.
+function Lost() {
+  if (!pulse.losses.length) return "";
+  return html`<section aria-label="Losses"><h2>Latest losses</h2><ol class="events">${pulse.losses.slice(0, 5).map((e) => html`
+    <li class="loss" key=${e.id}><${When} at=${e.at} /> <b>✕ ${e.event}</b> <${Name} name=${e.name} /> <span>${e.holder && html`<${Who} holder=${e.holder} />`}${
+      e.author && html`, by <${Text} value=${e.author} />`}${e.reason && html`: <${Text} value=${e.reason} />`}</span></li>`)}</ol></section>`;
+}
+
+function Charts({ now }) {
+  const { buckets, bounds } = pulse.series;
+  const lines = useMemo(() => series(buckets, bounds, now), [beat.value]);
+  const told = history.value !== false;
+  return html`<section class="charts" aria-label="The last 15 minutes">
+    ${told && html`<${Chart} title="Acquisitions per second" lines=${lines.flow} xs=${lines.xs} />`}
+    <${Chart} title="Held and waiting (leases, waiters)" lines=${lines.held} xs=${lines.xs} />
+    ${told && html`
+    <${Chart} title="Wait for a lock" lines=${lines.waits} xs=${lines.xs} />
+    <${Chart} title="Losses in 5 s (leases)" lines=${lines.losses} xs=${lines.xs} bars />`}</section>`;
+}
+
+// series makes the lines of all charts. A bucket in which something may have been missed, and
+// the present one where it is a rate, is not known.
+function series(buckets, bounds, { held, waiting }) {
+  const end = performance.now();
+  const at = countBack(buckets, { held, waiting });
+  const over = (b, i) => i < buckets.length - 1 && !b.gap;
+  const line = (label, color, least, say, f, axis) => ({ label, color, least, say, axis, values: buckets.map((b, i) => f(b, i) ?? null) });
+  const wait = (p) => (b, i) => {
+    const ms = over(b, i) ? percentile(b.waits, bounds, p) : null;
+    return ms === Infinity ? bounds.at(-1) : ms;
+  };
+  const whole = (n) => Number.isInteger(n) ? count(n) : "";
+  return {
+    xs: buckets.map((b) => Math.min(0, (b.start + every - end) / 1000)),
+    flow: [line("granted", "--accent", 1, rate, (b, i) => over(b, i) ? granted(b) * 1000 / every : null)],
+    held: [line("held", "--accent", 4, (n) => number(n, "lease"), (b, i) => at[i]?.held, whole), line("waiting", "--warn", 4, (n) => number(n, "waiter"), (b, i) => at[i]?.waiting)],
+    waits: [line("p50", "--accent", 10, duration, wait(0.5)), line("p95", "--warn", 10, duration, wait(0.95))],
+    losses: [line("✕ lost", "--bad", 4, (n) => number(n, "lease"), (b) => b.gap ? null : lossesOf(b), whole)],
+  };
+}
+
+const levels = { ok: "✓ ok", warn: "⚠ warning", fail: "✕ fails" };
+const tone = { ok: "good", warn: "warn", fail: "bad" };
+
+// Store is how the store is: what the server finds when it checks it, once a minute at most.
+function Store() {
+  const { answer: store, problem } = useAnswer("v1/store", {}, 15_000);
+  if (!store) return problem ? html`<section class="card"><h2>Store</h2><p>${problem.status === 403 ? "Its health is shown to those who may read all names." : problem.detail}</p></section>` : "";
+  const found = store.diagnosis?.findings ?? [];
+  return html`<section class="card"><h2>Store</h2>
+    <p><b><${Text} value=${store.store} /></b> ${store.answers
+      ? html`answers in <b title="One request of the server to its store, there and back">${store.round_trip_ms.toFixed(2)} ms</b>`
+      : html`<b class="bad">✕ does not answer: <${Text} value=${store.reason} /></b>`}, ${store.history ? "with" : "without"} history.
+      ${store.diagnosis && html` Checked ${duration(store.checked_ago_ms)} ago: <${Level} level=${store.diagnosis.level} />.`}
+      ${store.undiagnosed && html` ${store.diagnosis ? "No newer check" : "Not checked"}: <${Text} value=${store.undiagnosed} />.`}</p>
+    ${problem && html`<p class="bad">✕ This is not new: <${Text} value=${problem.detail} />.</p>`}
+    ${found.length > 0 && html`<div class="scroll"><table>
+      <thead><tr><th scope="col">Check</th><th scope="col">Level</th><th scope="col">Server</th><th scope="col">Found</th></tr></thead>
+      <tbody>${found.map((f) => html`<tr><th scope="row">${f.key.replaceAll("_", " ")}</th><td><${Level} level=${f.level} /></td><td><${Text} value=${f.server} /></td><td><${Text} value=${f.text} /></td></tr>`)}</tbody></table></div>`}
+  </section>`;
+}
+
+const Level = ({ level }) => html`<b class=${tone[level] ?? "muted"}>${levels[level] ?? level}</b>`;

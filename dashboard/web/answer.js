@@ -1,0 +1,29 @@
+// useAnswer asks for a path when it is first shown, every so many ms while it is shown, and
+// when again() is called: {answer, problem, again}. The latest answer stays while one fails.
+import { useEffect, useRef, useState } from "./lib.js";
+import { get } from "./api.js";
+
+export function useAnswer(path, params, every) {
+  const [state, set] = useState({});
+  const again = useRef(null);
+  const query = JSON.stringify(params);
+  useEffect(() => {
+    let over = false, timer = 0;
+    async function ask() {
+      clearTimeout(timer);
+      let next;
+      try { next = { answer: await get(path, params), query }; } catch (problem) { next = { problem }; }
+      if (over) return;
+      set((old) => ({ ...old, problem: undefined, ...next }));
+      clearTimeout(timer);
+      if (!document.hidden) timer = setTimeout(ask, every);
+    }
+    const shown = () => { if (!document.hidden) ask(); };
+    again.current = () => { clearTimeout(timer); timer = setTimeout(ask, 200); };
+    document.addEventListener("visibilitychange", shown);
+    ask();
+    return () => { over = true; clearTimeout(timer); document.removeEventListener("visibilitychange", shown); };
+  }, [path, query, every]);
+  // The answer to another question is none.
+  return { ...state, answer: state.query === query ? state.answer : undefined, again: () => again.current?.() };
+}

@@ -1,0 +1,96 @@
+// The series that the overview shows, kept from when somebody first looks at it: as the
+// server has counted, and from there on by the events that this page hears.
+import { effect, signal } from "./lib.js";
+import { get } from "./api.js";
+import { history, locks, onEvent, ready, recent, session, stale } from "./fleet.js";
+import { add, advance, after, census, every, fresh, fromStats, losses } from "./series.js";
+
+const ownBounds = [0, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1e3, 2e3, 5e3, 1e4, 2e4, 5e4, 1e5, 2e5, 5e5, 1e6];
+const kept = 50;
+
+// pulse is {series, losses, refused}: losses are the events of the latest, newest first, and
+// refused is the Problem with which the server has not told the past. It is null at first.
+// beat is bumped when something of it has changed, once a second at least.
+export const pulse = { series: null, losses: [], refused: null };
+export const beat = signal(0);
+
+let started = false;
+
+// start begins to count, once for all.
+export function start() {
+  if (started) return;
+  started = true;
+  const now = performance.now();
+  pulse.series = fresh(now, ownBounds);
+  onEvent((event) => {
+    add(pulse.series, event, performance.now());
+    note(event);
+    if (event.event === "gap") soon();
+  });
+  setInterval(sample, 1000);
+  load();
+}
+
+function note(event) {
+  if (!losses.includes(event.event) || pulse.losses.some((l) => l.id === event.id)) return;
+  pulse.losses = [event, ...pulse.losses].sort((a, b) => b.at - a.at).slice(0, kept);
+  beat.value++;
+}
+
+let asked = 0, away = false, sampled = 0;
+
+// soon asks the server again, at once for all that was missed.
+function soon() {
+  clearTimeout(asked);
+  asked = setTimeout(load, 1000);
+}
+
+async function load() {
+  let stats;
+  try {
+    stats = await get("v1/stats");
+    pulse.refused = null;
+  } catch (problem) {
+    pulse.refused = problem;
+    beat.value++;
+    return;
+  }
+  const now = performance.now();
+  // What the server has counted last may still be under way to us.
+  if (stats.last_id && !recent.some((e) => e.id === stats.last_id)) await new Promise((done) => setTimeout(done, 500));
+  pulse.series = fromStats(stats, now, pulse.series.buckets);
+  for (const e of after(recent, stats.last_id)) add(pulse.series, e, performance.now());
+  for (const l of stats.losses ?? []) note({ ...l, at: now - l.ago_ms });
+  beat.value++;
+}
+
+// sample notes what is held and waiting now, in the present bucket. Where nothing tells of
+// events, or did so in the meantime, nothing else is known.
+function sample() {
+  const now = performance.now();
+  advance(pulse.series, now);
+  const { buckets } = pulse.series;
+  if (stale.value || away || history.value === false) {
+    for (const b of buckets) b.gap ||= b.start + every > sampled;
+  }
+  if (away && !stale.value) soon();
+  away = !!stale.value;
+  if (!away && ready.value) {
+    const { held, waiting } = census(locks);
+    buckets.at(-1).seen = { held, waiting };
+  }
+  sampled = now;
+  beat.value++;
+}
+
+// Somebody else may see other names.
+let caller;
+effect(() => {
+  const next = session.value?.caller;
+  if (next === caller) return;
+  caller = next;
+  if (!started) return;
+  pulse.series = fresh(performance.now(), ownBounds);
+  pulse.losses = [];
+  if (session.value) load();
+});

@@ -1,0 +1,134 @@
+// What has happened in the last 15 minutes, in buckets of 5 s: what the server has counted
+// (GET v1/stats), and live events from there on. Nothing here knows of the page.
+
+export const span = 15 * 60_000;
+export const every = 5_000;
+export const losses = ["lost", "expired", "broken"];
+
+const begins = { acquired: 1, handed_over: 1 };
+const ends = { released: 1, expired: 1, lost: 1, broken: 1, completed: 1 };
+const leaves = { handed_over: 1, left: 1 };
+const kinds = ["acquired", "handed_over", "released", "expired", "lost", "broken", "queued", "left", "completed"];
+
+const empty = (start, bounds) => Object.fromEntries([
+  ["start", start], ["gap", false], ["waits", Array(bounds.length + 1).fill(0)], ...kinds.map((k) => [k, 0]),
+]);
+
+const total = (bucket, some) => Object.keys(some).reduce((n, kind) => n + bucket[kind], 0);
+export const granted = (bucket) => total(bucket, begins);
+export const lossesOf = (bucket) => losses.reduce((n, kind) => n + bucket[kind], 0);
+
+// fresh returns a series that begins now. The seconds before are not there: a series says
+// nothing about what it has not seen.
+export function fresh(now, bounds) {
+  return { bounds, buckets: [empty(now, bounds)] };
+}
+
+// fromStats returns the series of an answer, which was true at the instant now. What the
+// page itself has seen at the time it keeps from the old series.
+export function fromStats(stats, now, old) {
+  const bounds = stats.bounds_ms;
+  const seen = (start) => old.find((b) => Math.abs(b.start - start) <= every / 2)?.seen;
+  const buckets = stats.buckets.map(({ ago_ms: ago, ...b }) => ({ ...empty(now - ago, bounds), ...b, waits: bounds.concat(0).map((_, i) => b.waits[i] ?? 0), seen: seen(now - ago) }));
+  return buckets.length ? { bounds, buckets } : fresh(now, bounds);
+}
+
+// after returns the events that an answer has not counted, whose last one is id. The stream
+// tells them in the order in which the server counts them. If id is not there, the stream
+// began after it, and all are new.
+export function after(events, id) {
+  return events.slice(events.findLastIndex((e) => id && e.id === id) + 1);
+}
+
+// advance adds buckets until now, and drops those that are too old.
+export function advance({ buckets, bounds }, now) {
+  const last = buckets.at(-1).start;
+  for (let at = Math.max(last, now - span - every); at + every <= now;) buckets.push(empty(at += every, bounds));
+  while (buckets.length > 1 && buckets[0].start < now - span - every) buckets.shift();
+}
+
+// add counts an event at its instant.
+export function add(series, event, now) {
+  advance(series, now);
+  const { buckets, bounds } = series;
+  const at = event.at ?? now;
+  const bucket = buckets.findLast((b) => b.start <= at) ?? buckets[0];
+  if (event.event === "gap") bucket.gap = true;
+  if (!(event.event in bucket) || !kinds.includes(event.event)) return;
+  bucket[event.event]++;
+  if (begins[event.event]) bucket.waits[placeOf(event.waited_ms ?? 0, bounds)]++;
+}
+
+// placeOf returns which of the counts by bound a wait belongs to: those up to bounds[i] are
+// in i, those beyond all bounds in the last.
+export function placeOf(ms, bounds) {
+  const i = bounds.findIndex((b) => ms <= b);
+  return i < 0 ? bounds.length : i;
+}
+
+// countBack returns what was held and waiting at the end of each bucket: from what is now,
+// less what has begun since, and more what has ended. Beyond a gap nothing is known, but for
+// what was seen at the time (bucket.seen).
+export function countBack(buckets, now) {
+  const all = Array(buckets.length).fill(null);
+  let at = now;
+  for (let i = buckets.length - 1; i >= 0; i--) {
+    const b = buckets[i];
+    at = i < buckets.length - 1 && b.seen || at;
+    all[i] = at;
+    at = at && !b.gap ? {
+      held: Math.max(0, at.held - total(b, begins) + total(b, ends)),
+      waiting: Math.max(0, at.waiting - b.queued + total(b, leaves)),
+    } : null;
+  }
+  return all;
+}
+
+// sum adds up buckets.
+export function sum(buckets, bounds) {
+  const s = empty(0, bounds);
+  for (const b of buckets) {
+    for (const kind of kinds) s[kind] += b[kind];
+    b.waits.forEach((n, i) => { s.waits[i] += n; });
+    s.gap ||= b.gap;
+  }
+  return s;
+}
+
+// percentile returns the bound up to which the part p of all waits goes: null of none,
+// Infinity if it is beyond all bounds.
+export function percentile(waits, bounds, p) {
+  const all = waits.reduce((a, b) => a + b, 0);
+  let n = 0;
+  return all ? bounds[waits.findIndex((w) => (n += w) >= p * all)] ?? Infinity : null;
+}
+
+// matches reports whether an event is one of those that a filter asks for. What may have
+// been missed, and other marks, match any filter.
+export function matches(event, { prefix = "", kind = "", holder = "" }) {
+  if (!kinds.includes(event.event)) return true;
+  const who = event.holder ?? {};
+  const said = [who.user, who.host, who.program, who.label, who.pid || "", event.author].join("\n").toLowerCase();
+  return (event.name ?? "").startsWith(prefix) && said.includes(holder.toLowerCase()) &&
+    (!kind || event.event === kind || kind === "losses" && losses.includes(event.event));
+}
+
+// census counts what there is now: names and leases that are held, places, the names with a
+// queue, the longest queue first, and who has held and waited for longest.
+export function census(locks) {
+  const c = { names: 0, held: 0, waiting: 0, queues: [], holder: null, waiter: null };
+  const older = (a, b, name) => b.since !== undefined && !(a?.since <= b.since) ? { ...b, name } : a;
+  for (const lock of locks.values()) {
+    c.names += lock.held;
+    c.waiting += lock.queueLength;
+    if (lock.queueLength) c.queues.push(lock);
+    for (const h of lock.holders) {
+      if (h.released) continue;
+      c.held++;
+      c.holder = older(c.holder, h, lock.name);
+    }
+    for (const p of lock.queue ?? []) c.waiter = older(c.waiter, p, lock.name);
+  }
+  c.queues = c.queues.sort((a, b) => b.queueLength - a.queueLength).map((lock) => lock.name);
+  return c;
+}
