@@ -23,6 +23,8 @@ type serveFlags struct {
 	logFormat         string
 	logLevel          string
 	accessLog         bool
+	demo, seeded      bool
+	demoSeed          uint64
 }
 
 func (a *app) serveCommand() *cobra.Command {
@@ -40,6 +42,9 @@ free. Whoever reaches a loopback address or a socket may do everything, unless -
 says who may do what. An address that other hosts can reach is refused without --callers,
 unless --insecure says that everybody may do everything there.
 
+The page at / shows who holds what, who waits for it, and why. --demo shows it with a
+fleet that is made up, in memory: no store is opened, and all of it is gone at the end.
+
 /healthz says that the process lives, and /readyz that the store answers and the server
 does not drain. /metrics is for Prometheus.
 
@@ -54,10 +59,14 @@ The exit status is 0 after a signal, or
       the address cannot be had              and everybody may do everything; or a
   128 + n if a second signal n ended it      file cannot be used`,
 		Example: `  holdfast serve
+  holdfast serve --demo
   holdfast serve --listen unix:///run/holdfast.sock --store redis://redis.internal:6379
   holdfast serve --listen :7420 --callers /etc/holdfast/callers.json --tls-cert cert.pem --tls-key key.pem`,
 		Args: words(0, 0),
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.serve(cmd.Context(), &f) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			f.seeded = cmd.Flags().Changed("demo-seed")
+			return a.serve(cmd.Context(), &f)
+		},
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
@@ -77,6 +86,8 @@ The exit status is 0 after a signal, or
 	flags.StringVar(&f.logFormat, "log-format", "", "`FORMAT` of the log on standard error: text or json (default: text on a terminal, else json)")
 	flags.StringVar(&f.logLevel, "log-level", "info", "`LEVEL` of what is logged: debug, info, warn or error")
 	flags.BoolVar(&f.accessLog, "access-log", false, "log each request")
+	flags.BoolVar(&f.demo, "demo", false, "serve locks in memory, which a fleet takes that is made up")
+	flags.Uint64Var(&f.demoSeed, "demo-seed", 1, "`NUMBER` that the names in the demo follow from")
 	cmd.AddCommand(a.addCallerCommand())
 	return cmd
 }

@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/demo"
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/exit"
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/notify"
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/oidc"
@@ -22,6 +23,9 @@ import (
 
 // serve serves until a signal.
 func (a *app) serve(ctx context.Context, f *serveFlags) error {
+	if err := a.checkDemo(f); err != nil {
+		return err
+	}
 	places, err := a.places(f)
 	if err != nil {
 		return err
@@ -35,12 +39,12 @@ func (a *app) serve(ctx context.Context, f *serveFlags) error {
 	if err != nil {
 		return exit.With(exit.Config, fmt.Errorf("serve: %w", err))
 	}
-	engine, choice, err := a.opener(ctx)
+	engine, store, err := a.served(ctx, f)
 	if err != nil {
 		return err
 	}
 	defer engine.Close()
-	o.Engine, o.Server.Store = engine, choice.Public()
+	o.Engine, o.Server.Store = engine, store
 	s, err := serve.New(*o)
 	if err != nil {
 		return exit.FromStore(err)
@@ -51,10 +55,14 @@ func (a *app) serve(ctx context.Context, f *serveFlags) error {
 	}
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
-	a.begin(s, places, o, choice.Public())
+	a.begin(s, places, o, store)
+	if f.demo {
+		fleet := demo.Start(engine, s.API(), f.demoSeed)
+		defer fleet.Stop()
+	}
 	quiet := manager.Ping(notify.Watchdog(a.asked.Getenv))
 	defer quiet()
-	manager.Tell("READY=1", "STATUS=serving "+choice.Public())
+	manager.Tell("READY=1", "STATUS=serving "+store)
 	return a.attend(ctx, s, manager, o.Log, signals)
 }
 

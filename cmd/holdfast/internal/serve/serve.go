@@ -111,6 +111,9 @@ func (s *Service) handler() http.Handler {
 	})
 }
 
+// API returns what answers for the locks, for what the program itself asks.
+func (s *Service) API() http.Handler { return s.locks }
+
 // paths has what tells how the service is.
 func (s *Service) paths() map[string]http.HandlerFunc {
 	return map[string]http.HandlerFunc{"/healthz": healthz, "/readyz": s.readyz, "/metrics": s.metrics()}

@@ -1,0 +1,134 @@
+// Package demo is a fleet of processes that use locks, for holdfast serve --demo: what they
+// do is made up, and how they do it is not. Each has a client of its own on one store, as
+// programs have.
+//
+// # How to read it
+//
+//	demo.go    the fleet, and what a process is
+//	cast.go    who there is, and what each of them does
+//	work.go    what goes well: orders, deploys, nightly jobs, readers, permits
+//	trouble.go what does not: a stuck holder, losses, a break, a freeze
+//	tangle.go  who waits for whom: a chain, and a cycle
+//	once.go    work that is done once, schedules, one-time tokens
+package demo
+
+import (
+	"context"
+	"log/slog"
+	"math/rand/v2"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/driver"
+)
+
+// Notice is what the page says of a demo.
+const Notice = "This is a demo: the locks are real, and the fleet that takes them is made up. All of it is gone when the server stops."
+
+// A Fleet is some dozens of processes. Use Start to make one.
+type Fleet struct {
+	engine driver.Engine
+	api    *http.Client // of the server, for what is done over HTTP
+	seed   uint64
+	stop   context.CancelFunc
+	all    sync.WaitGroup
+}
+
+// Start begins what the fleet does on engine, and through api, which is the server of that
+// engine, until Stop is called. The same seed gives the same names, in the same order for
+// each process.
+func Start(engine driver.Engine, api http.Handler, seed uint64) *Fleet {
+	f := &Fleet{engine: engine, api: &http.Client{Transport: inside{api}}, seed: seed}
+	ctx, stop := context.WithCancel(context.Background()) // Stop ends it
+	f.stop = stop
+	for n, role := range cast {
+		f.all.Go(func() { f.play(ctx, uint64(n), role) })
+	}
+	return f
+}
+
+// Stop ends the fleet, which gives its locks back, and returns when it has.
+func (f *Fleet) Stop() {
+	f.stop()
+	f.all.Wait()
+}
+
+// A role is what one process does: rounds of the same, one after the other.
+type role struct {
+	host, program, user string
+	person              bool
+	round               func(ctx context.Context, p *process) error
+}
+
+// A process is one of the fleet.
+type process struct {
+	*holdfast.Client
+	role
+	api   *http.Client
+	rand  *rand.Rand // of its own: what one draws must not depend on when others do
+	count int        // of rounds so far
+}
+
+const (
+	// closeTime is how long a process may take to give back what it has.
+	closeTime = 2 * time.Second
+
+	// least is how long a round takes at least: one that fails at once is not begun again
+	// at once.
+	least = 200 * time.Millisecond
+)
+
+// play does what a role has to do, until ctx ends.
+func (f *Fleet) play(ctx context.Context, n uint64, r role) {
+	p := &process{role: r, api: f.api, rand: rand.New(rand.NewPCG(f.seed, n))} //nolint:gosec // it is a demo that is the same each time
+	who := holdfast.Holder{Host: r.host, User: r.user, Person: r.person}
+	if !r.person {
+		who.Program, who.PID = r.program, 400+p.rand.IntN(32_000)
+	}
+	var err error
+	p.Client, err = holdfast.New(f.engine, &holdfast.Options{
+		TTL: 10 * time.Second, Holder: who, Logger: slog.New(slog.DiscardHandler), // losses are part of the play
+	})
+	if err != nil {
+		return // the engine is one that has all there is
+	}
+	defer func() {
+		closing, cancel := context.WithTimeout(context.Background(), closeTime)
+		defer cancel()
+		_ = p.Close(closing) // what is left ends with its TTL, and with the store
+	}()
+	if !r.person { // who comes first
+		_ = p.pause(ctx, least, time.Second)
+	}
+	for ; ctx.Err() == nil; p.count++ {
+		began := time.Now()
+		if p.round(ctx, p) != nil { // somebody has it, or took it away: that is life
+			_ = p.pause(ctx, time.Second, 3*time.Second)
+		}
+		_ = p.pause(ctx, least-time.Since(began), least-time.Since(began))
+	}
+}
+
+// pause waits for a time that is drawn, or until ctx ends, and returns why it has.
+func (p *process) pause(ctx context.Context, from, to time.Duration) error {
+	d := from
+	if to > from {
+		d += time.Duration(p.rand.Int64N(int64(to - from)))
+	}
+	select {
+	case <-time.After(d):
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// during returns work that takes a time that is drawn, or until the lock is lost.
+func (p *process) during(from, to time.Duration) func(context.Context, *holdfast.Lease) error {
+	return func(ctx context.Context, _ *holdfast.Lease) error { return p.pause(ctx, from, to) }
+}
+
+// one returns one of several texts.
+func (p *process) one(of ...string) string { return of[p.rand.IntN(len(of))] }
