@@ -30,6 +30,7 @@ func TestPage(t *testing.T) {
 		wire.Wait{}, wire.Change{}, wire.Once{}, wire.Schedule{}, wire.DoneRun{}, wire.FailedRun{}, wire.MissedRuns{}, wire.Event{}, wire.Blocker{},
 		wire.LeaseRequest{}, wire.Self{}, wire.Lease{}, wire.Queued{}, wire.LeaseRef{}, wire.LeaseRefs{}, wire.Renewed{}, wire.LeaseResult{}, wire.LeaseResults{}, wire.Locks{}, wire.BreakRequest{}, wire.Broke{},
 		wire.OnceRequest{}, wire.OnceDone{}, wire.OnceResult{}, wire.OnceFailure{}, wire.OnceState{}, wire.Onces{},
+		wire.Session{}, wire.SignIn{}, wire.HoldRequest{}, wire.Hold{}, wire.HoldRelease{},
 		wire.TokenRequest{}, wire.IssuedToken{}, wire.TokenSecret{}, wire.Redeemed{}, wire.Revoked{}, wire.Diagnosis{}, wire.Finding{}, wire.Problem{}, wire.Failure{},
 	} {
 		typ := reflect.TypeOf(v)

@@ -37,6 +37,10 @@ func (s *Server) admit(w http.ResponseWriter, r *door.Request) error {
 	if err := s.fromElsewhere(r.Request); err != nil {
 		return err
 	}
+	if isSigning(r.Request) {
+		s.mux.ServeHTTP(w, r.Request)
+		return nil
+	}
 	c, err := s.identify(w, r)
 	if err != nil {
 		return err
@@ -120,8 +124,8 @@ func (s *Server) identify(w http.ResponseWriter, r *door.Request) (*caller.Calle
 	c := &everybody
 	if s.callers != nil {
 		var err error
-		if c, err = s.callers.Identify(r.Request); c == nil || err != nil {
-			return nil, unknownCaller(w, r, err)
+		if c, err = s.known(w, r); err != nil {
+			return nil, err
 		}
 	}
 	if caller.IsDirect(r.Request) && !c.Direct {
@@ -133,6 +137,32 @@ func (s *Server) identify(w http.ResponseWriter, r *door.Request) (*caller.Calle
 	return c, nil
 }
 
+// known returns the caller of r, by the token of its session if it has one.
+func (s *Server) known(w http.ResponseWriter, r *door.Request) (*caller.Caller, error) {
+	shown, err := s.ofSession(w, r)
+	if err != nil {
+		return nil, err
+	}
+	inSession := shown != nil
+	if !inSession {
+		shown = r.Request
+	}
+	c, err := s.callers.Identify(shown)
+	switch {
+	case c != nil && err == nil:
+		return c, nil
+	case inSession && !errors.Is(err, caller.ErrUnavailable): // the token was revoked, or has expired
+		return nil, sessionOver(w, r.Request)
+	}
+	return nil, unknownCaller(w, r, err)
+}
+
+// What an answer of 401 says in WWW-Authenticate.
+const (
+	challenge  = `Bearer realm="holdfast"`
+	wrongToken = `, error="invalid_token"`
+)
+
 // unknownCaller is the refusal of whoever shows nothing, or something wrong.
 func unknownCaller(w http.ResponseWriter, r *door.Request, err error) error {
 	if errors.Is(err, caller.ErrUnavailable) {
@@ -143,15 +173,15 @@ func unknownCaller(w http.ResponseWriter, r *door.Request, err error) error {
 		Status: http.StatusUnauthorized, Code: "not-authenticated",
 		Detail: "the server does not know you: send Authorization: Bearer and a token that it knows",
 	}
-	challenge := `Bearer realm="holdfast"`
+	asked := challenge
 	if err != nil {
-		challenge += `, error="invalid_token"`
+		asked += wrongToken
 		var wrong caller.Wrong
 		if errors.As(err, &wrong) {
 			refusal.Detail = "the server does not know you: " + wrong.Error()
 		}
 	}
-	w.Header().Set("WWW-Authenticate", challenge)
+	w.Header().Set("WWW-Authenticate", asked)
 	return refusal
 }
 

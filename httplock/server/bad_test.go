@@ -30,13 +30,17 @@ func everywhere(e endpoint) []bad {
 		return bad{who, method, e.path(), header, body, status, code}
 	}
 	all := []bad{
-		to("", e.method(), "", e.body, 401, "not-authenticated"),
-		to("wrong", e.method(), "", e.body, 401, "not-authenticated"),
-		to("all", e.method(), "Authorization: Basic YWxsOmFsbA==", e.body, 401, "not-authenticated"),
 		to("all", e.method(), "X-Filler: "+strings.Repeat("x", 17<<10), e.body, 431, "header-too-large"),
 		to("all", "PATCH", "", e.body, 405, "method-not-allowed"),
 		to("all", "HEAD", "", "", 405, "method-not-allowed"),
 		to("all", "OPTIONS", "", "", 405, "method-not-allowed"),
+	}
+	if e.about != anybody {
+		all = append(all,
+			to("", e.method(), "", e.body, 401, "not-authenticated"),
+			to("wrong", e.method(), "", e.body, 401, "not-authenticated"),
+			to("all", e.method(), "Authorization: Basic YWxsOmFsbA==", e.body, 401, "not-authenticated"),
+		)
 	}
 	if e.method() != http.MethodGet {
 		all = append(all, to("all", e.method(), "Sec-Fetch-Site: cross-site", e.body, 403, "cross-site"))

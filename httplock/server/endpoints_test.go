@@ -27,6 +27,7 @@ const (
 	name     about = iota // a lock or a key, whose name begins with bank/
 	nothing               // what has no name
 	stream                // likewise, and the answer goes on
+	anybody               // likewise, and nobody has to be known for it
 	streamOf              // names that begin with bank/, and the answer goes on
 )
 
@@ -53,6 +54,11 @@ var endpoints = inQuery([]endpoint{
 	{"GET /v1/locks/{name}/history", "/v1/locks/bank%2Fheld/history", "", caller.Read, name},
 	{"GET /v1/events", "/v1/events?prefix=bank/", "", caller.Read, streamOf},
 	{"POST /v1/locks/{name}/break", "/v1/locks/bank%2Fheld/break", `{"fencing_token":TOKEN,"reason":"stuck"}`, caller.Break, name},
+	{"POST /v1/locks/{name}/hold", "/v1/locks/bank%2Fheld/hold", `{"for_ms":60000,"reason":"freeze"}`, caller.Acquire, name},
+	{"POST /v1/locks/{name}/hold/release", "/v1/locks/bank%2Fheld/hold/release", `{"fencing_token":TOKEN}`, caller.Acquire | caller.Break, name},
+	{"GET /v1/session", "", "", 0, nothing},
+	{"POST /v1/session", "", `{"token":"x"}`, 0, nothing},
+	{"DELETE /v1/session", "", "", 0, anybody},
 	{"GET /v1/once", "/v1/once?prefix=bank/", "", caller.Once, name},
 	{"POST /v1/once/{key}", "/v1/once/bank%2Fdone", `{"ttl_ms":60000,"fingerprint":"x"}`, caller.Once, name},
 	{"GET /v1/once/{key}", "/v1/once/bank%2Fdone", "", caller.Once, name},

@@ -40,6 +40,10 @@ type Options struct {
 	// or more. Default: one that the servers draw and keep in the store.
 	Secret []byte
 
+	// Notice is what the dashboard says to everybody, such as that this is a demonstration.
+	// Default: nothing.
+	Notice string
+
 	// Limits are for each caller, at this server.
 	Limits Limits
 
@@ -64,6 +68,9 @@ type Limits struct {
 type Server struct {
 	callers  caller.Source
 	hosts    []string
+	notice   string
+	attempts attempts  // to sign in
+	warned   sync.Once // of signing in over plain HTTP
 	house    *door.House
 	entrance http.Handler // to mux, for those that are let in
 	mux      *http.ServeMux
@@ -89,7 +96,7 @@ func New(engine driver.Engine, opts *Options) (*Server, error) {
 	}
 	draining := make(chan struct{})
 	s := &Server{
-		callers: o.Callers, hosts: o.Hosts, mux: http.NewServeMux(),
+		callers: o.Callers, hosts: o.Hosts, notice: o.Notice, mux: http.NewServeMux(),
 		house: &door.House{
 			Engine: engine, Features: client.Features(), Client: client, Draining: draining,
 			Limits: limit.New(limit.Max(o.Limits)),
@@ -106,6 +113,7 @@ func New(engine driver.Engine, opts *Options) (*Server, error) {
 		leave()
 		deafen()
 	})
+	s.sessionRoutes()
 	s.mux.Handle("GET /openapi.json", s.house.Handle(describe))
 	s.mux.Handle("/", s.house.Handle(s.nothing))
 	s.entrance = s.house.Handle(s.admit)

@@ -76,7 +76,7 @@ var mayImport = map[string][]string{
 	"systest/traffic":                     {".", "driver", "fence", "fence/httpfence", "goredislock", "internal/testsvc", "redislock", "stores", "systest/check", "systest/fault", "systest/model/lease"},
 	"httplock":                            {"driver", "driver/mailbox", "httplock/internal/form", "internal/ask", "wire"},
 	"httplock/internal/form":              {"driver", "wire"},
-	"httplock/server":                     {".", "driver", "httplock/server/caller", "httplock/server/internal/door", "httplock/server/internal/driverdoor", "httplock/server/internal/eventdoor", "httplock/server/internal/leasedoor", "httplock/server/internal/limit", "httplock/server/internal/peer", "httplock/server/internal/storedoor"},
+	"httplock/server":                     {".", "driver", "httplock/server/caller", "httplock/server/internal/door", "httplock/server/internal/driverdoor", "httplock/server/internal/eventdoor", "httplock/server/internal/leasedoor", "httplock/server/internal/limit", "httplock/server/internal/peer", "httplock/server/internal/storedoor", "wire"},
 	"httplock/server/caller":              {"driver", "httplock/server/internal/strict"},
 	"httplock/server/internal/door":       {".", "driver", "httplock/internal/form", "httplock/server/caller", "httplock/server/internal/limit", "httplock/server/internal/strict", "internal/ask", "wire", "wire/codes", "wire/problem"},
 	"httplock/server/internal/driverdoor": {"driver", "httplock/internal/form", "httplock/server/caller", "httplock/server/internal/door", "httplock/server/internal/peer"},

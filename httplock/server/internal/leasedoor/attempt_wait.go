@@ -219,8 +219,11 @@ func (a *attempt) failed(err error) error { return fmt.Errorf("%s: %w", a.about(
 
 func (a *attempt) about(what string) string {
 	verb := "acquire"
-	if a.req.Once {
+	switch {
+	case a.req.Once:
 		verb = "once"
+	case a.req.Holder.Person:
+		verb = "hold"
 	}
 	text := fmt.Sprintf("%s %q", verb, a.req.Name)
 	if what != "" {

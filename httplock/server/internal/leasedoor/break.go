@@ -38,8 +38,8 @@ func (d *leases) breakLock(w http.ResponseWriter, r *door.Request) error {
 	if err := driver.CheckBreak(req.Author, req.Reason); err != nil {
 		return door.Invalid(err.Error())
 	}
-	if req.Token == 0 || req.Token > driver.MaxToken {
-		return door.Invalid("fencing_token: want that of the lease that is to end, as GET /v1/locks/{name} shows it")
+	if err := checkToken(req.Token); err != nil {
+		return err
 	}
 	if r.Header.Get(oncehttp.Header) != "" { // then a repeat is answered as the first time
 		key, err := keyOf(r)
@@ -50,9 +50,21 @@ func (d *leases) breakLock(w http.ResponseWriter, r *door.Request) error {
 			return err
 		}
 	}
+	broken, err := d.carryOutBreak(ctx, r, req)
+	if err != nil {
+		return err
+	}
+	if len(broken) == 0 {
+		return tokenIsOver("break", name, req.Token)
+	}
+	return door.Write(w, http.StatusOK, wire.Broke{Broken: wire.BrokenOf(broken)})
+}
+
+// carryOutBreak sends a break until the store has answered it, and writes it down.
+func (d *leases) carryOutBreak(ctx context.Context, r *door.Request, req driver.BreakRequest) ([]driver.Broken, error) {
 	breaker := d.house.Features.Breaker
 	if breaker == nil {
-		return fmt.Errorf("break %q: breaking locks is %w", name, driver.ErrUnsupported)
+		return nil, fmt.Errorf("break %q: breaking locks is %w", req.Name, driver.ErrUnsupported)
 	}
 	var broken []driver.Broken
 	f := ask.Until(ctx, requestTimeout, func(ctx context.Context) (err error) {
@@ -60,14 +72,24 @@ func (d *leases) breakLock(w http.ResponseWriter, r *door.Request) error {
 		return err
 	})
 	if err := f.Effective(); err != nil {
-		return fmt.Errorf("break %q: %w", name, err)
+		return nil, fmt.Errorf("break %q: %w", req.Name, err)
 	}
-	r.Audit("break", slog.String("name", name), slog.Uint64("fencing_token", req.Token), slog.String("reason", req.Reason), slog.Int("broken", len(broken)))
-	if len(broken) == 0 {
-		return &door.Refusal{
-			Status: http.StatusGone, Code: "not-held",
-			Detail: fmt.Sprintf("break %q: nobody has it with the token %d (any more): look who has it now", name, req.Token),
-		}
+	r.Audit("break", slog.String("name", req.Name), slog.Uint64("fencing_token", req.Token), slog.String("reason", req.Reason), slog.Int("broken", len(broken)))
+	return broken, nil
+}
+
+// tokenIsOver is the refusal of a request about a lease by its token that is over.
+func tokenIsOver(what, name string, token uint64) error {
+	return &door.Refusal{
+		Status: http.StatusGone, Code: "not-held",
+		Detail: fmt.Sprintf("%s %q: nobody has it with the token %d (any more): look who has it now", what, name, token),
 	}
-	return door.Write(w, http.StatusOK, wire.Broke{Broken: wire.BrokenOf(broken)})
+}
+
+// checkToken checks the token by which a request says which lease it is about.
+func checkToken(token uint64) error {
+	if token == 0 || token > driver.MaxToken {
+		return door.Invalid("fencing_token: want that of the lease that is to end, as GET /v1/locks/{name} shows it")
+	}
+	return nil
 }

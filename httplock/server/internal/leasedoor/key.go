@@ -46,6 +46,7 @@ const (
 	forOnce  purpose = "once"
 	forBreak purpose = "break"
 	forToken purpose = "onetime"
+	forHold  purpose = "hold"
 )
 
 // leaseID returns the lease ID that a caller's key stands for: the same at every server of

@@ -60,6 +60,8 @@ func Routes(mux *http.ServeMux, h *door.House) (leave func()) {
 	handle("GET /v1/locks/{name}", d.show)
 	handle("GET /v1/locks/{name}/history", d.history)
 	handle("POST /v1/locks/{name}/break", d.breakLock)
+	handle("POST /v1/locks/{name}/hold", d.personHold)
+	handle("POST /v1/locks/{name}/hold/release", d.personRelease)
 	handle("GET /v1/once", d.onceList)
 	handle("POST /v1/once/{key}", d.onceBegin)
 	handle("GET /v1/once/{key}", d.onceStatus)

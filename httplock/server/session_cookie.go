@@ -1,0 +1,199 @@
+package server
+
+import (
+	"context"
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/hkdf"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/binary"
+	"fmt"
+	"log/slog"
+	"maps"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/httplock/server/caller"
+	"github.com/holdfast-locks/holdfast/httplock/server/internal/door"
+)
+
+const (
+	// cookieName is that of the cookie of a session. It has no Path: a browser then sends
+	// it with what is below the directory that it came from, which is /v1 under whatever
+	// prefix a proxy has.
+	cookieName = "holdfast_session"
+
+	// sessionTime is how long a session lasts, by the clock of the server that is asked.
+	sessionTime = 12 * time.Hour
+
+	// longestToken is how long a token may be to fit into a cookie, sealed: browsers keep
+	// 4,096 bytes of one.
+	longestToken = 2900 // bytes
+
+	// sealLabel keeps the key of cookies apart from what else is made of the secret.
+	sealLabel = "holdfast session cookie 1"
+)
+
+// seal returns a token as a cookie has it, with its end: at every server of the store it
+// can be opened, and nowhere else.
+func (s *Server) seal(ctx context.Context, token string) (string, error) {
+	box, err := s.box(ctx)
+	if err != nil {
+		return "", err
+	}
+	end := uint64(time.Now().Add(sessionTime).UnixMilli())
+	plain := append(binary.BigEndian.AppendUint64(nil, end), token...)
+	return base64.RawURLEncoding.EncodeToString(box.Seal(nil, nil, plain, nil)), nil
+}
+
+// open returns the token of a cookie. ok is false if the session has ended, or is not one
+// of this store's servers.
+func (s *Server) open(ctx context.Context, sealed string) (token string, ok bool, err error) {
+	box, err := s.box(ctx)
+	if err != nil {
+		return "", false, err
+	}
+	text, err := base64.RawURLEncoding.DecodeString(sealed)
+	if err != nil {
+		return "", false, nil
+	}
+	plain, err := box.Open(nil, nil, text, nil)
+	if err != nil || len(plain) < 8 {
+		return "", false, nil
+	}
+	end := time.UnixMilli(int64(binary.BigEndian.Uint64(plain)))
+	return string(plain[8:]), time.Now().Before(end), nil
+}
+
+// box returns what seals cookies: AES-GCM with a random nonce in front, under a key of the
+// secret of the servers.
+func (s *Server) box(ctx context.Context) (cipher.AEAD, error) {
+	secret, err := s.house.Secret(ctx)
+	if err != nil {
+		return nil, err
+	}
+	key, err := hkdf.Key(sha256.New, secret, nil, sealLabel, 32)
+	if err != nil {
+		return nil, err
+	}
+	block, err := aes.NewCipher(key)
+	if err != nil {
+		return nil, err
+	}
+	return cipher.NewGCMWithRandomNonce(block)
+}
+
+// sealedToken returns the cookie of a session that r shows, if it counts; else "". A header
+// Authorization counts before it. What a page of another origin makes a browser send has no
+// cookie: SameSite=Strict keeps it from other sites, and this from other hosts and ports of
+// the same one, whose GET requests no check refuses.
+func sealedToken(r *http.Request) string {
+	cookie, err := r.Cookie(cookieName)
+	if err != nil || r.Header["Authorization"] != nil {
+		return ""
+	}
+	changing := *r
+	changing.Method = http.MethodPost
+	if browsers.Check(&changing) != nil {
+		return ""
+	}
+	return cookie.Value
+}
+
+// saysOrigin reports whether r says which page has sent it, as each browser does of a
+// request that changes something.
+func saysOrigin(r *http.Request) bool {
+	return r.Method == http.MethodGet || r.Method == http.MethodHead ||
+		r.Header.Get("Sec-Fetch-Site") != "" || r.Header.Get("Origin") != ""
+}
+
+// ofSession returns r with the token of its session in the place of the cookie, or nil if
+// it has no session that counts.
+func (s *Server) ofSession(w http.ResponseWriter, r *door.Request) (*http.Request, error) {
+	sealed := sealedToken(r.Request)
+	switch {
+	case sealed == "":
+		return nil, nil
+	case !saysOrigin(r.Request):
+		return nil, errNoOrigin
+	}
+	ctx, cancel, err := r.Budgeted()
+	if err != nil {
+		return nil, err
+	}
+	defer cancel()
+	token, ok, err := s.open(ctx, sealed)
+	switch {
+	case err != nil:
+		return nil, err
+	case !ok:
+		return nil, sessionOver(w, r.Request)
+	}
+	return withToken(r.Request, token), nil
+}
+
+var errNoOrigin error = &door.Refusal{
+	Status: http.StatusForbidden, Code: "cross-site",
+	Detail: "a cookie alone does not do for what changes something: the request must say, by Origin or Sec-Fetch-Site, which page has sent it, or show its token in Authorization",
+}
+
+// sessionOver is the refusal of a session that has ended. The browser forgets the cookie.
+func sessionOver(w http.ResponseWriter, r *http.Request) error {
+	setCookie(w, r, "")
+	w.Header().Set("WWW-Authenticate", challenge+wrongToken)
+	return &door.Refusal{
+		Status: http.StatusUnauthorized, Code: "session-over",
+		Detail: fmt.Sprintf("the session is over: sign in again; it ends %s after that, or when its token is not known any more", sessionTime),
+	}
+}
+
+// withToken returns r as if it showed a token.
+func withToken(r *http.Request, token string) *http.Request {
+	shown := *r
+	shown.Header = maps.Clone(r.Header)
+	shown.Header["Authorization"] = []string{"Bearer " + token}
+	return &shown
+}
+
+// checkToken checks the form of a token, which is not shown.
+func checkToken(token string) error {
+	switch {
+	case len(token) > longestToken:
+		return door.Invalid(fmt.Sprintf("token: it has %d bytes, and a cookie has room for %d: send it as Authorization: Bearer instead", len(token), longestToken))
+	case token == "" || strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' }):
+		return door.Invalid("token: want one as behind Authorization: Bearer, without spaces")
+	}
+	return nil
+}
+
+// setCookie sets the cookie of a session; "" makes the browser forget it.
+func setCookie(w http.ResponseWriter, r *http.Request, sealed string) {
+	c := &http.Cookie{
+		Name: cookieName, Value: sealed, MaxAge: int(sessionTime.Seconds()),
+		HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: byTLS(r),
+	}
+	if sealed == "" {
+		c.MaxAge = -1
+	}
+	http.SetCookie(w, c)
+}
+
+// byTLS reports whether the browser speaks TLS, with this server or with a proxy that says
+// so. Whoever says so by itself gets a cookie that it does not send back.
+func byTLS(r *http.Request) bool {
+	return r.TLS != nil || strings.EqualFold(r.Header.Get("X-Forwarded-Proto"), "https")
+}
+
+// warnOfPlainHTTP says once in the log that tokens come in the clear.
+func (s *Server) warnOfPlainHTTP(r *door.Request) {
+	if byTLS(r.Request) || caller.IsDirect(r.Request) {
+		return
+	}
+	s.warned.Do(func() {
+		s.house.Log.LogAttrs(r.Context(), slog.LevelWarn,
+			"somebody signs in over plain HTTP: whoever listens on the way has the token; use TLS, or have the proxy that does say X-Forwarded-Proto: https",
+			slog.String("remote", r.RemoteAddr))
+	})
+}

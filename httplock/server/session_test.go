@@ -1,0 +1,84 @@
+package server_test
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"reflect"
+	"testing"
+
+	"github.com/holdfast-locks/holdfast/httplock/server"
+	"github.com/holdfast-locks/holdfast/wire"
+)
+
+// A browser keeps the cookie of a session, and says where its requests come from.
+type browser struct {
+	*testing.T
+	handler http.Handler
+	cookie  *http.Cookie // nil: none
+}
+
+// send sends a request of the page.
+func (b *browser) send(method, target, body string) *httptest.ResponseRecorder {
+	b.Helper()
+	r := (&site{}).request(b.Context(), "", method, target, body)
+	r.Host = "127.0.0.1:7420"
+	r.Header.Set("Sec-Fetch-Site", "same-origin")
+	return b.sent(r)
+}
+
+// sent sends a request with the cookie, and keeps the one that it is answered with.
+func (b *browser) sent(r *http.Request) *httptest.ResponseRecorder {
+	b.Helper()
+	if b.cookie != nil {
+		r.AddCookie(b.cookie)
+	}
+	w := httptest.NewRecorder()
+	b.handler.ServeHTTP(w, r)
+	for _, c := range w.Result().Cookies() {
+		if b.cookie = c; c.MaxAge < 0 {
+			b.cookie = nil
+		}
+	}
+	return w
+}
+
+// signIn signs in with a token.
+func (b *browser) signIn(token string) {
+	b.Helper()
+	if w := b.send("POST", "/v1/session", `{"token":"`+token+`"}`); w.Code != http.StatusNoContent || b.cookie == nil {
+		b.Fatalf("signing in: %d %s", w.Code, w.Body)
+	}
+}
+
+// session returns who the server says that the browser is.
+func (b *browser) session() (v wire.Session) {
+	b.Helper()
+	w := b.send("GET", "/v1/session", "")
+	if err := json.Unmarshal(w.Body.Bytes(), &v); w.Code != http.StatusOK || err != nil {
+		b.Fatalf("session: %d %s", w.Code, w.Body)
+	}
+	return v
+}
+
+// TestSession: whoever signs in with a token is who it is of, until they sign out.
+func TestSession(t *testing.T) {
+	s, _ := open(t, server.Options{Callers: sourceFunc(identify), Notice: "a demonstration"})
+	b := &browser{T: t, handler: s}
+	wantProblem(t, b.send("GET", "/v1/session", ""), 401, "not-authenticated")
+	b.signIn("ci")
+	want := wire.Session{
+		Caller: "ci", Rights: []string{"acquire", "read", "break", "once", "onetime", "admin"}, Prefixes: []string{"ci/"},
+		SignedIn: true, SignIn: true, Notice: "a demonstration", Actions: []string{"break", "hold", "release", "forget"},
+	}
+	if got := b.session(); !reflect.DeepEqual(got, want) {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+	if w := b.send("GET", "/v1/locks?prefix=ci/", ""); w.Code != http.StatusOK {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+	if w := b.send("DELETE", "/v1/session", ""); w.Code != http.StatusNoContent || b.cookie != nil {
+		t.Errorf("%d %s, cookie %v", w.Code, w.Body, b.cookie)
+	}
+	wantProblem(t, b.send("GET", "/v1/session", ""), 401, "not-authenticated")
+}
