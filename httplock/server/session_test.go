@@ -6,6 +6,7 @@ import (
 	"net/http/httptest"
 	"reflect"
 	"testing"
+	"time"
 
 	"github.com/holdfast-locks/holdfast/httplock/server"
 	"github.com/holdfast-locks/holdfast/wire"
@@ -81,4 +82,45 @@ func TestSession(t *testing.T) {
 		t.Errorf("%d %s, cookie %v", w.Code, w.Body, b.cookie)
 	}
 	wantProblem(t, b.send("GET", "/v1/session", ""), 401, "not-authenticated")
+}
+
+// TestSignInAttempts: wrong tokens are limited for each address, and right ones are not; whoever
+// has tried too many waits, and the others do not notice.
+func TestSignInAttempts(t *testing.T) {
+	inSite(t, func(t *testing.T, s *site) {
+		try := func(from, token string) *httptest.ResponseRecorder {
+			r := s.request(t.Context(), "", "POST", "/v1/session", `{"token":"`+token+`"}`)
+			r.RemoteAddr = from
+			return s.send(r)
+		}
+		const here, near, there, six, sixNear = "192.0.2.7:1000", "192.0.2.7:2000", "192.0.2.8:1000", "[2001:db8:1:2:3::1]:1000", "[2001:db8:1:2:4::9]:7"
+		for range 100 {
+			if w := try(here, "ci"); w.Code != http.StatusNoContent {
+				t.Fatalf("%d %s", w.Code, w.Body)
+			}
+		}
+		for range 10 {
+			wantProblem(t, try(here, "guess"), 401, "not-authenticated")
+			wantProblem(t, try(six, "guess"), 401, "not-authenticated")
+		}
+		for _, from := range []string{here, near, six, sixNear} {
+			for _, token := range []string{"guess", "ci"} {
+				w := try(from, token)
+				wantProblem(t, w, 429, "too-many-sign-ins")
+				if again := w.Header().Get("Retry-After"); again != "6" {
+					t.Errorf("Retry-After: %s", again)
+				}
+			}
+		}
+		if w := try(there, "ci"); w.Code != http.StatusNoContent {
+			t.Errorf("%d %s", w.Code, w.Body)
+		}
+		time.Sleep(6 * time.Second)
+		wantProblem(t, try(here, "guess"), 401, "not-authenticated")
+		wantProblem(t, try(here, "guess"), 429, "too-many-sign-ins")
+		time.Sleep(6 * time.Second)
+		if w := try(here, "ci"); w.Code != http.StatusNoContent {
+			t.Errorf("%d %s", w.Code, w.Body)
+		}
+	})
 }

@@ -1,12 +1,23 @@
 package leasedoor_test
 
 import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"math"
 	"net/http"
 	"strconv"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/httplock/server"
+	"github.com/holdfast-locks/holdfast/httplock/server/caller"
+	"github.com/holdfast-locks/holdfast/internal/hook"
 	"github.com/holdfast-locks/holdfast/memlock"
 	"github.com/holdfast-locks/holdfast/wire"
 )
@@ -71,5 +82,237 @@ func TestPersonHolds(t *testing.T) {
 		if s.looked().Held {
 			t.Error("it is held for longer than was said")
 		}
+	})
+}
+
+// The same key again is the same hold, with the same token; after its release it is over.
+func TestPersonHoldsOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		engine := memlock.New()
+		s, elsewhere := open(t, engine), open(t, engine)
+		h := s.freezes(key, freeze)
+		if again := elsewhere.freezes(key, freeze); again != h {
+			t.Errorf("%+v, and again %+v", h, again)
+		}
+		p := s.refused(http.StatusConflict, "lock-held", "POST", holdPath, otherKey, freeze)
+		if !strings.Contains(p.Detail, `hold "deploy": held by anonymous (a person)`) {
+			t.Errorf("%s", p.Detail)
+		}
+		if lock := s.looked(); len(lock.Holders) != 1 || lock.QueueLength != 0 {
+			t.Errorf("%+v", lock)
+		}
+		elsewhere.do(http.StatusNoContent, "POST", releasePath, "", wire.HoldRelease{FencingToken: h.FencingToken}, nil)
+		s.refused(http.StatusGone, "released", "POST", holdPath, key, freeze)
+	})
+}
+
+// What is wrong with a hold is said, and nothing is held.
+func TestBadHolds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := open(t, short{driver.Forward{Engine: memlock.New()}})
+		for _, c := range []struct {
+			want wire.HoldRequest
+			says string
+		}{
+			{wire.HoldRequest{Reason: "r"}, "for_ms: want 10 to 300000"},
+			{wire.HoldRequest{ForMS: -1, Reason: "r"}, "for_ms"},
+			{wire.HoldRequest{ForMS: 9, Reason: "r"}, "for_ms"},
+			{wire.HoldRequest{ForMS: 300_001, Reason: "r"}, "this store keeps no lease for longer than 5m"},
+			{wire.HoldRequest{ForMS: math.MaxInt64, Reason: "r"}, "for_ms"},
+			{wire.HoldRequest{ForMS: 60_000}, "say why"},
+			{wire.HoldRequest{ForMS: 60_000, Reason: " \t "}, "say why"},
+			{wire.HoldRequest{ForMS: 60_000, Reason: "a\x00b"}, "control characters"},
+			{wire.HoldRequest{ForMS: 60_000, Reason: strings.Repeat("x", 8<<10)}, "reason and labels"},
+			{wire.HoldRequest{ForMS: 60_000, Reason: "r", Mode: "write"}, "mode"},
+			{wire.HoldRequest{ForMS: 60_000, Reason: "r", Mode: "semaphore"}, "Limit"},
+			{wire.HoldRequest{ForMS: 60_000, Reason: "r", Limit: 2}, "Limit"},
+		} {
+			if p := s.refused(http.StatusBadRequest, "invalid", "POST", holdPath, key, c.want); !strings.Contains(p.Detail, c.says) {
+				t.Errorf("%+v: %s, want %q", c.want, p.Detail, c.says)
+			}
+		}
+		s.refused(http.StatusBadRequest, "key-invalid", "POST", holdPath, "", wire.HoldRequest{ForMS: 60_000, Reason: "r"})
+		s.refused(http.StatusBadRequest, "invalid", "POST", releasePath, "", wire.HoldRelease{})
+		s.refused(http.StatusBadRequest, "invalid", "POST", releasePath, "", wire.HoldRelease{FencingToken: driver.MaxToken + 1})
+		s.refused(http.StatusBadRequest, "invalid", "POST", releasePath, "", wire.HoldRelease{FencingToken: 1, Reason: "\x00"})
+		if lock := s.looked(); len(lock.Holders) > 0 {
+			t.Errorf("%+v", lock)
+		}
+		s.server.Drain()
+		s.refused(http.StatusServiceUnavailable, "draining", "POST", holdPath, key, wire.HoldRequest{ForMS: 60_000, Reason: "r"})
+	})
+}
+
+// short is a store that keeps no lease for longer than five minutes, as a quorum does.
+type short struct{ driver.Forward }
+
+func (e short) Capabilities() driver.Capabilities {
+	c := e.Forward.Capabilities()
+	c.MaxTTL = 5 * time.Minute
+	return c
+}
+
+// A server that is about to stop gives back what people hold.
+func TestPersonReleasesWhileDraining(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := open(t, memlock.New())
+		h := s.freezes(key, freeze)
+		s.server.Drain()
+		s.do(http.StatusNoContent, "POST", releasePath, "", wire.HoldRelease{FencingToken: h.FencingToken}, nil)
+	})
+}
+
+// people are callers with some of the rights, who say who they are.
+type people map[string]caller.Rights
+
+func (all people) Identify(r *http.Request) (*caller.Caller, error) {
+	name := r.Header.Get("Authorization")
+	return &caller.Caller{Name: name, Rights: all[name]}, nil
+}
+
+// as returns s as one of the people sees it.
+func (s *site) as(name string) *site {
+	they := *s
+	they.header = http.Header{"Authorization": {name}}
+	return &they
+}
+
+// openPeople returns a server that knows the people.
+func openPeople(t *testing.T, engine driver.Engine, log io.Writer) *site {
+	t.Helper()
+	return openWith(t, engine, server.Options{
+		Logger: slog.New(slog.NewTextHandler(log, nil)),
+		Callers: people{
+			"ann": caller.Acquire, "bob": caller.Acquire, "boss": caller.Break, "reader": caller.Read, "ops": caller.All,
+		},
+	})
+}
+
+// One's own hold takes the right to acquire, and somebody else's the right to break, which
+// the history and the log tell. What is no person's stays as it is.
+func TestWhoGivesBackWhat(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log bytes.Buffer
+		engine := memlock.NewWith(&memlock.Options{History: true})
+		s := openPeople(t, engine, &log)
+		h := s.as("ann").freezes(key, freeze)
+		ref := wire.HoldRelease{FencingToken: h.FencingToken, Reason: "the release is out"}
+		s.as("reader").refused(http.StatusForbidden, "not-permitted", "POST", releasePath, "", ref)
+		s.as("bob").refused(http.StatusForbidden, "not-permitted", "POST", releasePath, "", ref)
+		if lock := s.as("ops").looked(); !lock.Held {
+			t.Fatal("it was given back by somebody who may not")
+		}
+		s.as("boss").do(http.StatusNoContent, "POST", releasePath, "", ref, nil)
+		s.as("boss").do(http.StatusNoContent, "POST", releasePath, "", ref, nil) // its answer was lost
+		s.as("ann").refused(http.StatusGone, "not-held", "POST", releasePath, "", ref)
+		lock := s.as("ops").looked()
+		if lock.Held || len(lock.Broken) != 1 || lock.Broken[0].Author != "boss" || lock.Broken[0].Reason != ref.Reason || !lock.Broken[0].Holder.Person {
+			t.Errorf("%+v", lock)
+		}
+
+		ref.FencingToken = s.as("ann").freezes(otherKey, freeze).FencingToken
+		s.as("ann").do(http.StatusNoContent, "POST", releasePath, "", ref, nil)
+		s.as("ann").do(http.StatusNoContent, "POST", releasePath, "", ref, nil) // likewise
+		s.as("boss").refused(http.StatusGone, "not-held", "POST", releasePath, "", ref)
+		events, err := engine.History(t.Context(), "deploy")
+		if last := events[len(events)-1]; err != nil || last.Kind != driver.EventReleased || last.Token != ref.FencingToken {
+			t.Errorf("%+v, %v", last, err)
+		}
+		for _, line := range []string{"what=hold caller=ann", `reason="freeze: release 1.4"`, "for=48h0m0s", "what=break caller=boss", "what=release caller=ann"} {
+			if !strings.Contains(log.String(), line) {
+				t.Errorf("%s is not in the log:\n%s", line, &log)
+			}
+		}
+		if n := strings.Count(log.String(), "what=break"); n != 1 {
+			t.Errorf("%d breaks in the log, want 1", n)
+		}
+	})
+}
+
+// What is no person's is not given back: a process may be at work under it. Nor is it one's
+// own because it says the same name, if it was not taken through a server.
+func TestOnlyPeopleGiveBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		engine := memlock.New()
+		s := openPeople(t, engine, io.Discard)
+		l := s.as("ann").lease("deploy", key, wire.LeaseRequest{})
+		for _, who := range []string{"ann", "boss", "ops"} {
+			p := s.as(who).refused(http.StatusConflict, "not-a-person", "POST", releasePath, "", wire.HoldRelease{FencingToken: l.FencingToken})
+			if !strings.Contains(p.Detail, "ann has it, which is not a person") {
+				t.Error(p.Detail)
+			}
+		}
+		s.as("ann").do(http.StatusNoContent, "POST", "/v1/leases/release", "", wire.LeaseRef{Name: "deploy", LeaseID: l.LeaseID}, nil)
+
+		reply, err := engine.Acquire(t.Context(), driver.AcquireRequest{
+			Name: "deploy", LeaseID: driver.NewLeaseID(), TTL: time.Hour, Holder: driver.Holder{User: "ann", Host: "laptop", Person: true},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ref := wire.HoldRelease{FencingToken: reply.Token}
+		s.as("ann").refused(http.StatusForbidden, "not-permitted", "POST", releasePath, "", ref)
+		s.as("ops").do(http.StatusNoContent, "POST", releasePath, "", ref, nil)
+	})
+}
+
+// A store that cannot break locks gives nobody's hold but one's own back; one whose answer
+// to a release is lost leaves the outcome open, and a repeat finds out.
+func TestPersonReleasesOnOtherStores(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		memory := memlock.NewWith(&memlock.Options{History: true})
+		fail := ""
+		engine := &hook.Engine{
+			Forward: driver.Forward{Engine: memory, Without: driver.Capabilities{Break: true}},
+			Each: func(_ context.Context, req hook.Request, send func() error) error {
+				if req.Method == fail {
+					_ = send()
+					return errors.New("reset")
+				}
+				return send()
+			},
+		}
+		s := openPeople(t, engine, io.Discard)
+		ref := wire.HoldRelease{FencingToken: s.as("ann").freezes(key, freeze).FencingToken}
+		s.as("ops").refused(http.StatusNotImplemented, "unsupported", "POST", releasePath, "", ref)
+		fail = "Inspect"
+		s.as("ann").refused(http.StatusServiceUnavailable, "store-unavailable", "POST", releasePath, "", ref)
+		fail = "Release"
+		s.as("ann").refused(http.StatusGatewayTimeout, "outcome-unknown", "POST", releasePath, "", ref)
+		fail = ""
+		s.as("ann").do(http.StatusNoContent, "POST", releasePath, "", ref, nil)
+		if s.as("ops").looked().Held {
+			t.Error("it is held")
+		}
+	})
+}
+
+// hidden shows hidden lease IDs, as a server does to a caller without the right admin.
+type hidden struct{ driver.Forward }
+
+func (e hidden) Inspect(ctx context.Context, name string) (driver.Lock, error) {
+	lock, err := e.Forward.Inspect(ctx, name)
+	for i := range lock.Holders {
+		lock.Holders[i].LeaseID = lock.Holders[i].LeaseID.Hidden()
+	}
+	return lock, err
+}
+
+// Where the store does not show lease IDs, as another server, the token says what is given
+// back.
+func TestPersonReleasesByToken(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := openPeople(t, hidden{driver.Forward{Engine: memlock.New()}}, io.Discard)
+		ref := wire.HoldRelease{FencingToken: s.as("ann").freezes(key, freeze).FencingToken}
+		for range 2 {
+			s.as("ann").do(http.StatusNoContent, "POST", releasePath, "", ref, nil)
+		}
+		if lock := s.as("ops").looked(); lock.Held || len(lock.Broken) != 1 || lock.Broken[0].Author != "ann" {
+			t.Errorf("%+v", lock)
+		}
+		without := driver.Forward{Engine: memlock.New(), Without: driver.Capabilities{Break: true}}
+		s = openPeople(t, hidden{without}, io.Discard)
+		ref.FencingToken = s.as("ann").freezes(key, freeze).FencingToken
+		s.as("ann").refused(http.StatusNotImplemented, "unsupported", "POST", releasePath, "", ref)
 	})
 }
