@@ -19,10 +19,11 @@ import (
 // acquire, and somebody else's break: that is a break, of which the store and the log know
 // the author.
 func (d *leases) personRelease(w http.ResponseWriter, r *door.Request) error {
-	p := personLease{door: d, r: r, name: r.PathValue("name")}
-	if err := driver.CheckName(p.name); err != nil {
-		return door.Invalid(err.Error())
+	name, err := pathName(r, "name")
+	if err != nil {
+		return err
 	}
+	p := personLease{door: d, r: r, name: name}
 	if r.Need(caller.Break, p.name) != nil {
 		if err := r.Need(caller.Acquire, p.name); err != nil {
 			return err

@@ -189,7 +189,7 @@ func openPeople(t *testing.T, engine driver.Engine, log io.Writer) *site {
 }
 
 // One's own hold takes the right to acquire, and somebody else's the right to break, which
-// the history and the log tell. What is no person's stays as it is.
+// the history and the log tell. What does not belong to a person stays as it is.
 func TestWhoGivesBackWhat(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log bytes.Buffer
@@ -229,7 +229,7 @@ func TestWhoGivesBackWhat(t *testing.T) {
 	})
 }
 
-// What is no person's is not given back: a process may be at work under it. Nor is it one's
+// What does not belong to a person is not given back: a process may be at work under it. Nor is it one's
 // own because it says the same name, if it was not taken through a server.
 func TestOnlyPeopleGiveBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
