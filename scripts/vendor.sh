@@ -1,8 +1,8 @@
 #!/bin/sh
 # vendor.sh fetches the libraries of the dashboard from the npm registry, and makes of each one
 # ES module that the page can load without a bundler: names of packages in imports become
-# relative paths, and uPlot, whose own module is not minified, is given an export. What it
-# makes is committed; a test compares it with dashboard/web/vendor/SHA256SUMS.
+# relative paths. What it makes is committed; a test compares it with
+# dashboard/web/vendor/SHA256SUMS.
 set -eu
 cd "$(dirname "$0")/../dashboard/web/vendor"
 work=$(mktemp -d)
@@ -21,15 +21,12 @@ take() {
 	echo "$1 $2 $3" >>"$work/versions"
 }
 
-rm -f ./*.js ./*.css LICENSE.* VERSIONS SHA256SUMS
+rm -f ./*.js LICENSE.* VERSIONS SHA256SUMS
 take preact 11.2.0 dist/preact.mjs preact
 take preact 11.2.0 hooks/dist/hooks.mjs hooks
 take @preact/signals-core 1.14.5 dist/signals-core.mjs signals-core
 take @preact/signals 2.11.4 dist/signals.mjs signals
 take htm 3.1.1 dist/htm.mjs htm
-take uplot 1.6.32 dist/uPlot.iife.min.js uplot
-printf '%s\n' 'export default uPlot;' >>uplot.js
-cp "$work/uplot/package/dist/uPlot.min.css" uplot.css
 rm -f LICENSE.hooks # preact's
 mv "$work/versions" VERSIONS
-sha256sum -- *.js *.css LICENSE.* VERSIONS >SHA256SUMS
+sha256sum -- *.js LICENSE.* VERSIONS >SHA256SUMS

@@ -1,49 +1,72 @@
-// A small chart of the last 15 minutes, drawn by uPlot. Its colours are those of the style
-// sheet, so it is drawn again when the theme changes. The wheel and fingers scroll the page.
-import { html, signal, useEffect, useId, useRef } from "./lib.js";
-import uPlot from "./vendor/uplot.js";
+// A small chart of the last 15 minutes, as SVG: its colours are those of the style sheet, and
+// it is as wide as there is room.
+import { html, signal, useId } from "./lib.js";
 import { span } from "./series.js";
 import { duration } from "./format.js";
+
+const width = span / 1000; // the chart has a unit for each second, and 100 from bottom to top
 
 // pointed is how many seconds ago the reader points at, in all charts at once.
 const pointed = signal(null);
 
-const draws = new Set(); // of all charts that are shown
-const themed = () => draws.forEach((draw) => draw());
-for (const query of ["(prefers-color-scheme: dark)", "(forced-colors: active)"]) matchMedia(query).addEventListener("change", themed);
-new MutationObserver(themed).observe(document.documentElement, { attributes: true });
-
-// Chart shows lines over xs, seconds before now: each is {label, color, values, say} with the
-// name of a custom property, one value per x (null: not known), and how a value is written;
-// axis is how the first has it at the axis, if not so. bars draws bars instead.
-export function Chart({ title, note, xs, lines, bars }) {
-  const box = useRef(null), plot = useRef(null), data = useRef(null);
+// Chart shows lines over xs, seconds before now: each is {label, tone, values, say}, with one
+// value per x (null: not known), and how a value is written; axis is how the first line has it
+// at the axis, if not so, and least what there is room for. bars draws bars instead.
+export function Chart({ title, xs, lines, bars }) {
   const id = useId();
-  data.current = [xs, ...lines.map((l) => l.values)];
-  useEffect(() => {
-    const u = plot.current = new uPlot(options(box.current, lines, bars), data.current, box.current);
-    const size = new ResizeObserver(() => u.setSize({ width: box.current.clientWidth, height }));
-    const draw = () => u.redraw();
-    size.observe(box.current);
-    draws.add(draw);
-    return () => { draws.delete(draw); size.disconnect(); u.destroy(); };
-  }, []);
-  useEffect(() => { plot.current.setData(data.current); }, [xs]);
   const at = pointed.value === null ? xs.length - 1 : nearest(xs, pointed.value);
-  const value = ({ values }) => values[at] ?? (pointed.value === null ? values[at - 1] : null); // the present bucket is not over
+  const shown = ({ values, say }) => {
+    const v = values[at] ?? (pointed.value === null ? values[at - 1] : null); // the present bucket is not over
+    return v === null || v === undefined ? "–" : say(v);
+  };
+  const [{ axis = lines[0].say, least }] = lines;
+  const steps = ticks(Math.max(least, ...lines.flatMap((l) => l.values)));
+  const top = steps.at(-1);
+  const point = (e) => {
+    const box = e.currentTarget.getBoundingClientRect();
+    pointed.value = ((e.clientX - box.left) / box.width - 1) * width;
+  };
   return html`
     <figure class="chart card" role="group" aria-labelledby=${id} aria-describedby=${id + "s"} tabindex="0" onKeyDown=${(e) => key(e, xs, at)}>
       <figcaption>
         <h2><span id=${id}>${title}</span> <span class="then">${pointed.value === null ? "now" : duration(-1000 * xs[at]) + " ago"}</span></h2>
-        <p class="legend">${lines.map((l, i) => html`<span><i class=${"line line" + i} style=${{ color: `var(${l.color})` }}></i>${l.label} <b>${shown(l, value(l))}</b> </span>`)}</p>
+        <p class="legend">${lines.map((l, i) => html`<span class=${l.tone}><i class=${"line line" + i}></i><span>${l.label}</span> <b>${shown(l)}</b></span>`)}</p>
       </figcaption>
-      <div class="plot" ref=${box} aria-hidden="true"></div>
-      <p id=${id + "s"} class="unseen">${note} ${lines.map((l) => summary(l))}</p>
+      <div class="plot" aria-hidden="true">
+        <svg viewBox=${`${-width} -100 ${width} 100`} preserveAspectRatio="none" onPointerMove=${point} onPointerLeave=${() => { pointed.value = null; }}>
+          ${steps.map((v) => html`<path class="grid" d=${`M${-width} ${-100 * v / top}H0`} />`)}
+          ${[...minutes, 0].map((m) => html`<path class="grid" d=${`M${m * 60} 0V-100`} />`)}
+          ${lines.map((l, i) => html`<path class=${`line${i} ${l.tone}`} d=${path(xs, l.values, top, bars)} />`)}
+          ${pointed.value !== null && html`<path class="at" d=${`M${xs[at]} 0V-100`} />`}
+        </svg>
+        <div class="ys">${steps.toReversed().map((v) => html`<span>${axis(v)}</span>`)}</div>
+        <div class="xs">${minutes.map((m) => html`<span>−${-m} min</span>`)}<span>now</span></div>
+      </div>
+      <p id=${id + "s"} class="unseen">${lines.map(summary)}</p>
     </figure>`;
 }
 
-const height = 120;
-const shown = (line, value) => value === null || value === undefined ? "–" : line.say(value);
+const minutes = [-15, -10, -5];
+
+// path draws what is known, with a gap where it is not.
+export function path(xs, values, top, bars) {
+  let open = false;
+  return values.map((v, i) => {
+    const y = -100 * v / top;
+    if (v === null || bars && !v) return open = false, "";
+    if (bars) return `M${xs[i]} 0V${y}`;
+    const step = `${open ? "L" : "M"}${xs[i]} ${y}`;
+    open = true;
+    return (values[i - 1] ?? values[i + 1] ?? null) === null ? step + "h0.1" : step; // alone, it is a dot
+  }).join("");
+}
+
+// ticks returns two to five round numbers from 0 up to high or more.
+export function ticks(high) {
+  const unit = 10 ** Math.floor(Math.log10(high));
+  const step = [0.5, 1, 2, 5].map((n) => n * unit).find((s) => high / s <= 4);
+  return Array.from({ length: Math.ceil(high / step) + 1 }, (_, i) => i * step);
+}
 
 // summary says of a line what those see who see it.
 export function summary({ label, values, say }) {
@@ -64,34 +87,4 @@ function key(e, xs, at) {
   else return;
   e.preventDefault();
   e.stopPropagation();
-}
-
-function options(box, lines, bars) {
-  let was = false; // the mouse was over it
-  const css = (name) => { // as the canvas understands it
-    box.style.color = `var(${name})`;
-    return getComputedStyle(box).color;
-  };
-  const axis = { stroke: () => css("--muted"), grid: { stroke: () => css("--line"), width: 1 }, ticks: { show: false } };
-  const style = (l, i) => ({
-    stroke: () => css(l.color), width: 2, points: { show: false },
-    dash: i ? [5, 4] : undefined, // no colour alone
-    ...bars && { paths: uPlot.paths.bars({ size: [0.7, 20, 2] }), fill: () => css(l.color), width: 0 },
-  });
-  return {
-    width: box.clientWidth, height, padding: [8, 12, 0, 0],
-    legend: { show: false },
-    cursor: { y: false, drag: { x: false, y: false }, sync: { key: "overview" }, points: { size: 6 } },
-    scales: { x: { time: false, range: [-span / 1000, 0] }, y: { range: (u, low, high) => [0, Math.max(high * 1.1, lines[0].least)] } },
-    axes: [
-      { ...axis, size: 24, gap: 8, splits: () => [-900, -600, -300, 0], values: (u, vs) => vs.map((v) => v ? `−${-v / 60} min` : "now") },
-      { ...axis, size: 64, space: 28, values: (u, vs) => vs.map(lines[0].axis ?? lines[0].say) },
-    ],
-    series: [{}, ...lines.map(style)],
-    hooks: { setCursor: [(u) => {
-      const over = u.cursor.left >= 0;
-      if (over || was) pointed.value = over ? u.data[0][u.cursor.idx] : null; // else the arrow keys may point
-      was = over;
-    }] },
-  };
 }

@@ -3,7 +3,7 @@
 import { html, useEffect, useMemo } from "../lib.js";
 import { href } from "../route.js";
 import { count, duration, plain, rate, who } from "../format.js";
-import { history, locks, look, version } from "../fleet.js";
+import { history, locks, version, watch } from "../fleet.js";
 import { Name, Text, When, Who, useTick } from "../parts.js";
 import { useAnswer } from "../answer.js";
 import { Chart } from "../charts.js";
@@ -16,12 +16,8 @@ export function Overview() {
   start();
   useTick(1000);
   const all = census(locks, version.value);
-  useEffect(() => {
-    const ask = () => look(census(locks).queues.slice(0, 128)); // what is longest in the queue only the server knows
-    ask();
-    const timer = setInterval(ask, 3000);
-    return () => clearInterval(timer);
-  }, []);
+  const queues = all.queues.slice(0, 128); // who waits for longest, is known of what is watched
+  useEffect(() => watch(queues), [queues.join("\n")]);
   beat.value;
   return html`
     <h1>Overview</h1>
@@ -63,7 +59,7 @@ function tiles(all) {
     <${Tile} label="Losses" value=${told ? (n ? "✕ " : "") + number(n, "loss", "losses") : "–"} bad=${n} to=${href("events", { kind: "losses" })}
       more=${n ? losses.filter((k) => lost[k]).map((k) => `${count(lost[k])} ${k}`).join(", ") : "in 15 minutes"}
       title="Leases in the last 15 minutes that ended before their holders gave them back" />
-    <${Tile} label="Oldest waiter" value=${all.waiter ? duration(now - all.waiter.since) : "nobody"} more=${all.waiter ? html`<${Text} value=${all.waiter.name} />` : "waits"}
+    <${Tile} label="Oldest waiter" value=${all.waiter ? duration(now - all.waiter.since) : all.waiting ? "…" : "nobody"} more=${all.waiter ? html`<${Text} value=${all.waiter.name} />` : "waits"}
       to=${all.waiter ? href("lock", { name: all.waiter.name }) : state("contended")} title=${all.waiter ? "Who waits for longest: " + plain(who(all.waiter)) : "Who waits for longest"} />
     <${Tile} label="Longest hold" value=${all.holder ? duration(now - all.holder.since) : "nothing"} more=${all.holder ? html`<${Text} value=${all.holder.name} />` : "is held"}
       to=${all.holder ? href("lock", { name: all.holder.name }) : state("held")} title=${all.holder ? "Who holds for longest: " + plain(who(all.holder)) : "Who holds for longest"} />`;
@@ -72,7 +68,7 @@ function tiles(all) {
 // Lost names the latest losses.
 function Lost() {
   if (!pulse.losses.length) return "";
-  return html`<section aria-label="Losses"><h2>Latest losses</h2><ol class="events">${pulse.losses.slice(0, 5).map((e) => html`
+  return html`<section class="card" aria-label="Losses"><h2>Latest losses</h2><ol class="events">${pulse.losses.slice(0, 5).map((e) => html`
     <li class="loss" key=${e.id}><${When} at=${e.at} /> <b>✕ ${e.event}</b> <${Name} name=${e.name} /> <span>${e.holder && html`<${Who} holder=${e.holder} />`}${
       e.author && html`, by <${Text} value=${e.author} />`}${e.reason && html`: <${Text} value=${e.reason} />`}</span></li>`)}</ol></section>`;
 }
@@ -95,18 +91,17 @@ function series(buckets, bounds, { held, waiting }) {
   const end = performance.now();
   const at = countBack(buckets, { held, waiting });
   const over = (b, i) => i < buckets.length - 1 && !b.gap;
-  const line = (label, color, least, say, f, axis) => ({ label, color, least, say, axis, values: buckets.map((b, i) => f(b, i) ?? null) });
+  const line = (label, tone, least, say, f, axis) => ({ label, tone, least, say, axis, values: buckets.map((b, i) => f(b, i) ?? null) });
   const wait = (p) => (b, i) => {
     const ms = over(b, i) ? percentile(b.waits, bounds, p) : null;
     return ms === Infinity ? bounds.at(-1) : ms;
   };
-  const whole = (n) => Number.isInteger(n) ? count(n) : "";
   return {
     xs: buckets.map((b) => Math.min(0, (b.start + every - end) / 1000)),
-    flow: [line("granted", "--accent", 1, rate, (b, i) => over(b, i) ? granted(b) * 1000 / every : null)],
-    held: [line("held", "--accent", 4, (n) => number(n, "lease"), (b, i) => at[i]?.held, whole), line("waiting", "--warn", 4, (n) => number(n, "waiter"), (b, i) => at[i]?.waiting)],
-    waits: [line("p50", "--accent", 10, duration, wait(0.5)), line("p95", "--warn", 10, duration, wait(0.95))],
-    losses: [line("✕ lost", "--bad", 4, (n) => number(n, "lease"), (b) => b.gap ? null : lossesOf(b), whole)],
+    flow: [line("granted", "accent", 1, rate, (b, i) => over(b, i) ? granted(b) * 1000 / every : null)],
+    held: [line("held", "accent", 4, (n) => number(n, "lease"), (b, i) => at[i]?.held, count), line("waiting", "warn", 4, (n) => number(n, "waiter"), (b, i) => at[i]?.waiting)],
+    waits: [line("p50", "accent", 10, duration, wait(0.5)), line("p95", "warn", 10, duration, wait(0.95))],
+    losses: [line("✕ lost", "bad", 4, (n) => number(n, "lease"), (b) => b.gap ? null : lossesOf(b), count)],
   };
 }
 
