@@ -1,3 +1,101 @@
-import { html } from "../lib.js";
+// All locks: who has which, for how long, and how many wait.
+import { html, useEffect, useRef, useState } from "../lib.js";
+import { locks, ready, version } from "../fleet.js";
+import { count } from "../format.js";
+import { Empty } from "../parts.js";
+import { replace } from "../route.js";
+import { Rows, states } from "../rows.js";
+import { Table } from "../table.js";
 
-export function Locks() { return html`<h1>Locks</h1>`; }
+// What the address keeps.
+const none = { prefix: "", holder: "", reason: "", state: "", sort: "" };
+const read = (params) => Object.fromEntries(Object.keys(none).map((key) => [key, params.get(key) ?? ""]));
+const same = (a, b) => Object.keys(none).every((key) => a[key] === b[key]);
+
+export function Locks({ params }) {
+  const [filter, set] = useFilter(params);
+  const rows = useRef(null);
+  const field = useRef(null);
+  const grid = useRef(null);
+  useSlash(field);
+  rows.current ??= new Rows();
+  const known = version.value >= 0 && locks; // of each change
+  const { shown, counts } = rows.current.update(known, filter, performance.now());
+  const narrow = !same({ ...filter, sort: "" }, none);
+  const down = (event) => {
+    if (event.key === "ArrowDown") grid.current?.focus();
+    else if (event.key === "Escape" && event.target.value) set({ [event.target.name]: "" });
+    else return;
+    event.preventDefault();
+  };
+  const input = (name, title, ref) => html`<label>${title}
+    <input type="search" name=${name} ref=${ref} value=${filter[name]} spellcheck="false" autocomplete="off"
+      onInput=${(event) => set({ [name]: event.target.value })} onKeyDown=${down} /></label>`;
+
+  return html`<h1>Locks</h1>
+    <form class="filter" role="search" aria-label="Filter" onSubmit=${(event) => event.preventDefault()}>
+      ${input("prefix", html`Name begins with <kbd title="This key leads here">/</kbd>`, field)}
+      ${input("holder", "Holder")}
+      ${input("reason", "Reason")}
+      <div class="states" role="group" aria-label="State">
+        ${Object.entries(states).map(([key, { title, means }]) => html`<button type="button" title=${means}
+          aria-pressed=${filter.state === key} onClick=${() => set({ state: filter.state === key ? "" : key })}>${title} <small>${count(counts[key])}</small></button>`)}
+      </div>
+    </form>
+    <p class="shown">${count(shown.length)} of ${count(locks.size)} locks
+      ${narrow && html` <button type="button" onClick=${() => set({ ...none, sort: filter.sort })}>Clear the filter</button>`}</p>
+    <${Said} filter=${filter} n=${shown.length} />
+    ${shown.length > 0 ? html`<${Table} shown=${shown} sort=${filter.sort} order=${(sort) => set({ sort })} grid=${grid} />`
+      : !ready.value ? html`<p class="loading">The locks are on their way.</p>`
+      : narrow ? html`<${Empty} title="No lock is like that.">There are ${count(locks.size)} others: clear the filter to see them.<//>`
+      : html`<${Empty} title="Nobody has a lock, and nobody waits for one.">They appear here as they are taken. To see one, run <code>holdfast run try -- sleep 60</code> on this store.<//>`}`;
+}
+
+// useFilter returns the filter, and what changes some of it. The address follows a little
+// later: browsers allow only so many changes of it.
+function useFilter(params) {
+  const [filter, setFilter] = useState(() => read(params));
+  const written = useRef(filter);
+  useEffect(() => {
+    if (same(read(params), written.current)) return;
+    written.current = read(params); // a link has led here
+    setFilter(written.current);
+  }, [params]);
+  useEffect(() => {
+    if (same(filter, written.current)) return undefined;
+    const timer = setTimeout(() => {
+      written.current = filter;
+      replace("locks", filter);
+    }, 250);
+    return () => clearTimeout(timer);
+  }, [filter]);
+  return [filter, (change) => setFilter((old) => ({ ...old, ...change }))];
+}
+
+// useSlash lets the key "/" lead to the filter.
+function useSlash(field) {
+  useEffect(() => {
+    const press = (event) => {
+      if (event.key !== "/" || event.ctrlKey || event.metaKey || event.altKey || event.target.closest("input, textarea, select, dialog")) return;
+      event.preventDefault();
+      field.current.select();
+      field.current.focus();
+    };
+    addEventListener("keydown", press);
+    return () => removeEventListener("keydown", press);
+  }, []);
+}
+
+// Said tells screen readers what a change of the filter has brought, once it is typed.
+function Said({ filter, n }) {
+  const [said, say] = useState("");
+  const now = useRef(n);
+  now.current = n;
+  const first = useRef(true);
+  useEffect(() => {
+    if (first.current) return void (first.current = false);
+    const timer = setTimeout(() => say(`${count(now.current)} locks are shown`), 800);
+    return () => clearTimeout(timer);
+  }, [filter]);
+  return html`<p class="unseen" role="status">${said}</p>`;
+}
