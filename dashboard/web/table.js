@@ -44,7 +44,14 @@ export function Table({ shown, sort, order, grid }) {
     reveal(body.current, to, shown.length);
   }
 
-  return html`<div class="grid" role="grid" aria-label="Locks" tabindex="0" ref=${grid} onKeyDown=${press}
+  // Whoever comes to the table is on the first row that is to be seen.
+  function enter(event) {
+    if (event.target !== grid.current || at >= 0) return;
+    const index = topmost(body.current, shown.length);
+    setActive({ name: shown[index].name, index });
+  }
+
+  return html`<div class="grid" role="grid" aria-label="Locks" tabindex="0" ref=${grid} onKeyDown=${press} onFocus=${enter}
       aria-rowcount=${shown.length + 1} aria-activedescendant=${at >= first && at < last ? idOf(shown[at].name) : undefined}>
     <div role="rowgroup" class="grid-head"><div role="row" aria-rowindex="1" class="grid-row">
       ${columns.map((column) => html`<${Head} ...${column} by=${sort || "name"} order=${order} />`)}
@@ -141,6 +148,11 @@ function useWatch(rows) {
 }
 
 const pageOf = (body, total) => Math.max(1, Math.floor(0.8 * innerHeight / (body.offsetHeight / total)));
+
+function topmost(body, total) {
+  const { top, height } = body.getBoundingClientRect();
+  return Math.min(total - 1, Math.max(0, Math.ceil((body.previousElementSibling.getBoundingClientRect().bottom - top) / height * total)));
+}
 
 // reveal scrolls as far as is needed to see a row.
 function reveal(body, index, total) {

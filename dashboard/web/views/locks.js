@@ -23,7 +23,7 @@ export function Locks({ params }) {
   const { shown, counts } = rows.current.update(known, filter, performance.now());
   const narrow = !same({ ...filter, sort: "" }, none);
   const down = (event) => {
-    if (event.key === "ArrowDown") grid.current?.focus();
+    if (event.key === "ArrowDown") grid.current?.focus({ preventScroll: true });
     else if (event.key === "Escape" && event.target.value) set({ [event.target.name]: "" });
     else return;
     event.preventDefault();
