@@ -6,6 +6,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
+
+	"github.com/holdfast-locks/holdfast/dashboard"
 )
 
 // TestJS runs the tests of what the page works out, in testdata/js, by node.
@@ -15,10 +17,11 @@ func TestJS(t *testing.T) {
 		t.Fatal("node is missing: install nodejs, or run scripts/deps.sh")
 	}
 	dir := t.TempDir()
-	for _, from := range []string{"testdata/js", "web"} {
-		if err := os.CopyFS(filepath.Join(dir, filepath.Base(from)), os.DirFS(from)); err != nil {
-			t.Fatal(err)
-		}
+	if err := os.CopyFS(filepath.Join(dir, "js"), os.DirFS("testdata/js")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.CopyFS(dir, dashboard.Web); err != nil { // the embedded ones, in which there may be a mutant
+		t.Fatal(err)
 	}
 	if err := os.WriteFile(filepath.Join(dir, "package.json"), []byte(`{"type": "module"}`), 0o600); err != nil {
 		t.Fatal(err)

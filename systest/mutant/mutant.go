@@ -47,6 +47,7 @@ func All() []Mutant {
 	return slices.Concat(
 		leaseMutants(),
 		apiMutants(),
+		pageMutants(),
 		talkMutants(),
 		termMutants(),
 		lossMutants(),

@@ -1,0 +1,4 @@
+package dashboard
+
+// Web has the page's files, as they are embedded.
+var Web = web
