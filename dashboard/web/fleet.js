@@ -6,6 +6,7 @@ import { Model } from "./model.js";
 
 const lookEvery = 1000; // ms, of the names that are shown
 const lookSoon = 200; // after an event about one of them
+const queuesEvery = 2000;
 const atOnce = 128; // names in a look
 const silence = 2000; // without an answer what is shown is stale
 const streamSilence = 35_000; // the stream of events beats every 15 s
@@ -54,6 +55,13 @@ export function watch(names) {
       }
     }
   };
+}
+
+// watchQueues has the queues of all names looked at for which somebody waits, until stop.
+export function watchQueues() {
+  queueWatchers++;
+  nextLook.ring(0);
+  return () => { queueWatchers--; };
 }
 
 // look looks at names at once, and returns their locks in the same order.
@@ -150,6 +158,7 @@ function refuse(name, problem) {
 let last = ""; // the ID of the latest event
 let answered = 0; // when the server has answered last
 let looked = 0; // when all that is shown was looked at
+let queuesLooked = 0, queueWatchers = 0;
 let cut = new AbortController(); // ends what follows the server, which begins anew
 const nextLook = alarm(), nextList = alarm(), nextTry = alarm();
 
@@ -218,6 +227,10 @@ async function lookNow(signal) {
     looked = performance.now();
     for (const name of watched.keys()) names.add(name);
     if (names.size === 0) await identify(signal);
+  }
+  if (queueWatchers > 0 && performance.now() - queuesLooked >= queuesEvery) {
+    queuesLooked = performance.now();
+    for (const lock of locks.values()) if (lock.queueLength > 0) names.add(lock.name);
   }
   for (const [name, problem] of refused) {
     if (never(problem)) names.delete(name);

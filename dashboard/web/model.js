@@ -133,10 +133,11 @@ function dequeue(lock, e) {
 function lockOf(raw, old, now, keep) {
   const had = new Map(old?.holders.map((h) => [h.fencing_token_str, h]));
   const kept = keep ? old : undefined; // a list has no details: keep those of the last look
+  const queue = kept || old?.queue?.length === raw.queue_length ? old?.queue : undefined;
   return {
     name: raw.name, held: raw.held, mode: raw.mode, limit: raw.limit,
     holders: raw.holders.map((h) => holderOf(h, had.get(h.fencing_token_str), now)),
-    queue: raw.queue?.map((place) => placeOf(place, old?.queue, now)) ?? kept?.queue,
+    queue: raw.queue?.map((place) => placeOf(place, old?.queue, now)) ?? queue,
     queueLength: raw.queue_length, lastToken: raw.last_token_str,
     broken: raw.broken?.map((b) => ({ ...b, at: now - b.ago_ms })) ?? kept?.broken,
     once: raw.broken ? raw.once && timed(raw.once, now) : kept?.once,

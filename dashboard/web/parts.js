@@ -2,6 +2,7 @@
 import { html, useEffect, useRef, useState, useId } from "./lib.js";
 import { href } from "./route.js";
 import { ago, clock, duration, pieces, plain, token, who } from "./format.js";
+import { group } from "./waits.js";
 
 // Text shows what others have written, such as a name: whatever it contains, as text.
 export function Text({ value, title }) {
@@ -18,11 +19,6 @@ export function Who({ holder }) {
   const sign = holder.person && html`<span class="sign" title="a person holds it, and no process">person</span> `;
   return holder.foreign ? text : html`<a class="who" href=${href("holders", group(holder))}>${sign}${text}</a>`;
 }
-
-// group says to which process or person a holder belongs: the parameters of the view of holders.
-export const group = ({ host, pid, user, program, person, label }) => (host || pid
-  ? { host, pid: pid || undefined, user: person ? user : undefined }
-  : { user, label, program });
 
 // When says how long ago something was, and goes on counting.
 export function When({ at }) {

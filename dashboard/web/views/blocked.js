@@ -1,3 +1,56 @@
-import { html } from "../lib.js";
+// Who keeps others waiting, across names: the culprit first.
+import { html, useEffect } from "../lib.js";
+import { locks, version, ready, watchQueues } from "../fleet.js";
+import { Empty, Mode, Name, Since, Text, Who } from "../parts.js";
+import { count } from "../format.js";
+import { blockages } from "../waits.js";
 
-export function Blocked() { return html`<h1>Blocked</h1>`; }
+const most = 50, mostSteps = 30, mostPlaces = 5; // that are shown at once
+
+export function Blocked() {
+  version.value; // draws it anew
+  useEffect(watchQueues, []);
+  const all = [...locks.values()];
+  const found = blockages(all);
+  const unknown = all.filter((lock) => lock.queueLength > 0 && !lock.queue).length;
+  const circles = found.filter((b) => b.circle).length;
+  return html`
+    <h1>Blocked by</h1>
+    <p class="muted" role="status">${!ready.value || unknown > 0 ? "Looking at the queues…"
+      : `${count(found.length)} ${found.length === 1 ? "holder keeps" : "holders keep"} others waiting`
+        + (circles ? `, ${count(circles)} ${circles === 1 ? "circle" : "circles"} of those who wait for each other` : "")}</p>
+    ${ready.value && !unknown && found.length === 0 && html`<${Empty} title="Nobody waits">Chains of those who wait are shown here, with whoever
+      holds them up first.<//>`}
+    ${found.slice(0, most).map((b) => html`<${Blockage} key=${b.culprits[0].key} ...${b} />`)}
+    ${found.length > most && html`<p class="muted">and ${count(found.length - most)} more, for whom fewer wait</p>`}`;
+}
+
+function Blockage({ culprits, circle, certain, steps, waiting, longest }) {
+  return html`<section class=${"card blockage" + (circle ? " circle" : "")}>
+    <h2>${circle && html`<span class="sign bad">circle</span> `}${culprits.slice(0, mostPlaces).map((p, i) => html`${i > 0 && (circle ? " → " : " and ")}<${Who} holder=${p.who} />`)}
+      ${culprits.length > mostPlaces && ` and ${count(culprits.length - mostPlaces)} more`}</h2>
+    <p>${circle ? (certain ? "They wait for each other, and none goes on unless one gives up." : "They wait for each other, unless somebody else gives a permit back.")
+      : html`${held(culprits[0])}`} ${waiting === 1 ? "One waits" : `${count(waiting)} wait`}, the longest for <${Since} at=${longest.place.since} />:
+      <${Who} holder=${longest.place} />, for <${Name} name=${longest.lock.name} />.</p>
+    <ul class="steps">${steps.slice(0, mostSteps).map((step) => html`<${Step} key=${step.lock.name} ...${step} />`)}</ul>
+    ${steps.length > mostSteps && html`<p class="muted">and ${count(steps.length - mostSteps)} more names</p>`}
+  </section>`;
+}
+
+// held says why this one is waited for.
+function held({ who: h, holds }) {
+  const { holder } = holds[0];
+  if (holder.released) return "Released, and kept closed until the minimum hold ends.";
+  if (h.foreign) return "A client that is not holdfast: nothing is known of it.";
+  const reason = holder.reason && html`: <${Text} value=${holder.reason} />`;
+  return html`${h.person ? "Frozen by a person" : "Held"} for <${Since} at=${holder.since} />${reason}.`;
+}
+
+function Step({ lock, depth, by }) {
+  return html`<li class=${"depth" + Math.min(depth, 6)}>
+    <${Name} name=${lock.name} /> <${Mode} of=${lock} />${depth > 0 && html` <span class="muted">which is held by <${Who} holder=${by} /></span>`}
+    <ol>${lock.queue.slice(0, mostPlaces).map((place) => html`<li>
+      <${Who} holder=${place} /> <${Mode} of=${place} /> <span class="muted">waits for</span> <${Since} at=${place.since} /></li>`)}</ol>
+    ${lock.queue.length > mostPlaces && html`<p class="muted">and ${count(lock.queue.length - mostPlaces)} more</p>`}
+  </li>`;
+}

@@ -1,3 +1,79 @@
-import { html } from "../lib.js";
+// Everything that one process, person or host holds and waits for.
+import { html, useEffect } from "../lib.js";
+import { locks, version, ready, watch, watchQueues } from "../fleet.js";
+import { Empty, Mode, Name, Since, Text, Token } from "../parts.js";
+import { count, who } from "../format.js";
+import { href, replace } from "../route.js";
+import { belongs, group, partyOf } from "../waits.js";
+import { Bar } from "../bar.js";
 
-export function Holders() { return html`<h1>Holders</h1>`; }
+const most = 50; // parties that are shown at once
+
+export function Holders({ params }) {
+  version.value; // draws it anew
+  useEffect(watchQueues, []);
+  const wanted = Object.fromEntries([...params].filter(([key]) => key !== "text"));
+  const text = params.get("text") ?? "";
+  const all = parties(locks.values(), (h) => belongs(h, wanted) && (!text || who(h).toLowerCase().includes(text.toLowerCase())));
+  const shown = all.slice(0, most);
+  useWatched(shown.flatMap((p) => [...p.holds, ...p.waits]).map(({ lock }) => lock.name));
+  const one = Object.keys(wanted).length > 0;
+  return html`
+    <h1>${one ? html`Held by <${Text} value=${title(wanted)} />` : "Holders"}</h1>
+    <form class="row" role="search" onSubmit=${(event) => event.preventDefault()}>
+      ${one ? html`<a href=${href("holders")}>All holders</a>${wanted.host && Object.keys(wanted).length > 1
+        && html`<a href=${href("holders", { host: wanted.host })}>All of <${Text} value=${wanted.host} /></a>`}`
+      : html`<label>Holder <input type="search" value=${text} onInput=${(event) => replace("holders", { text: event.target.value })}
+          placeholder="user, host, program…" /></label>`}
+      <span class="muted" role="status">${!ready.value ? "Loading…" : `${count(all.length)} ${all.length === 1 ? "holder" : "holders"}`
+        + (all.length > most ? `, the first ${most} are shown: filter for others` : "")}</span>
+    </form>
+    ${ready.value && all.length === 0 && html`<${Empty} title=${one || text ? "Nothing at present" : "Nobody holds a lock"}>${
+      one || text ? "Whoever this is holds nothing, and waits for nothing." : "As soon as somebody takes one, it is shown here."}<//>`}
+    ${shown.map((p) => html`<${Party} key=${p.key} ...${p} />`)}`;
+}
+
+const title = ({ host, pid, user, label, program, person }) =>
+  who({ host, pid: Number(pid) || 0, user, label, program, person: Boolean(person) });
+
+// parties gathers who holds and who waits, those first who do both.
+function parties(locks, wanted) {
+  const all = new Map();
+  const add = (kind, lock, h, i) => {
+    if (!wanted(h)) return;
+    const key = partyOf(h, lock, i);
+    if (!all.has(key)) all.set(key, { key, who: h, holds: [], waits: [] });
+    all.get(key)[kind].push({ lock, h, i });
+  };
+  for (const lock of locks) {
+    lock.holders.forEach((h, i) => add("holds", lock, h, i));
+    lock.queue?.forEach((place, i) => add("waits", lock, place, i));
+  }
+  const rank = (p) => (p.holds.length && p.waits.length ? 2 : p.holds.length ? 1 : 0);
+  return [...all.values()].sort((a, b) => rank(b) - rank(a) || b.holds.length - a.holds.length || (a.key < b.key ? -1 : 1));
+}
+
+function useWatched(names) {
+  const some = [...new Set(names)].sort().slice(0, 256);
+  useEffect(() => watch(some), [some.join("\n")]);
+}
+
+function Party({ who: h, holds, waits }) {
+  const name = html`<${Text} value=${who(h)} />`;
+  return html`<section class="card party">
+    <h2>${h.person && html`<span class="sign">person</span> `}${h.foreign ? name : html`<a href=${href("holders", group(h))}>${name}</a>`}
+      <span class="muted">${[holds.length && `holds ${count(holds.length)}`, waits.length && `waits for ${count(waits.length)}`].filter(Boolean).join(", ")}</span></h2>
+    <ul class="rows">
+      ${holds.map(({ lock, h }) => html`<li key=${lock.name + h.fencing_token_str}>
+        <span class="what"><${Name} name=${lock.name} /> <${Mode} of=${lock} /> ${h.released && html`<span class="sign quiet">kept closed</span> `}
+          ${h.reason && html`<${Text} value=${h.reason} />`}</span>
+        <span>held for <${Since} at=${h.since} /></span> <${Bar} holder=${h} />
+        <span class=${lock.queueLength ? "warn" : "muted"}>${lock.queueLength ? `${count(lock.queueLength)} waiting` : "nobody waits"}</span>
+        <${Token} value=${h.fencing_token_str} /></li>`)}
+      ${waits.map(({ lock, h, i }) => html`<li key=${"w" + lock.name + i}>
+        <span class="what"><span class="sign warn">waits</span> <${Name} name=${lock.name} /> <${Mode} of=${h} /> ${h.reason && html`<${Text} value=${h.reason} />`}</span>
+        <span>waiting for <${Since} at=${h.since} /></span>
+        <span class="muted">place ${i + 1} of ${lock.queueLength}</span></li>`)}
+    </ul>
+  </section>`;
+}
