@@ -252,10 +252,7 @@ function failed({ status, detail, message }) {
 }
 
 async function identify(signal) {
-  const who = await get("v1/session", {}, { signal }).catch((problem) => {
-    if (problem.status === 404) return { caller: "", rights: [], notice: "", actions: [] };
-    throw problem;
-  });
+  const who = await get("v1/session", {}, { signal });
   answered = performance.now();
   if (JSON.stringify(who) !== JSON.stringify(session.value)) session.value = who;
 }
