@@ -8,9 +8,11 @@ import (
 	"io"
 	"mime"
 	"net/http"
+	"net/url"
 	"time"
 
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/httplock/server"
 )
 
 const (
@@ -22,17 +24,12 @@ const (
 var browsers http.CrossOriginProtection
 
 // gate lets an action through to the server that Authorize allows. What is asked about and
-// what is done are the same text: the body is written anew from what was read of it.
-func (d *Dashboard) gate(kind ActionKind) http.HandlerFunc {
+// what is done are the same: the name, which goes to path, and the body are written anew from
+// what was read of them.
+func (d *Dashboard) gate(kind ActionKind, path string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		a := Action{Kind: kind, Name: r.PathValue("name")}
-		err := browsers.Check(r)
-		if err != nil {
-			err = &refusal{http.StatusForbidden, "cross-site", "a web page of another site has sent this"}
-		}
-		if err == nil && kind != Forget {
-			err = a.read(w, r)
-		}
+		a := Action{Kind: kind}
+		err := a.read(w, r)
 		if err == nil {
 			err = d.mayDo(r, a)
 		}
@@ -43,16 +40,20 @@ func (d *Dashboard) gate(kind ActionKind) http.HandlerFunc {
 		case err != nil:
 			refuse(w, http.StatusForbidden, "not-permitted", err.Error())
 		default:
-			d.locks.ServeHTTP(w, r)
+			d.locks.ServeHTTP(w, about(r, path, a.Name))
 		}
 	}
 }
 
+// about returns r for a path of the server's with ~ in it, and the name that it stands for.
+func about(r *http.Request, path, name string) *http.Request {
+	other := *r
+	other.URL = &url.URL{Path: path, RawQuery: url.Values{"name": {name}}.Encode()}
+	return &other
+}
+
 // mayDo returns why somebody may not do it.
 func (d *Dashboard) mayDo(r *http.Request, a Action) error {
-	if err := driver.CheckName(a.Name); err != nil {
-		return &refusal{http.StatusBadRequest, "invalid", err.Error()}
-	}
 	if d.opts.Authorize == nil {
 		return errors.New("this page is for looking only: the program that it is part of allows no actions")
 	}
@@ -67,8 +68,25 @@ type refusal struct {
 
 func (e *refusal) Error() string { return e.detail }
 
-// read reads what is to be done from the body of r, and puts what it has read in its place.
-func (a *Action) read(w http.ResponseWriter, r *http.Request) error {
+// read reads from r what is to be done.
+func (a *Action) read(w http.ResponseWriter, r *http.Request) (err error) {
+	if browsers.Check(r) != nil {
+		return &refusal{http.StatusForbidden, "cross-site", "a web page of another site has sent this"}
+	}
+	if a.Name, err = server.PathName(r, "name"); err == nil {
+		err = driver.CheckName(a.Name)
+	}
+	if err != nil {
+		return &refusal{http.StatusBadRequest, "invalid", err.Error()}
+	}
+	if a.Kind == Forget {
+		return nil
+	}
+	return a.readBody(w, r)
+}
+
+// readBody reads the body of r, and puts what it has read in its place.
+func (a *Action) readBody(w http.ResponseWriter, r *http.Request) error {
 	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/json" {
 		return &refusal{http.StatusUnsupportedMediaType, "not-json", "send the body as Content-Type: application/json"}
 	}

@@ -136,10 +136,10 @@ func (d *Dashboard) routes() *http.ServeMux {
 		mux.Handle(read, d.locks)
 	}
 	mux.HandleFunc("GET /v1/session", d.session)
-	mux.HandleFunc("POST /v1/locks/{name}/break", d.gate(Break))
-	mux.HandleFunc("POST /v1/locks/{name}/hold", d.gate(Hold))
-	mux.HandleFunc("POST /v1/locks/{name}/hold/release", d.gate(Release))
-	mux.HandleFunc("DELETE /v1/once/{name}", d.gate(Forget))
+	mux.HandleFunc("POST /v1/locks/{name}/break", d.gate(Break, "/v1/locks/~/break"))
+	mux.HandleFunc("POST /v1/locks/{name}/hold", d.gate(Hold, "/v1/locks/~/hold"))
+	mux.HandleFunc("POST /v1/locks/{name}/hold/release", d.gate(Release, "/v1/locks/~/hold/release"))
+	mux.HandleFunc("DELETE /v1/once/{name}", d.gate(Forget, "/v1/once/~"))
 	return mux
 }
 

@@ -7,13 +7,19 @@ import (
 
 // Page returns a handler that has the page at its root, and passes on to api whatever is
 // not one of the page's files. api is the JSON API of package httplock/server, which
-// decides who may see what: the files themselves are for everybody.
+// decides who may see what: the files themselves are for everybody. Beside them is
+// /status.json?name=, which tells monitors how one lock stands, by what api says of it.
 func Page(api http.Handler) http.Handler {
 	files := pack()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if f := files[r.URL.Path]; f != nil {
 			r.Pattern = "GET /{file}" // for whoever stands around this handler, and counts
 			f.ServeHTTP(w, r)
+			return
+		}
+		if r.URL.Path == statusPath {
+			r.Pattern = "GET " + statusPath
+			statusOf(api, w, r)
 			return
 		}
 		api.ServeHTTP(w, r)

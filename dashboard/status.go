@@ -1,0 +1,100 @@
+package dashboard
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/http"
+
+	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/wire"
+	"github.com/holdfast-locks/holdfast/wire/problem"
+)
+
+// A status is what a monitor is told of one lock.
+type status struct {
+	Name         string        `json:"name"`
+	State        string        `json:"state"` // free, held, frozen by a person, closed by a minimum hold
+	Mode         string        `json:"mode"`
+	Limit        int           `json:"limit"`
+	Holders      []wire.Holder `json:"holders"`
+	HeldMS       *int64        `json:"held_ms"` // of the one who has it longest; null: nobody, or it is not known
+	QueueLength  int           `json:"queue_length"`
+	OldestWaitMS *int64        `json:"oldest_wait_ms"` // null: nobody waits
+}
+
+// statusPath is where monitors ask: below the page, and beside the API.
+const statusPath = "/status.json"
+
+// statusOf answers GET /status.json?name=NAME, by what api says of that lock to whoever asks.
+func statusOf(api http.Handler, w http.ResponseWriter, r *http.Request) {
+	if r.Method != http.MethodGet && r.Method != http.MethodHead {
+		refuseMethod(w, "GET, HEAD")
+		return
+	}
+	names, said := r.URL.Query()["name"]
+	if !said || len(names) != 1 || driver.CheckName(names[0]) != nil {
+		refuse(w, http.StatusBadRequest, "invalid", "say which lock: name=NAME in the query, once")
+		return
+	}
+	asked := about(r, "/v1/locks/~", names[0])
+	asked.Method = http.MethodGet
+	a := &kept{ResponseWriter: w, status: http.StatusOK}
+	api.ServeHTTP(a, asked)
+	var lock wire.LockDetails
+	switch {
+	case a.status != http.StatusOK:
+	case json.Unmarshal(a.body.Bytes(), &lock) != nil:
+		problem.Write(w, wire.Problem{Status: http.StatusBadGateway, Code: "unreadable", Detail: fmt.Sprintf("what is known of %q cannot be read", names[0])})
+		return
+	default:
+		a.body.Reset()
+		_ = json.NewEncoder(&a.body).Encode(statusFor(lock)) // of strings and numbers, into memory
+	}
+	w.WriteHeader(a.status)
+	if r.Method == http.MethodGet {
+		_, _ = w.Write(a.body.Bytes()) // a monitor that is gone needs no answer
+	}
+}
+
+func statusFor(l wire.LockDetails) status {
+	s := status{Name: l.Name, State: "free", Mode: l.Mode, Limit: l.Limit, Holders: l.Holders, QueueLength: l.QueueLength}
+	for _, h := range l.Holders {
+		switch {
+		case h.Released && s.State == "free":
+			s.State = "closed"
+		case h.Person:
+			s.State = "frozen"
+		case !h.Released && s.State != "frozen":
+			s.State = "held"
+		}
+		if h.HeldMS != nil && !h.Released {
+			s.HeldMS = longest(s.HeldMS, *h.HeldMS)
+		}
+	}
+	for _, p := range l.Queue {
+		s.OldestWaitMS = longest(s.OldestWaitMS, p.WaitingMS)
+	}
+	return s
+}
+
+func longest(so *int64, ms int64) *int64 {
+	if so != nil {
+		ms = max(ms, *so)
+	}
+	return &ms
+}
+
+// A kept is an answer whose body is looked at before it is sent. Its header is that of the
+// answer which is sent.
+type kept struct {
+	http.ResponseWriter
+	status int
+	body   bytes.Buffer
+}
+
+func (k *kept) WriteHeader(status int)      { k.status = status }
+func (k *kept) Write(p []byte) (int, error) { return k.body.Write(p) }
+
+// Unwrap is for http.ResponseController.
+func (k *kept) Unwrap() http.ResponseWriter { return k.ResponseWriter }
