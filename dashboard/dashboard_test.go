@@ -151,3 +151,49 @@ func TestSession(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 }
+
+// TestStatus: monitors are told how a lock stands, and of nothing else.
+func TestStatus(t *testing.T) {
+	s := newSite(t, dashboard.Options{})
+	acquire := func(req driver.AcquireRequest) driver.LeaseID {
+		req.LeaseID, req.TTL = driver.NewLeaseID(), time.Hour
+		if _, err := s.engine.Acquire(t.Context(), req); err != nil {
+			t.Fatal(err)
+		}
+		return req.LeaseID
+	}
+	acquire(driver.AcquireRequest{Name: "orders/42", Queue: true, WaiterTTL: time.Hour})
+	acquire(driver.AcquireRequest{Name: "deploy", Holder: driver.Holder{User: "ann", Person: true}})
+	closed := acquire(driver.AcquireRequest{Name: "billing"})
+	if err := s.engine.Release(t.Context(), driver.ReleaseRequest{Name: "billing", LeaseID: closed, KeepFor: time.Hour}); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{
+		"orders%2F42": `"name":"orders/42","state":"held","mode":"exclusive","limit":0,"holders":[{"host":"web-3",`,
+		"deploy":      `"state":"frozen"`,
+		"billing":     `"state":"closed"`,
+		"nobody":      `{"name":"nobody","state":"free","mode":"exclusive","limit":0,"holders":[],"held_ms":null,"queue_length":0,"oldest_wait_ms":null}`,
+	} {
+		w := ask(s, "GET", "/status.json?name="+name)
+		if w.Code != 200 || !strings.Contains(w.Body.String(), want) || w.Header().Get("Content-Type") != "application/json" {
+			t.Errorf("%s: %d %s", name, w.Code, w.Body)
+		}
+		if head := ask(s, "HEAD", "/status.json?name="+name); head.Code != 200 || head.Body.Len() > 0 {
+			t.Errorf("%s: HEAD: %d %s", name, head.Code, head.Body)
+		}
+	}
+	if w := ask(s, "GET", "/status.json?name=orders%2F42"); !strings.Contains(w.Body.String(), `"queue_length":1,"oldest_wait_ms":`) {
+		t.Errorf("%s", w.Body)
+	}
+	for _, target := range []string{"/status.json", "/status.json?name=", "/status.json?name=a&name=b", "/status.json?name=a%00", "/status.json?name=" + strings.Repeat("a", 600)} {
+		if w := ask(s, "GET", target); w.Code != 400 {
+			t.Errorf("%s: %d %s", target, w.Code, w.Body)
+		}
+	}
+	if w := ask(s, "GET", "/status.json?name=holdfast@server/secret"); w.Code != 403 {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+	if w := ask(s, "POST", "/status.json?name=a"); w.Code != 405 {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+}

@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"net/http"
 	"path"
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -72,7 +73,7 @@ func pack() map[string]*file {
 		if err != nil {
 			return err
 		}
-		all[strings.TrimPrefix(name, "web")] = newFile(path.Base(name), body)
+		all[strings.TrimPrefix(name, "web")] = newFile(path.Base(name), bare(name, body))
 		return nil
 	})
 	if err != nil {
@@ -80,6 +81,32 @@ func pack() map[string]*file {
 	}
 	all["/"] = all["/index.html"]
 	return all
+}
+
+// cssComment is one of a style sheet.
+var cssComment = regexp.MustCompile(`(?s)/\*.*?\*/`)
+
+// bare returns a file of ours without the comments and the indentation that are for those
+// who read the source. In our scripts a line that begins with // is a comment, and no text
+// has several lines but the templates of elements, to which white space does not matter.
+// The libraries are left as they are.
+func bare(name string, body []byte) []byte {
+	script := strings.HasSuffix(name, ".js")
+	if strings.Contains(name, "/vendor/") || !script && !strings.HasSuffix(name, ".css") {
+		return body
+	}
+	if !script {
+		body = cssComment.ReplaceAll(body, nil)
+	}
+	var b bytes.Buffer
+	for line := range bytes.Lines(body) {
+		line = bytes.TrimLeft(line, " \t")
+		comment := script && bytes.HasPrefix(line, []byte("//"))
+		if !comment && len(bytes.TrimSpace(line)) > 0 {
+			b.Write(line)
+		}
+	}
+	return b.Bytes()
 }
 
 func newFile(name string, body []byte) *file {

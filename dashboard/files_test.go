@@ -70,7 +70,7 @@ func page() http.Handler { return dashboard.Page(http.NotFoundHandler()) }
 func TestFiles(t *testing.T) {
 	h, tags := page(), map[string]string{}
 	for _, name := range append(files(t), "") {
-		want := read(t, or(name, "index.html"))
+		want := sent(t, or(name, "index.html"))
 		plain := ask(h, "GET", "/"+name)
 		if plain.Code != 200 || !bytes.Equal(plain.Body.Bytes(), want) || plain.Header().Get("Content-Encoding") != "" {
 			t.Errorf("%s: %d, %d bytes, want %d", name, plain.Code, plain.Body.Len(), len(want))
@@ -134,6 +134,106 @@ func unzipped(t *testing.T, body []byte) []byte {
 		t.Fatal(err)
 	}
 	return plain
+}
+
+// sent returns a file as it is sent: ours have no comments and no indentation.
+func sent(t *testing.T, name string) []byte {
+	t.Helper()
+	body := read(t, name)
+	if strings.HasPrefix(name, "vendor/") || path.Ext(name) != ".js" && path.Ext(name) != ".css" {
+		return body
+	}
+	if path.Ext(name) == ".css" {
+		body = regexp.MustCompile(`/\*(?:[^*]|\*[^/])*\*+/`).ReplaceAll(body, nil)
+	} else {
+		body = regexp.MustCompile(`(?m)^[ \t]*//.*$`).ReplaceAll(body, nil)
+	}
+	body = regexp.MustCompile(`(?m)^[ \t]+`).ReplaceAll(body, nil)
+	return bytes.TrimPrefix(regexp.MustCompile(`\n{2,}`).ReplaceAll(body, []byte("\n")), []byte("\n"))
+}
+
+// TestTextsHaveOneLine: taking comments and indentation away changes no script, because
+// every template that has several lines is one of elements, and none of its lines looks
+// like a comment.
+func TestTextsHaveOneLine(t *testing.T) {
+	for _, name := range files(t) {
+		if path.Ext(name) != ".js" || strings.HasPrefix(name, "vendor/") {
+			continue
+		}
+		for _, found := range templates(string(read(t, name))) {
+			if strings.Contains(found.text, "\n") && (found.tag != "html" || regexp.MustCompile(`(?m)^\s*//`).MatchString(found.text)) {
+				t.Errorf("%s: a text of several lines: %s`%s`", name, found.tag, found.text)
+			}
+		}
+	}
+	for _, c := range []struct{ script, tag, text string }{
+		{"a = `x\n y`;", "=", "x\n y"},
+		{"f(html`<a>${b ? `1\n2` : ''}</a>`)", "?", "1\n2"},
+		{"// it's\nx = /[`'\"]/; y = 'a`b'; z = css`a\nb`;", "css", "a\nb"},
+		{"/* ` */ return `q\n`;", "return", "q\n"},
+	} {
+		all := templates(c.script)
+		if len(all) == 0 || all[0].tag != c.tag || all[0].text != c.text {
+			t.Errorf("%s: %+v", c.script, all)
+		}
+	}
+}
+
+// A template is a text in `, with the word or sign before it. What is in ${} is left out.
+type template struct{ tag, text string }
+
+// token is a part of a script: a comment, a text, a regular expression where one can be, a
+// word, or a sign.
+var token = regexp.MustCompile(`^(?://[^\n]*|/\*(?s:.*?)\*/|'(?:[^'\\\n]|\\.)*'|"(?:[^"\\\n]|\\.)*"|[\w$]+|\s+)`)
+
+var expression = regexp.MustCompile(`^/(?:[^/\\\n\[]|\\.|\[(?:[^\]\\\n]|\\.)*\])+/[a-z]*`)
+
+// templates returns those of a script, inner ones first.
+func templates(script string) (all []template) {
+	var open []*template // whose texts go on, or whose ${} does
+	var depth []int      // of braces in the ${} of each
+	inText, last := false, ""
+	for i := 0; i < len(script); {
+		rest := script[i:]
+		switch {
+		case inText && rest[0] == '`':
+			all, open, depth = append(all, *open[len(open)-1]), open[:len(open)-1], depth[:len(depth)-1]
+			inText, last, i = false, "`", i+1
+		case inText && strings.HasPrefix(rest, "${"):
+			inText, last, i = false, "{", i+2
+			depth[len(depth)-1] = 0
+		case inText && rest[0] == '\\':
+			open[len(open)-1].text += rest[:2]
+			i += 2
+		case inText:
+			open[len(open)-1].text += rest[:1]
+			i++
+		case rest[0] == '`':
+			open, depth = append(open, &template{tag: last}), append(depth, 0)
+			inText, i = true, i+1
+		case rest[0] == '}' && len(open) > 0 && depth[len(depth)-1] == 0:
+			inText, i = true, i+1
+		case rest[0] == '/' && token.FindString(rest) == "" && (last == "return" || strings.ContainsAny(last, "(,=:[!&|?{};+>")) && expression.MatchString(rest):
+			last = "/"
+			i += len(expression.FindString(rest))
+		default:
+			part := token.FindString(rest)
+			if part == "" {
+				part = rest[:1]
+			}
+			switch {
+			case len(open) > 0 && part == "{":
+				depth[len(depth)-1]++
+			case len(open) > 0 && part == "}":
+				depth[len(depth)-1]--
+			}
+			if strings.TrimSpace(part) != "" && !strings.HasPrefix(part, "//") && !strings.HasPrefix(part, "/*") {
+				last = part
+			}
+			i += len(part)
+		}
+	}
+	return all
 }
 
 // TestEncodings: a client is sent what it reads.
