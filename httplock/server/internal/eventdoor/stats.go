@@ -68,8 +68,11 @@ func (s *stats) add(e driver.Event) {
 		s.gapLocked(n)
 		return
 	}
-	s.deaf, s.last = -1, e.ID
-	if door.Reserved(e.Name) || n < 0 || n <= s.newest-kept || int(e.Kind) >= kinds {
+	s.deaf = -1
+	if door.Reserved(e.Name) {
+		return // nobody hears of it
+	}
+	if s.last = e.ID; n < 0 || n <= s.newest-kept || int(e.Kind) >= kinds {
 		return
 	}
 	b := &s.ring[n%kept]
