@@ -61,6 +61,7 @@ func TestSelf(t *testing.T) {
 func httpForms() []any {
 	const id = "0123456789abcdef0123456789abcdef"
 	token, none := wire.TokenOf(17), 0
+	trip, diagnosis := 0.25, wire.DiagnosisOf(driver.Diagnosis{}, "redis://host:1/2", time.Second)
 	blockers := []wire.Blocker{wire.BlockerOf(driver.Blocker{Holder: driver.Holder{Host: "web-3", User: "deploy"}, Since: time.Minute, ExpiresIn: 29 * time.Second})}
 	return []any{
 		wire.LeaseRequest{Name: "n"},
@@ -86,6 +87,14 @@ func httpForms() []any {
 		wire.Session{Caller: "ann", Rights: []string{"read"}, Prefixes: []string{"shop/"}, SignedIn: true, SignIn: true, Notice: "a demo", History: true, Actions: []string{}},
 		wire.Session{Caller: "anonymous", Rights: []string{"read"}, Actions: []string{"break"}},
 		wire.SignIn{Token: "x"},
+		wire.LookRequest{Names: []string{"n", "<m>"}},
+		wire.Looked{Locks: []wire.LockDetails{wire.LockDetailsOf(driver.Lock{Name: "n"}, nil)}, Failed: []wire.LookFailure{{Name: "m", Status: 409, Code: "kind-mismatch", Detail: "d"}}},
+		wire.Stats{EveryMS: 5_000, BoundsMS: []int64{0, 1}, LastID: "1-0", Buckets: []wire.Bucket{
+			{AgoMS: 7_000, Gap: true, Waits: []int{}}, {AgoMS: 2_000, Acquired: 1, HandedOver: 2, Released: 3, Expired: 4, Lost: 5, Broken: 6, Queued: 7, Left: 8, Completed: 9, Waits: []int{1, 0, 2}},
+		}, Losses: wire.HistoryOf("k", []driver.Event{{ID: "1-0", Kind: driver.EventLost, Name: "k", Token: 17}}).Events},
+		wire.Store{Store: "redis://host:1/2", Features: wire.FeaturesOf(driver.Capabilities{Queue: true, History: true}), History: true, Answers: true, RoundTripMS: &trip, Diagnosis: &diagnosis, CheckedAgoMS: wire.Left(time.Minute)},
+		wire.Store{Store: "memlock", Reason: "r", Undiagnosed: "u"},
+		wire.TokenCounts{SinceMS: 7, Collections: []wire.TokenCollection{{Name: "onetime", Issued: 1, Redeemed: 2, Revoked: 3, Expired: 4, Refused: 5, Failed: 6, Pruned: 7}}},
 		wire.OnceRequest{TTLMS: 30_000, WaitMS: 5_000, Fingerprint: "f", Reason: "r"},
 		wire.OnceDone{Key: "k", Result: json.RawMessage(`{"a":1}`), Token: token},
 		wire.OnceDone{Key: "k", ResultBytes: []byte{0xff}, Token: token},

@@ -29,6 +29,7 @@ func TestPage(t *testing.T) {
 		wire.Lock{}, wire.LockDetails{}, wire.Holder{}, wire.Place{}, wire.History{}, wire.HistoryEvent{}, wire.Broken{}, wire.Break{}, wire.Who{}, wire.Token{},
 		wire.Wait{}, wire.Change{}, wire.Once{}, wire.Schedule{}, wire.DoneRun{}, wire.FailedRun{}, wire.MissedRuns{}, wire.Event{}, wire.Blocker{},
 		wire.LeaseRequest{}, wire.Self{}, wire.Lease{}, wire.Queued{}, wire.LeaseRef{}, wire.LeaseRefs{}, wire.Renewed{}, wire.LeaseResult{}, wire.LeaseResults{}, wire.Locks{}, wire.BreakRequest{}, wire.Broke{},
+		wire.LookRequest{}, wire.Looked{}, wire.LookFailure{}, wire.Stats{}, wire.Bucket{}, wire.Store{}, wire.Features{}, wire.TokenCounts{}, wire.TokenCollection{},
 		wire.OnceRequest{}, wire.OnceDone{}, wire.OnceResult{}, wire.OnceFailure{}, wire.OnceState{}, wire.Onces{},
 		wire.Session{}, wire.SignIn{}, wire.HoldRequest{}, wire.Hold{}, wire.HoldRelease{},
 		wire.TokenRequest{}, wire.IssuedToken{}, wire.TokenSecret{}, wire.Redeemed{}, wire.Revoked{}, wire.Diagnosis{}, wire.Finding{}, wire.Problem{}, wire.Failure{},

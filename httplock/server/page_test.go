@@ -44,7 +44,7 @@ func TestCurlInPage(t *testing.T) {
 		t.Fatal(problems)
 	}
 	synctest.Test(t, func(t *testing.T) {
-		s, err := server.New(memlock.New(), &server.Options{Logger: slog.New(slog.DiscardHandler)})
+		s, err := server.New(memlock.NewWith(&memlock.Options{History: true}), &server.Options{Logger: slog.New(slog.DiscardHandler)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -148,7 +148,7 @@ func (s *shell) split(command string) (words []string) {
 }
 
 // differing are the fields that differ each time.
-var differing = []string{"lease_id", "fencing_token", "fencing_token_str", "last_token", "last_token_str", "expires_in_ms", "place_expires_in_ms", "held_ms", "waiting_ms", "token", "id"}
+var differing = []string{"lease_id", "fencing_token", "fencing_token_str", "last_token", "last_token_str", "expires_in_ms", "place_expires_in_ms", "held_ms", "waiting_ms", "token", "id", "ago_ms", "since_ms", "last_id"}
 
 func (s *shell) compare(what string, got *httptest.ResponseRecorder, status, want string) {
 	if strconv.Itoa(got.Code) != status {
