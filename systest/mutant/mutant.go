@@ -111,6 +111,7 @@ func All() []Mutant {
 		historyMutants(),
 		httpLeaseMutants(),
 		streamMutants(),
+		lookMutants(),
 	)
 }
 
