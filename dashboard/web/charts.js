@@ -57,7 +57,7 @@ export function path(xs, values, top, bars) {
     if (bars) return `M${xs[i]} 0V${y}`;
     const step = `${open ? "L" : "M"}${xs[i]} ${y}`;
     open = true;
-    return (values[i - 1] ?? values[i + 1] ?? null) === null ? step + "h0.1" : step; // alone, it is a dot
+    return (values[i - 1] ?? values[i + 1] ?? null) === null ? step + "h0" : step; // alone, it is a dot
   }).join("");
 }
 

@@ -40,6 +40,9 @@ export function clock(instant) {
 
 export const count = (n) => (n ?? 0).toLocaleString("en-US");
 
+// number is a count of something: "1 lock", "2 locks".
+export const number = (n, one, many = one + "s") => `${count(n)} ${n === 1 ? one : many}`;
+
 // rate says how often in a second.
 export function rate(n) {
   const digits = n >= 100 || n === 0 ? 0 : n >= 10 ? 1 : 2;

@@ -16,7 +16,7 @@ test("a gap is a gap", () => {
   const xs = [-20, -15, -10, -5, 0];
   assert.equal(path(xs, [1, 2, 3, 4, 0], 4), "M-20 -25L-15 -50L-10 -75L-5 -100L0 0");
   assert.equal(path(xs, [1, 2, null, 4, 4], 4), "M-20 -25L-15 -50M-5 -100L0 -100");
-  assert.equal(path(xs, [null, 2, null, null, 4], 4), "M-15 -50h0.1M0 -100h0.1", "one that stands alone is seen");
+  assert.equal(path(xs, [null, 2, null, null, 4], 4), "M-15 -50h0M0 -100h0", "one that stands alone is seen");
   assert.equal(path(xs, [0, 2, null, 4, 0], 4, true), "M-15 0V-50M-5 0V-100");
 });
 

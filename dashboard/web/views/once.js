@@ -22,10 +22,10 @@ export function Once({ params }) {
     ${problem && html`<${Failed} problem=${problem} again=${again} />`}
     ${answer && keys.length === 0 && html`<${Empty} title=${prefix ? "No key begins so" : "Nothing was done once, or all of it is forgotten"}>${prefix ? "Shorten the filter." : html`<code>holdfast once KEY -- COMMAND</code> does something once.`}<//>`}
     ${keys.length > 0 && html`
-    <div class="scroll"><table>
+    <table>
       <thead><tr>${["Key", "State", "By, or of what size", "Forgotten"].map((t) => html`<th scope="col">${t}</th>`)}</tr></thead>
       <tbody>${keys.map((k) => html`<${Row} key=${k.key} once=${k} />`)}</tbody>
-    </table></div>`}
+    </table>`}
     <nav class="pages" aria-label="Pages">
       ${cursor && html`<a href=${href("once", { prefix })}>First page</a>`}
       ${answer?.next_cursor && html`<a href=${href("once", { prefix, cursor: answer.next_cursor })}>Next ${page} keys</a>`}

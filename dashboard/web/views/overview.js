@@ -2,7 +2,7 @@
 // last 15 minutes.
 import { html, useEffect, useMemo } from "../lib.js";
 import { href } from "../route.js";
-import { count, duration, plain, rate, who } from "../format.js";
+import { count, duration, number, plain, rate, who } from "../format.js";
 import { history, locks, version, watch } from "../fleet.js";
 import { Name, Text, When, Who, useTick } from "../parts.js";
 import { useAnswer } from "../answer.js";
@@ -18,26 +18,26 @@ export function Overview() {
   const all = census(locks, version.value);
   const queues = all.queues.slice(0, 128); // who waits for longest, is known of what is watched
   useEffect(() => watch(queues), [queues.join("\n")]);
-  beat.value;
+  const store = useAnswer("v1/store", {}, 15_000);
+  const charts = useMemo(() => html`<${Charts} />`, []); // draws itself
   return html`
     <h1>Overview</h1>
     ${pulse.refused && pulse.refused.status !== 501 && html`<p class="mark">⚠ ${pulse.refused.status === 403
       ? "You may not read all names: this counts those that you may"
       : html`The server does not tell the past (<${Text} value=${pulse.refused.detail} />)`}, from when this page was opened.</p>`}
-    <ul class="tiles">${tiles(all)}</ul>
+    <ul class="tiles">${tiles(all)}<${StoreTile} ...${store} /></ul>
     <${Lost} />
-    <${Charts} now=${all} />
-    <${Store} />`;
+    ${charts}
+    <${Store} ...${store} />`;
 }
 
 // Tile is one number, with its unit, what it counts (title), and where to see more of it.
-function Tile({ label, value, more, title, to, bad }) {
-  return html`<li class=${bad ? "tile loss" : "tile"}><a href=${to} title=${title}>
+function Tile({ label, value, more, title, to, bad, onClick }) {
+  return html`<li class=${bad ? "tile loss" : "tile"}><a href=${to} title=${title} onClick=${onClick}>
     <span>${label}</span> <b>${value}</b> <small>${more}</small></a></li>`;
 }
 
-const number = (n, one, many = one + "s") => `${count(n)} ${n === 1 ? one : many}`;
-const bound = (ms, bounds) => ms === null ? "–" : ms === Infinity ? "> " + duration(bounds.at(-1)) : ms ? "≤ " + duration(ms) : "0 ms";
+const bound = (ms, bounds) => (ms === null ? "–" : ms === Infinity ? "> " + duration(bounds.at(-1)) : ms ? "≤ " + duration(ms) : "0 ms").replaceAll(" ", "\u00a0");
 const state = (s) => href("locks", { state: s });
 
 function tiles(all) {
@@ -73,9 +73,10 @@ function Lost() {
       e.author && html`, by <${Text} value=${e.author} />`}${e.reason && html`: <${Text} value=${e.reason} />`}</span></li>`)}</ol></section>`;
 }
 
-function Charts({ now }) {
+function Charts() {
+  beat.value; // each second
   const { buckets, bounds } = pulse.series;
-  const lines = useMemo(() => series(buckets, bounds, now), [beat.value]);
+  const lines = series(buckets, bounds, census(locks));
   const told = history.value !== false;
   return html`<section class="charts" aria-label="The last 15 minutes">
     ${told && html`<${Chart} title="Acquisitions per second" lines=${lines.flow} xs=${lines.xs} />`}
@@ -108,22 +109,38 @@ function series(buckets, bounds, { held, waiting }) {
 const levels = { ok: "✓ ok", warn: "⚠ warning", fail: "✕ fails" };
 const tone = { ok: "good", warn: "warn", fail: "bad" };
 
-// Store is how the store is: what the server finds when it checks it, once a minute at most.
-function Store() {
-  const { answer: store, problem } = useAnswer("v1/store", {}, 15_000);
-  if (!store) return problem ? html`<section class="card"><h2>Store</h2><p>${problem.status === 403 ? "Its health is shown to those who may read all names." : problem.detail}</p></section>` : "";
-  const found = store.diagnosis?.findings ?? [];
-  return html`<section class="card"><h2>Store</h2>
-    <p><b><${Text} value=${store.store} /></b> ${store.answers
-      ? html`answers in <b title="One request of the server to its store, there and back">${store.round_trip_ms.toFixed(2)} ms</b>`
+// levelOf is how the store is, as far as is known.
+function levelOf({ answer: store, problem }) {
+  if (problem || store && !store.answers) return "fail";
+  return store?.diagnosis?.level;
+}
+
+function StoreTile(told) {
+  const store = told.answer, level = levelOf(told);
+  const role = store?.diagnosis?.findings.filter((f) => f.key === "server").map((f) => f.text);
+  if (told.problem?.status === 403) return "";
+  return html`<${Tile} label="Store" value=${levels[level] ?? (store ? "not checked" : "…")} bad=${level === "fail"} to=${href("overview")}
+    more=${store && html`${trip(store)}${role?.length ? html`, <${Text} value=${role.join("; ")} />` : ""}`}
+    title="The worst finding of its check, the round trip of a request of the server, and its role"
+    onClick=${(e) => { e.preventDefault(); document.getElementById("store").scrollIntoView(); }} />`;
+}
+
+const trip = ({ answers, round_trip_ms: ms }) => answers ? `${ms < 0.01 ? "< 0.01" : ms.toFixed(2)} ms` : "does not answer";
+
+// Store is what the server finds when it checks its store, once a minute at most.
+function Store({ answer: store, problem }) {
+  const found = store?.diagnosis?.findings ?? [], well = found.filter((f) => f.level === "ok");
+  return html`<section class="card" id="store" aria-label="Store"><h2>Store</h2>
+    ${problem && html`<p class="bad">✕ ${problem.status === 403 ? "Its health is shown to those who may read all names" : html`<${Text} value=${problem.detail} />`}.</p>`}
+    ${store && html`<p><b><${Text} value=${store.store} /></b>: ${store.answers
+      ? html`a round trip takes <b title="One request of the server to its store, there and back">${trip(store)}</b>`
       : html`<b class="bad">✕ does not answer: <${Text} value=${store.reason} /></b>`}, ${store.history ? "with" : "without"} history.
-      ${store.diagnosis && html` Checked ${duration(store.checked_ago_ms)} ago: <${Level} level=${store.diagnosis.level} />.`}
-      ${store.undiagnosed && html` ${store.diagnosis ? "No newer check" : "Not checked"}: <${Text} value=${store.undiagnosed} />.`}</p>
-    ${problem && html`<p class="bad">✕ This is not new: <${Text} value=${problem.detail} />.</p>`}
-    ${found.length > 0 && html`<div class="scroll"><table>
-      <thead><tr><th scope="col">Check</th><th scope="col">Level</th><th scope="col">Server</th><th scope="col">Found</th></tr></thead>
-      <tbody>${found.map((f) => html`<tr><th scope="row">${f.key.replaceAll("_", " ")}</th><td><${Level} level=${f.level} /></td><td><${Text} value=${f.server} /></td><td><${Text} value=${f.text} /></td></tr>`)}</tbody></table></div>`}
+      ${store.diagnosis && html` Checked ${duration(store.checked_ago_ms)} ago.`}
+      ${store.undiagnosed && html` ${store.diagnosis ? "No newer check" : "Not checked"}: <${Text} value=${store.undiagnosed} />.`}</p>`}
+    <${Findings} all=${found.filter((f) => f.level !== "ok")} />
+    ${well.length > 0 && html`<details><summary>${number(well.length, "check")} <b class="good">✓ ok</b></summary><${Findings} all=${well} /></details>`}
   </section>`;
 }
 
-const Level = ({ level }) => html`<b class=${tone[level] ?? "muted"}>${levels[level] ?? level}</b>`;
+const Findings = ({ all }) => html`<ul class="events">${all.map((f) => html`<li><b class=${tone[f.level]}>${levels[f.level] ?? f.level}</b> <b>${
+  f.key.replaceAll("_", " ")}</b> ${f.server && html`<span class="muted"><${Text} value=${f.server} /></span> `}<${Text} value=${f.text} /></li>`)}</ul>`;
