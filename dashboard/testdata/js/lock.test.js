@@ -1,0 +1,151 @@
+import test from "node:test";
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { merge, leasesOf, lanesOf, stepsOf, heightsOf, ticksOf, compare } from "../web/views/lock/leases.js";
+import { bucketsOf, quantile } from "../web/views/lock/buckets.js";
+import { sh, golang, commandsOf } from "../web/views/lock/quote.js";
+
+const ada = { host: "a", pid: 1, label: "ada" }, bob = { host: "b", pid: 2, label: "bob" };
+let ids = 0;
+const event = (kind, at, token, more) => ({ id: `e${ids++}`, event: kind, at, holder: ada, mode: "exclusive", fencing_token_str: token, ...more });
+
+test("a lease has its beginning, its end, and what it waited", () => {
+  const [a, b] = leasesOf([
+    event("acquired", 100, "7"), { id: "q", event: "queued", at: 150, holder: bob },
+    event("released", 400, "7", { held_ms: 300 }), event("handed_over", 400, "9", { holder: bob, waited_ms: 250 }),
+  ], [{ ...bob, fencing_token_str: "9", since: 401 }], 1000);
+  assert.deepEqual([a.token, a.from, a.to, a.held, a.waited, a.end], ["7", 100, 400, 300, 0, "released"]);
+  assert.deepEqual([b.token, b.from, b.to, b.held, b.waited, b.end, b.live], ["9", 400, 1000, 600, 250, undefined, true]);
+});
+
+test("a missing beginning is found from the end, and from who has it", () => {
+  const [a, b] = leasesOf([event("broken", 500, "3", { held_ms: 450, author: "ann", reason: "its host is gone" })],
+    [{ ...bob, fencing_token_str: "4", since: 500 }], 900);
+  assert.deepEqual([a.from, a.to, a.end, a.author, a.reason], [50, 500, "broken", "ann", "its host is gone"]);
+  assert.deepEqual([b.from, b.to, b.end], [500, 900, undefined]);
+});
+
+test("a missing end is unknown, and no later than the next lease", () => {
+  const [a, b] = leasesOf([event("acquired", 100, "3"), event("acquired", 700, "4")], [], 900);
+  assert.deepEqual([a.end, a.to, a.held], ["unknown", 700, undefined]);
+  assert.deepEqual([b.end, b.to, b.held], ["unknown", 700, undefined]);
+  const [s] = leasesOf([event("acquired", 100, "3", { mode: "shared" }), event("acquired", 700, "4", { mode: "shared" })], [], 900);
+  assert.equal(s.to, 100, "another reader says nothing of this one's end");
+});
+
+test("an expiry that was noticed late ends when the lease did", () => {
+  const [a] = leasesOf([event("acquired", 100, "3"), event("expired", 9000, "3", { held_ms: 300 })], [], 10000);
+  assert.deepEqual([a.to, a.held, a.rough], [400, 300, false]);
+  const [b] = leasesOf([event("expired", 9000, "3", { held_ms: 300 })], [], 10000);
+  assert.deepEqual([b.from, b.to, b.rough], [8700, 9000, true]);
+});
+
+test("of two ends the first counts, in whichever order they are told", () => {
+  const begin = event("acquired", 1, "3"), release = event("released", 5, "3", { held_ms: 4 });
+  const open = event("broken", 9, "3", { held_ms: 4, author: "ann", reason: "again" });
+  for (const events of [[begin, release, open], [begin, open, release]]) {
+    const [a] = leasesOf(events, [], 20);
+    assert.deepEqual([a.end, a.to, a.opened.author, a.opened.reason], ["released", 5, "ann", "again"]);
+  }
+});
+
+test("a released holder keeps the name closed, and holds nothing", () => {
+  const [a] = leasesOf([event("acquired", 1, "3"), event("released", 5, "3", { held_ms: 4 })], [{ ...ada, fencing_token_str: "3", since: 1, released: true }], 20);
+  assert.deepEqual([a.to, a.end, a.live], [5, "released", false]);
+});
+
+test("foreign holders have no token, and no lease here", () => {
+  assert.deepEqual(leasesOf([], [{ foreign: true, fencing_token_str: "0" }], 1), []);
+});
+
+test("events are merged once, and what was forgotten in between is a gap", () => {
+  const known = [event("acquired", 1, "3"), event("released", 2, "3")];
+  const one = merge(known, [known[1], event("acquired", 3, "4")], 2);
+  assert.deepEqual(one.map(e => e.event), ["acquired", "released", "acquired"]);
+  const two = merge(known, [event("acquired", 8, "8"), event("released", 9, "8")], 2);
+  assert.deepEqual(two.map(e => e.event), ["acquired", "released", "gap", "acquired", "released"]);
+  assert.deepEqual(merge(known, known), known);
+  assert.deepEqual(merge([], [event("acquired", 1, "3")], 1).map(e => e.event), ["acquired"], "nothing is missed before the first look");
+});
+
+test("tokens are compared and subtracted whatever their length", () => {
+  const leases = ["999", "9007199254740993", "9223372036854775807"].map(token => ({ token }));
+  assert.ok(compare("999", "1000") < 0 && compare("9007199254740993", "9007199254740992") > 0 && compare("1", "1") === 0);
+  assert.deepEqual(stepsOf(leases), [undefined, 9007199254739994n, 9214364837600034814n]);
+  assert.deepEqual(heightsOf(leases), [0, 0, 1]);
+  assert.deepEqual(heightsOf([{ token: "9007199254740992" }, { token: "9007199254740993" }]), [0, 1]);
+  assert.deepEqual(heightsOf([{ token: "7" }]), [0.5]);
+  assert.deepEqual([stepsOf([]), heightsOf([])], [[], []]);
+});
+
+test("lanes are holders, the latest first", () => {
+  const lanes = lanesOf([{ holder: ada, token: "1" }, { holder: bob, token: "2" }, { holder: { ...ada, reason: "other" }, token: "3" }]);
+  assert.deepEqual(lanes.map(l => [l.holder.label, l.leases.map(x => x.token)]), [["ada", ["1", "3"]], ["bob", ["2"]]]);
+});
+
+test("an axis has two to six marks", () => {
+  for (let span = 3; span < 5 * 24 * 3600e3; span *= 1.7) {
+    const ticks = ticksOf(span);
+    assert.ok(ticks.length >= 2 && ticks.length <= 6 && ticks[0] === 0 && ticks.at(-1) <= span, `${span}: ${ticks}`);
+  }
+});
+
+test("durations are counted on a log scale, none is left out", () => {
+  assert.deepEqual(bucketsOf([]), []);
+  assert.deepEqual(bucketsOf([0]), [{ from: 0, to: 1, count: 1 }]);
+  assert.deepEqual(bucketsOf([5, 3, 29.9, 30]), [{ from: 3, to: 10, count: 2 }, { from: 10, to: 30, count: 1 }, { from: 30, to: 100, count: 1 }]);
+  assert.deepEqual(bucketsOf([1e12]), [{ from: 1e9, to: undefined, count: 1 }]);
+  const many = Array.from({ length: 1000 }, (_, i) => 1.02 ** i);
+  assert.equal(bucketsOf(many).reduce((n, b) => n + b.count, 0), 1000);
+});
+
+test("quantiles are values that there are", () => {
+  assert.equal(quantile([], 0.5), undefined);
+  assert.equal(quantile([7], 0.95), 7);
+  assert.equal(quantile([3, 1, 2, 4], 0.5), 2);
+  assert.equal(quantile(Array.from({ length: 100 }, (_, i) => i + 1), 0.95), 95);
+});
+
+const hostile = [
+  "orders/42", "-rf", "--help", "'", "''", `"`, "\\", "a b", "$(touch x)", "`id`", "$HOME", "!!", "a;b|c&d>e", "*", "~", "~root", "#x", "=ls", "{a,b}", "[x]",
+  "é", "名前", "😀", "\u202egnp.exe", "\u2028", "\ufeff", "\u0001", "<img src=x onerror=alert(1)>", "%2e%2e", "..", ".", "a\nb", "it's", "x".repeat(512),
+];
+
+test("a shell reads back each name", () => {
+  const out = execFileSync("sh", ["-c", `printf '%s\\0' ${hostile.map(sh).join(" ")}`], { encoding: "utf8" });
+  assert.deepEqual(out.split("\0").slice(0, -1), hostile);
+});
+
+test("Go reads nothing but printable characters", () => {
+  for (const name of hostile) assert.doesNotMatch(golang(name), /[\p{C}\p{Zl}\p{Zp}]/u);
+  assert.equal(golang(`a"b\\c`), `"a\\"b\\\\c"`);
+  assert.equal(golang("\u202e\u0007😀\u{e0001}"), `"\\u202e\\u0007😀\\U000e0001"`);
+  assert.equal(golang("\ud800"), `"\\ufffd"`);
+});
+
+// argv returns what programs are given by a command.
+const argv = command => execFileSync("sh", ["-c", `TOKEN='t k$'; holdfast() { printf '%s\\0' "$@"; }; curl() { holdfast "$@"; }; ${command}`], { encoding: "utf8" }).split("\0").slice(0, -1);
+
+test("commands have each name whole, and nothing runs that stands in it", () => {
+  for (const name of hostile) {
+    for (const what of ["look", "history", "take", "break"]) {
+      for (const known of [false, true]) {
+        const lock = { name, mode: "semaphore", limit: 3 };
+        const { cli, curl } = commandsOf(what, lock, { url: "https://h:1/$(x)/o'ps", known }, { token: "9223372036854775807", key: "k" });
+        const a = argv(cli);
+        assert.ok(a.includes(name));
+        assert.equal(a[a.indexOf("--store") + 1], known ? "https://:t k$@h:1/$(x)/o'ps" : "https://h:1/$(x)/o'ps");
+        if (what !== "take") assert.deepEqual(a.slice(-2), ["--", name]);
+        const c = argv(curl);
+        assert.equal(c.includes("Authorization: Bearer t k$"), known);
+        if (what === "take") assert.deepEqual(JSON.parse(c[c.indexOf("--json") + 1]), { name, mode: "semaphore", limit: 3 });
+        else {
+          const [path, query] = c.at(-1).split("?");
+          assert.equal(path, "https://h:1/$(x)/o'ps/v1/locks/~" + { look: "", history: "/history", break: "/break" }[what]);
+          assert.equal(new URLSearchParams(query).get("name"), name);
+        }
+        if (what === "break") assert.match(c[c.indexOf("--json") + 1], /"fencing_token": 9223372036854775807,/);
+      }
+    }
+  }
+});

@@ -1,0 +1,21 @@
+// Durations, counted on a log scale.
+
+// Bounds of buckets in ms: 1, 3, 10, 30 and so on, to eleven days.
+const bounds = Array.from({ length: 19 }, (_, i) => (i % 2 ? 3 : 1) * 10 ** Math.floor(i / 2));
+
+// bucketsOf counts durations: {from, to, count}, without the empty ones at both ends. The first
+// bucket begins at 0, and the last has no end.
+export function bucketsOf(values) {
+  const counts = new Array(bounds.length + 1).fill(0);
+  for (const v of values) counts[bounds.findLastIndex(b => v >= b) + 1]++;
+  const first = counts.findIndex(n => n), last = counts.findLastIndex(n => n);
+  return counts
+    .map((count, i) => ({ from: i ? bounds[i - 1] : 0, to: bounds[i], count }))
+    .slice(Math.max(first, 0), last + 1);
+}
+
+// quantile returns the value that a share of all does not exceed; undefined of none.
+export function quantile(values, share) {
+  const sorted = [...values].sort((a, b) => a - b);
+  return sorted[Math.max(0, Math.ceil(share * sorted.length) - 1)];
+}

@@ -1,0 +1,40 @@
+// The history of a name, and what has happened to it since.
+import { useEffect, useRef, useState } from "../../lib.js";
+import { get, named } from "../../api.js";
+import { onEvent } from "../../fleet.js";
+import { merge } from "./leases.js";
+
+const full = 64; // events that a store keeps of a name
+const patience = 3000; // before a history is asked for again
+
+// usePast returns {events, read, full, problem, again}. Events have instants, as those of fleet.
+export function usePast(name) {
+  const past = useRef({ events: [], read: false }).current;
+  const [, draw] = useState(0);
+  useEffect(() => {
+    const end = new AbortController();
+    let timer;
+    const read = async () => {
+      clearTimeout(timer);
+      try {
+        const { events } = await get(named("v1/locks", name, "history"), {}, { signal: end.signal });
+        const now = performance.now();
+        past.events = merge(past.events, events.map((e) => ({ ...e, at: now - e.ago_ms })), full);
+        Object.assign(past, { read: true, problem: null, full: past.full || events.length >= full });
+      } catch (problem) {
+        if (end.signal.aborted) return;
+        past.problem = problem;
+        if (problem.status === 0 || problem.status >= 502) timer = setTimeout(read, patience);
+      }
+      draw((n) => n + 1);
+    };
+    past.again = read;
+    const stop = onEvent((e) => {
+      if (e.event === "gap") read(); // what was missed is in the history
+      else if (e.name === name) past.events = merge(past.events, [e], Infinity);
+    });
+    read();
+    return () => { end.abort(); clearTimeout(timer); stop(); };
+  }, [name]);
+  return past;
+}

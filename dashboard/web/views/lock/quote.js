@@ -1,0 +1,66 @@
+// Texts as a shell and Go have them, and commands that are made of them.
+import { named } from "../../api.js";
+
+// sh quotes a text for POSIX shells: as it is if that is safe in each of them.
+export function sh(text) {
+  return /^[\w./:,@+-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
+}
+
+// golang quotes a text as a literal of Go. What does not show, or would change the direction
+// of what is beside it, is escaped.
+export function golang(text) {
+  return `"${text.replace(/["\\]|[\p{C}\p{Zl}\p{Zp}]/gu, c => {
+    if (c === '"' || c === "\\") return "\\" + c;
+    const n = c.codePointAt(0).toString(16);
+    if (/^d[89a-f]..$/.test(n)) return "\\ufffd"; // half a character, which no UTF-8 has
+    return n.length > 4 ? "\\U" + n.padStart(8, "0") : "\\u" + n.padStart(4, "0");
+  })}"`;
+}
+
+// commandsOf returns what does something to a lock: {cli, curl, go}. what is look, history, take
+// or break; server is {url, known}: known if it asks who one is, and then $TOKEN tells it.
+export function commandsOf(what, lock, server, { token, key } = {}) {
+  const { name } = lock;
+  const [scheme, host] = server.url.split("://");
+  const store = server.known ? `${scheme}://:"$TOKEN"@${sh(host)}` : sh(server.url);
+  const ask = (path, json) => ["curl",
+    ...server.known ? [`-H "Authorization: Bearer $TOKEN"`] : [],
+    ...key && what === "take" ? [`-H ${sh("Idempotency-Key: " + key)}`] : [],
+    ...json ? ["--json", sh(json)] : [], sh(`${server.url}/${path}`)].join(" ");
+  const path = (more) => named("v1/locks", name, more);
+  switch (what) {
+    case "look": return {
+      cli: `holdfast show --store ${store} -- ${sh(name)}`,
+      curl: ask(path()),
+      go: `lock, err := client.Inspect(ctx, ${golang(name)})`,
+    };
+    case "history": return {
+      cli: `holdfast history --store ${store} -- ${sh(name)}`,
+      curl: ask(path("history")),
+      go: `events, err := client.History(ctx, ${golang(name)})`,
+    };
+    case "break": return {
+      cli: `holdfast break --store ${store} --token ${token} --reason WHY -- ${sh(name)}`,
+      curl: ask(path("break"), `{"fencing_token": ${token}, "reason": "WHY"}`),
+      go: `broken, err := client.Break(ctx, ${golang(name)}, &holdfast.BreakOptions{Token: ${token}, Reason: "WHY"})`,
+    };
+  }
+  const { flag, json, opts } = kindOf(lock);
+  return {
+    cli: `holdfast run --store ${store} ${flag}-N ${sh(name)} -- COMMAND`,
+    curl: ask("v1/leases", `{"name": ${JSON.stringify(name)}${json}}`),
+    go: `err := client.Do(ctx, ${golang(name)}, ${opts}, work)`,
+  };
+}
+
+// kindOf returns how one asks for a lock of this kind.
+function kindOf({ mode, limit }) {
+  switch (mode) {
+    case "shared": return { flag: "-s ", json: `, "mode": "shared"`, opts: "&holdfast.AcquireOptions{Mode: holdfast.Shared}" };
+    case "semaphore": return {
+      flag: `--slots ${limit} `, json: `, "mode": "semaphore", "limit": ${limit}`,
+      opts: `&holdfast.AcquireOptions{Mode: holdfast.Semaphore, Limit: ${limit}}`,
+    };
+  }
+  return { flag: "", json: "", opts: "nil" };
+}
