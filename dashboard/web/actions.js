@@ -128,10 +128,10 @@ function Question({ ask }) {
       ${holder.reason && html`: <${Text} value=${holder.reason} />`}</p>`}
     ${over ? html`<${Over} lock=${now} holder=${holder} />` : html`
       <p>${says}</p>
-      ${time && html`<label>For <span><input name="time" type="number" min="0.01" step="any" required value="1" />
+      ${time && html`<label>For <span><input name="time" autofocus type="number" min="0.01" step="any" required value="1" />
         <select name="unit" aria-label="unit of time"><option value="60000">minutes</option><option value="3600000" selected>hours</option><option value="86400000">days</option></select></span></label>`}
-      ${(needs || optional) && html`<label>Why${optional && " (if it is somebody else's)"} <input name="reason" required=${needs} pattern=${needs && ".*\\S.*"} maxlength="1024" title="a reason, for others" autocomplete="off" /></label>`}
-      ${typed && html`<label>Type the name again <input required autocomplete="off" spellcheck="false" autocapitalize="off" onInput=${(e) => same(e.target, name)} /></label>`}`}
+      ${(needs || optional) && html`<label>Why${optional && " (if it is somebody else's)"} <input name="reason" autofocus=${!time} required=${needs} pattern=${needs && ".*\\S.*"} maxlength="1024" title="a reason, for others" autocomplete="off" /></label>`}
+      ${typed && html`<label>Type the name again <input required autofocus=${!needs} autocomplete="off" spellcheck="false" autocapitalize="off" onInput=${(e) => same(e.target, name)} /></label>`}`}
     <div role="alert">${problem && html`<p class="bad">${wordsOf(problem)}</p>`}</div>
     <p class="buttons">${!over && html`<button class="act" aria-busy=${busy} disabled=${busy}>${busy ? "Asking…" : problem?.status === 0 ? "Send it again" : word}</button>`}
       <button type="button" class="plain" onClick=${(e) => e.target.closest("dialog").close()}>${over ? "Close" : "Leave it"}</button></p>

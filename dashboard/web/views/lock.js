@@ -41,11 +41,11 @@ function State({ lock }) {
     <${Actions} lock=${lock} /></p><${ReadOnly} name=${lock.name} />`;
 }
 
-// useSome shows the first of many rows, and a button for the others.
+// useSome shows the first of many rows, and a button for more of them.
 function useSome(all, few) {
-  const [more, setMore] = useState(false);
-  return [more ? all : all.slice(0, few), all.length > few && html`<button type="button" aria-expanded=${more}
-    onClick=${() => setMore(!more)}>${more ? `Show the first ${few}` : `Show all ${count(all.length)}`}</button>`];
+  const [shown, setShown] = useState(few);
+  return [all.slice(0, shown), all.length > shown && html`<button type="button"
+    onClick=${() => setShown(shown + 200)}>Show ${count(Math.min(200, all.length - shown))} more of ${count(all.length)}</button>`];
 }
 
 function Holders({ lock }) {
@@ -80,7 +80,7 @@ function Once({ lock: { name, once } }) {
 const spans = { all: "all that is known", 60000: "a minute", 900000: "15 minutes", 3600000: "an hour", 21600000: "6 hours" };
 
 function Happened({ lock }) {
-  const past = usePast(lock.name);
+  const past = usePast(lock.name, lock.holders);
   const [span, setSpan] = useState("all");
   useTick(1000);
   const now = performance.now();

@@ -7,7 +7,7 @@ export function Histogram({ title, values }) {
   const buckets = bucketsOf(values);
   const most = Math.max(...buckets.map((b) => b.count));
   return html`<table class="histogram">
-    <caption>${title}: ${values.length ? html`half within ${duration(quantile(values, 0.5))}, 95 % within ${duration(quantile(values, 0.95))}` : "nothing yet"}</caption>
+    <caption>${title}: ${values.length ? `half ${within(quantile(values, 0.5))}, 95 % ${within(quantile(values, 0.95))}` : "nothing yet"}</caption>
     ${buckets.length > 0 && html`<thead><tr><th scope="col">from</th><th scope="col"><span class="unseen">bar</span></th><th scope="col">times</th></tr></thead>
     <tbody>${buckets.map((b) => html`<tr key=${b.from}>
       <th scope="row">${b.from ? duration(b.from) : "at once"}</th>
@@ -15,3 +15,5 @@ export function Histogram({ title, values }) {
       <td>${count(b.count)}</td></tr>`)}</tbody>`}
   </table>`;
 }
+
+const within = (ms) => (ms < 1 ? "at once" : `within ${duration(ms)}`);

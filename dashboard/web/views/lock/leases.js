@@ -2,7 +2,7 @@
 // Nothing here knows a page, or a clock: an event has `at`, its instant.
 
 const begins = ["acquired", "handed_over"];
-const ends = ["released", "completed", "expired", "lost", "broken"];
+export const ends = ["released", "completed", "expired", "lost", "broken"];
 
 // merge adds events to those that are known, each once. Where the store has forgotten what
 // lies between them there is a gap: a history is full with 64 events.

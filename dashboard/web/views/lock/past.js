@@ -2,13 +2,14 @@
 import { useEffect, useRef, useState } from "../../lib.js";
 import { get, named } from "../../api.js";
 import { onEvent } from "../../fleet.js";
-import { merge } from "./leases.js";
+import { ends, merge } from "./leases.js";
 
 const full = 64; // events that a store keeps of a name
 const patience = 3000; // before a history is asked for again
+const soon = 500; // for an end to be told of
 
 // usePast returns {events, read, full, problem, again}. Events have instants, as those of fleet.
-export function usePast(name) {
+export function usePast(name, holders) {
   const past = useRef({ events: [], read: false }).current;
   const [, draw] = useState(0);
   useEffect(() => {
@@ -36,5 +37,21 @@ export function usePast(name) {
     read();
     return () => { end.abort(); clearTimeout(timer); stop(); };
   }, [name]);
+  useUnended(past, holders);
   return past;
+}
+
+// useUnended asks for the history again if a holder is gone, and no event says how: a store
+// finds out that a lease has run out when somebody asks.
+function useUnended(past, holders) {
+  const had = useRef(new Set()).current;
+  const tokens = holders.filter((h) => !h.foreign).map((h) => h.fencing_token_str);
+  useEffect(() => {
+    const gone = [...had].filter((token) => !tokens.includes(token));
+    had.clear();
+    for (const token of tokens) had.add(token);
+    if (gone.length === 0) return;
+    const told = () => gone.every((token) => past.events.some((e) => e.fencing_token_str === token && ends.includes(e.event)));
+    setTimeout(() => { if (!told()) past.again(); }, soon);
+  }, [tokens.join()]);
 }
