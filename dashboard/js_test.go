@@ -10,10 +10,10 @@ import (
 	"github.com/holdfast-locks/holdfast/dashboard"
 )
 
-// TestJS runs the tests of what the page works out, in testdata/js, by node.
-func TestJS(t *testing.T) {
-	node, err := exec.LookPath("node")
-	if err != nil {
+// jsDir returns a directory in which node finds the page's files and their tests.
+func jsDir(t *testing.T) string {
+	t.Helper()
+	if _, err := exec.LookPath("node"); err != nil {
 		t.Fatal("node is missing: install nodejs, or run scripts/deps.sh")
 	}
 	dir := t.TempDir()
@@ -26,8 +26,13 @@ func TestJS(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "package.json"), []byte(`{"type": "module"}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.CommandContext(t.Context(), node, "--test", "--test-reporter=tap")
-	cmd.Dir = dir
+	return dir
+}
+
+// TestJS runs the tests of what the page works out, in testdata/js, by node.
+func TestJS(t *testing.T) {
+	cmd := exec.CommandContext(t.Context(), "node", "--test", "--test-reporter=tap")
+	cmd.Dir = jsDir(t)
 	out, err := cmd.CombinedOutput()
 	if err != nil || !bytes.Contains(out, []byte("\n# fail 0\n")) || bytes.Contains(out, []byte("\n# pass 0\n")) {
 		t.Errorf("%v:\n%s", err, out)

@@ -49,7 +49,7 @@ export function commandsOf(what, lock, server, { token, key } = {}) {
   return {
     cli: `holdfast run --store ${store} ${flag}-N ${sh(name)} -- COMMAND`,
     curl: ask("v1/leases", `{"name": ${JSON.stringify(name)}${json}}`),
-    go: `err := client.Do(ctx, ${golang(name)}, ${opts}, work)`,
+    go: `err := client.Do(ctx, ${golang(name)}, ${opts}, func(ctx context.Context, lease *holdfast.Lease) error {\n\treturn nil // the work\n})`,
   };
 }
 

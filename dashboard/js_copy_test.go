@@ -1,0 +1,134 @@
+package dashboard_test
+
+import (
+	"encoding/json"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"log/slog"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/holdfast-locks/holdfast/httplock/server"
+	"github.com/holdfast-locks/holdfast/internal/codeblock"
+	"github.com/holdfast-locks/holdfast/internal/exchange"
+	"github.com/holdfast-locks/holdfast/memlock"
+)
+
+// A copied is what the page offers to copy, to do something to a lock.
+type copied struct{ Name, What, Mode, CLI, Curl, Go string }
+
+func offered(t *testing.T) (all []copied) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "node", "js/commands.js")
+	cmd.Dir = jsDir(t)
+	out, err := cmd.Output()
+	if err == nil {
+		err = json.Unmarshal(out, &all)
+	}
+	if err != nil || len(all) == 0 {
+		t.Fatalf("%v: %s", err, out)
+	}
+	return all
+}
+
+// argv returns what the program of a command is given by a shell.
+func argv(t *testing.T, command string) []string {
+	t.Helper()
+	program, _, _ := strings.Cut(command, " ")
+	out, err := exec.CommandContext(t.Context(), "sh", "-c", program+`() { printf '%s\0' "$@"; }; `+command).Output()
+	if err != nil {
+		t.Fatalf("%s: %v", command, err)
+	}
+	return strings.Split(strings.TrimSuffix(string(out), "\x00"), "\x00")
+}
+
+// TestCopyCurl sends what the page offers for curl: each request is one that a server
+// understands, about the name that was shown.
+func TestCopyCurl(t *testing.T) {
+	engine := memlock.NewWith(&memlock.Options{History: true})
+	locks, err := server.New(engine, &server.Options{Secret: []byte(strings.Repeat("x", 32)), Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _, _ = locks.Close(t.Context()), engine.Close() })
+	handler := exchange.Recorded(t, locks)
+	want := map[string][]int{"look": {200}, "history": {200}, "break": {410}, "take": {201, 409}}
+	for _, c := range offered(t) {
+		args := argv(t, c.Curl)
+		path := strings.TrimPrefix(args[len(args)-1], "http://127.0.0.1:7420/ops")
+		method, body := "GET", ""
+		if i := slices.Index(args, "--json"); i >= 0 {
+			method, body = "POST", args[i+1]
+		}
+		r := httptest.NewRequestWithContext(t.Context(), method, path, strings.NewReader(body))
+		r.Host = "localhost"
+		if body != "" {
+			r.Header.Set("Content-Type", "application/json")
+		}
+		if i := slices.Index(args, "-H"); i >= 0 {
+			name, value, _ := strings.Cut(args[i+1], ": ")
+			r.Header.Set(name, value)
+		}
+		w := httptest.NewRecorder()
+		handler.ServeHTTP(w, r)
+		name, _ := json.Marshal(c.Name)
+		if !slices.Contains(want[c.What], w.Code) || w.Code < 300 && !strings.Contains(w.Body.String(), `"name":`+string(name)) {
+			t.Errorf("%s: %d %s", c.Curl, w.Code, w.Body)
+		}
+	}
+}
+
+// TestCopyCommands compares what the page offers for the command line with docs/cli.md: there
+// is the command, it has the flags, and the name comes through the shell.
+func TestCopyCommands(t *testing.T) {
+	page, err := os.ReadFile("../docs/cli.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	flag := regexp.MustCompile(`^--?[a-zA-Z]+$`)
+	for _, c := range offered(t) {
+		args := argv(t, c.CLI)
+		_, section, found := strings.Cut(string(page), "\n## holdfast "+args[0]+"\n")
+		section, _, _ = strings.Cut(section, "\n## ")
+		if !found || !slices.Contains(args, c.Name) {
+			t.Fatalf("%s: %q", c.CLI, args)
+		}
+		for i, arg := range args[:slices.Index(args, "--")] {
+			if flag.MatchString(arg) && args[i-1] != "-N" && !strings.Contains(section, " "+arg+" ") && !strings.Contains(section, " "+arg+",") {
+				t.Errorf("%s: holdfast %s has no %s", c.CLI, args[0], arg)
+			}
+		}
+	}
+}
+
+// TestCopyGo compiles what the page offers for Go, and reads the name back.
+func TestCopyGo(t *testing.T) {
+	var blocks []codeblock.Block
+	for i, c := range offered(t) {
+		literal := ""
+		f, err := parser.ParseFile(token.NewFileSet(), "", "package p\nfunc f() {\n"+c.Go+"\n}", 0)
+		if err != nil {
+			t.Fatalf("%s: %v", c.Go, err)
+		}
+		ast.Inspect(f, func(n ast.Node) bool {
+			if lit, ok := n.(*ast.BasicLit); ok && lit.Kind == token.STRING && literal == "" {
+				literal = lit.Value
+			}
+			return true
+		})
+		if name, err := strconv.Unquote(literal); err != nil || name != c.Name {
+			t.Errorf("%s: Go reads %q, want %q: %v", c.Go, name, c.Name, err)
+		}
+		blocks = append(blocks, codeblock.Block{Page: "the page", Line: i + 1, Kind: "go", Text: c.Go + "\n"})
+	}
+	for _, problem := range codeblock.Compile("..", blocks[:12]) { // of one name: the rest is alike
+		t.Error(problem)
+	}
+}
