@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"go/ast"
 	"go/parser"
-	"go/token"
+	gotoken "go/token"
 	"log/slog"
 	"net/http/httptest"
 	"os"
@@ -113,12 +113,12 @@ func TestCopyGo(t *testing.T) {
 	var blocks []codeblock.Block
 	for i, c := range offered(t) {
 		literal := ""
-		f, err := parser.ParseFile(token.NewFileSet(), "", "package p\nfunc f() {\n"+c.Go+"\n}", 0)
+		f, err := parser.ParseFile(gotoken.NewFileSet(), "", "package p\nfunc f() {\n"+c.Go+"\n}", 0)
 		if err != nil {
 			t.Fatalf("%s: %v", c.Go, err)
 		}
 		ast.Inspect(f, func(n ast.Node) bool {
-			if lit, ok := n.(*ast.BasicLit); ok && lit.Kind == token.STRING && literal == "" {
+			if lit, ok := n.(*ast.BasicLit); ok && lit.Kind == gotoken.STRING && literal == "" {
 				literal = lit.Value
 			}
 			return true
