@@ -8,7 +8,7 @@ const usual = 30_000; // the TTL of a lease that nobody has told another
 // The states that the table can be narrowed down to: what each is called, what it means, and
 // whether a row is in it.
 export const states = {
-  held: { title: "Held", means: "somebody has it", is: (row) => row.lock.held },
+  held: { title: "Held", means: "somebody has it", is: (row) => row.held },
   contended: { title: "Contended", means: "somebody waits for it", is: (row) => row.waiting > 0 },
   long: { title: "Long held", means: "held for more than 5 minutes, and for more than 10 times its TTL", is: (row, now) => now > row.long },
   frozen: { title: "Frozen", means: "a person holds it, without a process", is: (row) => row.frozen },
@@ -21,6 +21,7 @@ class Row {
   constructor(lock) {
     this.lock = lock;
     this.name = lock.name;
+    this.held = lock.held;
     this.waiting = lock.queueLength;
     this.frozen = this.closed = false;
     this.since = Infinity; // when it was granted to whoever has it for the longest

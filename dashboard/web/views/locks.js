@@ -1,6 +1,6 @@
 // All locks: who has which, for how long, and how many wait.
 import { html, useEffect, useRef, useState } from "../lib.js";
-import { locks, ready, version } from "../fleet.js";
+import { locks, ready, stale, version } from "../fleet.js";
 import { count } from "../format.js";
 import { Empty } from "../parts.js";
 import { replace } from "../route.js";
@@ -42,11 +42,11 @@ export function Locks({ params }) {
           aria-pressed=${filter.state === key} onClick=${() => set({ state: filter.state === key ? "" : key })}>${title} <small>${count(counts[key])}</small></button>`)}
       </div>
     </form>
-    <p class="shown">${count(shown.length)} of ${count(locks.size)} locks
+    <p class="shown">${count(shown.length)} of ${count(locks.size)} ${locks.size === 1 ? "lock" : "locks"}
       ${narrow && html` <button type="button" onClick=${() => set({ ...none, sort: filter.sort })}>Clear the filter</button>`}</p>
     <${Said} filter=${filter} n=${shown.length} />
     ${shown.length > 0 ? html`<${Table} shown=${shown} sort=${filter.sort} order=${(sort) => set({ sort })} grid=${grid} />`
-      : !ready.value ? html`<p class="loading">The locks are on their way.</p>`
+      : !ready.value ? html`<${Empty} title="No locks have come yet.">${stale.value ? "The page goes on asking the server: the note above says what is wrong." : "They are on their way."}<//>`
       : narrow ? html`<${Empty} title="No lock is like that.">There are ${count(locks.size)} others: clear the filter to see them.<//>`
       : html`<${Empty} title="Nobody has a lock, and nobody waits for one.">They appear here as they are taken. To see one, run <code>holdfast run try -- sleep 60</code> on this store.<//>`}`;
 }
@@ -94,7 +94,7 @@ function Said({ filter, n }) {
   const first = useRef(true);
   useEffect(() => {
     if (first.current) return void (first.current = false);
-    const timer = setTimeout(() => say(`${count(now.current)} locks are shown`), 800);
+    const timer = setTimeout(() => say(`${count(now.current)} ${now.current === 1 ? "lock is" : "locks are"} shown`), 800);
     return () => clearTimeout(timer);
   }, [filter]);
   return html`<p class="unseen" role="status">${said}</p>`;
