@@ -121,7 +121,9 @@ function seen(raw, sent) {
 
 async function list(how) {
   const sent = performance.now();
-  await lines("v1/locks", {}, (raw) => seen(raw, sent), { ...how, time: 60_000 });
+  for (const prefix of session.value.prefixes ?? [""]) { // null: every name
+    await lines("v1/locks", { prefix }, (raw) => seen(raw, sent), { ...how, time: 60_000 });
+  }
   model.listed(sent);
   answered = performance.now();
   changed();
@@ -185,17 +187,14 @@ export async function follow() {
 
 // current keeps the locks current until it fails.
 async function current(signal) {
-  const read = await events(last, { signal }).catch((problem) => {
-    if (problem.status === 501) return null;
-    throw problem;
-  });
-  history.value = read !== null;
+  const read = session.value.history && await events(last, { signal });
+  history.value = session.value.history;
   let beat = performance.now();
   const ended = () => cutOff("ended", "the server has ended the connection");
-  read?.(heard, () => { beat = performance.now(); }).then(ended, (problem) => cut.signal === signal && cut.abort(problem));
+  if (read) read(heard, () => { beat = performance.now(); }).then(ended, (problem) => cut.signal === signal && cut.abort(problem));
   for (;;) {
     const took = await list({ signal });
-    batch(() => { ready.value = true; stale.value = null; });
+    batch(() => { ready.value = true; stale.value = null; version.value++; });
     nextLook.ring(0);
     await nextList.wait(read ? Math.max(resync, 20 * took) : Math.max(poll, 4 * took));
     signal.throwIfAborted();

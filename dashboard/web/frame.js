@@ -1,8 +1,8 @@
 // What stands around the views: the state of the connection, notices, the way in.
-import { html, signal, useEffect, useSignal } from "./lib.js";
+import { html, signal, useEffect, useRef, useSignal } from "./lib.js";
 import { session, stale, history, ready, signIn, signOut, onEvent } from "./fleet.js";
 import { Text, useTick } from "./parts.js";
-import { clock, duration, plain, who } from "./format.js";
+import { clock, plain, who, whole } from "./format.js";
 
 // State says in words whether what is shown is current, and as whom one looks.
 export function State() {
@@ -12,6 +12,7 @@ export function State() {
     ${one && html`<span class="caller" title=${one.actions.length ? "You may: " + one.actions.join(", ") : "You can look, and change nothing."}>
       ${one.caller && html`<${Text} value=${one.caller} />, `}${one.actions.length ? "may act" : "read-only"}</span>`}
     ${one?.signed_in && html`<button type="button" class="plain" onClick=${() => signOut().catch(() => {})}>Sign out</button>`}
+    <${Theme} />
   </div>`;
 }
 
@@ -41,7 +42,7 @@ function Stale() {
   useTick(1000);
   const { since, why } = stale.value;
   return html`<p class="notice bad"><strong>${ready.value ? "Stale" : "Not connected"}</strong>: ${plain(why)}.
-    ${ready.value && html` What you see is as of <span title=${clock(since)}>${duration(Math.max(1000, performance.now() - since))} ago</span>.`}
+    ${ready.value && html` What you see is as of <span title=${clock(since)}>${whole(performance.now() - since)} ago</span>.`}
     ${" "}The page tries again by itself.</p>`;
 }
 
@@ -49,9 +50,11 @@ function Stale() {
 export function SignIn() {
   const problem = useSignal("");
   const busy = useSignal(false);
+  const input = useRef(null);
+  useEffect(() => { input.current.focus(); }, []);
   const submit = async (event) => {
     event.preventDefault();
-    const field = event.target.elements.token;
+    const field = input.current;
     busy.value = true;
     try {
       await signIn(field.value.trim());
@@ -65,7 +68,7 @@ export function SignIn() {
   return html`<form class="card signin" onSubmit=${submit}>
     <h1>Sign in</h1>
     <p>This server asks who looks. Paste the token that you were given.</p>
-    <label>Token <input name="token" type="password" autocomplete="current-password" required autofocus spellcheck="false" /></label>
+    <label>Token <input ref=${input} name="token" type="password" autocomplete="current-password" required spellcheck="false" /></label>
     <p class="bad" role="alert">${problem}</p>
     <button disabled=${busy}>Sign in</button>
   </form>`;
@@ -97,7 +100,7 @@ const themes = ["auto", "light", "dark"];
 const theme = signal(kept());
 
 // Theme switches between light and dark; auto is what the system has.
-export function Theme() {
+function Theme() {
   useEffect(() => { document.documentElement.dataset.theme = theme.value; }, [theme.value]);
   const next = themes[(themes.indexOf(theme.value) + 1) % themes.length];
   return html`<button type="button" class="plain theme" aria-label=${`Theme: ${theme.value}. Switch to ${next}`} title=${`Theme: ${theme.value}`}

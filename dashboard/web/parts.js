@@ -1,7 +1,7 @@
 // What all views are made of.
 import { html, useEffect, useRef, useState, useId } from "./lib.js";
 import { href } from "./route.js";
-import { ago, clock, duration, pieces, plain, token, who } from "./format.js";
+import { ago, clock, pieces, plain, token, who, whole } from "./format.js";
 import { group } from "./waits.js";
 
 // Text shows what others have written, such as a name: whatever it contains, as text.
@@ -30,7 +30,7 @@ export function When({ at }) {
 export function Since({ at }) {
   useTick(1000);
   return html`<time class="when" title=${at === undefined ? "" : "since " + clock(at)}>${
-    at === undefined ? "unknown" : duration(Math.max(1000, performance.now() - at))}</time>`;
+    at === undefined ? "unknown" : whole(performance.now() - at)}</time>`;
 }
 
 export const Token = ({ value }) => html`<span class="token" title=${"fencing token " + value}>${token(value)}</span>`;

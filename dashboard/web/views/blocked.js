@@ -17,8 +17,8 @@ export function Blocked() {
   return html`
     <h1>Blocked by</h1>
     <p class="muted" role="status">${!ready.value || unknown > 0 ? "Looking at the queues…"
-      : `${count(found.length)} ${found.length === 1 ? "holder keeps" : "holders keep"} others waiting`
-        + (circles ? `, ${count(circles)} ${circles === 1 ? "circle" : "circles"} of those who wait for each other` : "")}</p>
+      : `${count(found.length)} ${found.length === 1 ? "cause" : "causes"} of waiting`
+        + (circles ? `, ${count(circles)} of them ${circles === 1 ? "a circle" : "circles"} of those who wait for each other` : "")}</p>
     ${ready.value && !unknown && found.length === 0 && html`<${Empty} title="Nobody waits">Chains of those who wait are shown here, with whoever
       holds them up first.<//>`}
     ${found.slice(0, most).map((b) => html`<${Blockage} key=${b.culprits[0].key} ...${b} />`)}
@@ -27,10 +27,10 @@ export function Blocked() {
 
 function Blockage({ culprits, circle, certain, steps, waiting, longest }) {
   return html`<section class=${"card blockage" + (circle ? " circle" : "")}>
-    <h2>${circle && html`<span class="sign bad">circle</span> `}${culprits.slice(0, mostPlaces).map((p, i) => html`${i > 0 && (circle ? " → " : " and ")}<${Who} holder=${p.who} />`)}
+    <h2>${circle && html`<span class="sign bad">circle</span> `}${culprits.slice(0, mostPlaces).map((p, i) => html`${i > 0 && html`<span class="muted"> ${circle ? "waits for" : "and"} </span>`}<${Who} holder=${p.who} />`)}
       ${culprits.length > mostPlaces && ` and ${count(culprits.length - mostPlaces)} more`}</h2>
     <p>${circle ? (certain ? "They wait for each other, and none goes on unless one gives up." : "They wait for each other, unless somebody else gives a permit back.")
-      : html`${held(culprits[0])}`} ${waiting === 1 ? "One waits" : `${count(waiting)} wait`}, the longest for <${Since} at=${longest.place.since} />:
+      : html`${held(culprits[0])}`} ${waiting === 1 ? "One waits" : `${count(waiting)} wait`}, the longest for <${Since} at=${longest.place.since} />:${" "}
       <${Who} holder=${longest.place} />, for <${Name} name=${longest.lock.name} />.</p>
     <ul class="steps">${steps.slice(0, mostSteps).map((step) => html`<${Step} key=${step.lock.name} ...${step} />`)}</ul>
     ${steps.length > mostSteps && html`<p class="muted">and ${count(steps.length - mostSteps)} more names</p>`}

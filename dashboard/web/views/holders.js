@@ -61,7 +61,7 @@ function useWatched(names) {
 function Party({ who: h, holds, waits }) {
   const name = html`<${Text} value=${who(h)} />`;
   return html`<section class="card party">
-    <h2>${h.person && html`<span class="sign">person</span> `}${h.foreign ? name : html`<a href=${href("holders", group(h))}>${name}</a>`}
+    <h2>${h.person && html`<span class="sign">person</span> `}${h.foreign ? name : html`<a href=${href("holders", group(h))}>${name}</a>`}${" "}
       <span class="muted">${[holds.length && `holds ${count(holds.length)}`, waits.length && `waits for ${count(waits.length)}`].filter(Boolean).join(", ")}</span></h2>
     <ul class="rows">
       ${holds.map(({ lock, h }) => html`<li key=${lock.name + h.fencing_token_str}>
