@@ -17,7 +17,7 @@ var whoever = []string{"all", "plain", "ci", "", "wrong"}
 // fuzzed are the headers that the server reads.
 var fuzzed = []string{
 	"Idempotency-Key", "Content-Type", "Holdfast-Timeout-Ms", "Holdfast-Client", "Last-Event-Id", "Accept", "Authorization",
-	"Host", "Origin", "Sec-Fetch-Site", "X-Forwarded-For", "Fencing-Token", "Prefer", "Cookie",
+	"Host", "Origin", "Sec-Fetch-Site", "X-Forwarded-For", "Fencing-Token", "Prefer", "Cookie", "X-Forwarded-Proto",
 }
 
 // FuzzRequest: whatever is sent to an endpoint, the server answers, never by a fault of
@@ -36,6 +36,9 @@ func FuzzRequest(f *testing.F) {
 	}
 	f.Add(uint8(0), uint8(0), "/v1/leases?hold=1", uint8(0), "0123456789-0123456789", `{"name":"bank/new","ttl_ms":1000,"wait_ms":1000}`)
 	f.Add(uint8(0), uint8(0), "/v1/leases?hold=1&direct=1&renew=client", uint8(2), "1", `{"name":"bank/held"}`)
+	for n, e := range endpoints {
+		f.Add(uint8(n), uint8(3), e.path(), uint8(13), "holdfast_session=AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA", e.body)
+	}
 	f.Fuzz(func(t *testing.T, which, who uint8, target string, header uint8, value, body string) {
 		at, err := url.ParseRequestURI(target)
 		if err != nil || !strings.HasPrefix(target, "/") {

@@ -23,6 +23,7 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast/httplock/server"
+	"github.com/holdfast-locks/holdfast/httplock/server/caller"
 	"github.com/holdfast-locks/holdfast/internal/codeblock"
 	"github.com/holdfast-locks/holdfast/internal/exchange"
 	"github.com/holdfast-locks/holdfast/memlock"
@@ -44,13 +45,14 @@ func TestCurlInPage(t *testing.T) {
 		t.Fatal(problems)
 	}
 	synctest.Test(t, func(t *testing.T) {
-		s, err := server.New(memlock.NewWith(&memlock.Options{History: true}), &server.Options{Logger: slog.New(slog.DiscardHandler)})
+		s, err := server.New(memlock.NewWith(&memlock.Options{History: true}), &server.Options{Callers: sourceFunc(ann), Logger: slog.New(slog.DiscardHandler)})
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer s.Close(context.Background())
 		shell := &shell{t: t, handler: exchange.Recorded(t, s), words: map[string]string{
 			"SERVER": "http://127.0.0.1:7420", "KEY": "8e03978e-40d5-43e8-bc93-6894a57f9324", "OTHER": "0b0c4ae0-3f0e-4d23-9d2c-2f4ad4ab1f0c",
+			"TOKEN": "CiAGNl0wJLgVlLRbIb7c5TGQm6iVqQyPqBzjKM5Nzt0",
 		}}
 		requests := 0
 		for _, b := range blocks {
@@ -62,6 +64,14 @@ func TestCurlInPage(t *testing.T) {
 			t.Errorf("the page has %d requests: are they found?", requests)
 		}
 	})
+}
+
+// ann knows the one token of the page, and lets everybody in who shows none.
+func ann(r *http.Request) (*caller.Caller, error) {
+	if r.Header["Authorization"] == nil {
+		return &caller.Caller{Name: "anonymous", Rights: caller.All}, nil
+	}
+	return &caller.Caller{Name: "ann", Rights: caller.Acquire | caller.Read}, nil
 }
 
 // A shell sends what the page shows.
@@ -121,6 +131,9 @@ func (s *shell) curl(command string) *httptest.ResponseRecorder {
 	r.Header = header
 	w := httptest.NewRecorder()
 	s.handler.ServeHTTP(w, r)
+	for _, c := range w.Result().Cookies() {
+		s.words["COOKIE"] = c.Name + "=" + c.Value
+	}
 	return w
 }
 

@@ -43,8 +43,24 @@ func TestNothingSecretIsLogged(t *testing.T) {
 				}
 			}
 		}
+		b := &browser{T: t, handler: s}
+		b.signIn(bearer)
+		cookie := b.cookie
+		for _, e := range endpoints {
+			for _, value := range []string{cookie.Value, cookie.Value + payload, payload} {
+				for _, origin := range []string{"", "http://127.0.0.1:7420", "http://" + payload} {
+					ctx, cancel := context.WithTimeout(t.Context(), time.Minute) // ends streams
+					r := s.request(ctx, "", e.method(), e.path(), e.body)
+					r.Host = "127.0.0.1:7420"
+					r.Header.Set("Origin", origin)
+					r.AddCookie(&http.Cookie{Name: cookie.Name, Value: value})
+					s.send(r)
+					cancel()
+				}
+			}
+		}
 		log := s.log.String()
-		for _, secret := range []string{string(s.held), string(s.queued), strings.Trim(other, `"`), bearer, payload, key} {
+		for _, secret := range []string{cookie.Value, string(s.held), string(s.queued), strings.Trim(other, `"`), bearer, payload, key} {
 			for line := range strings.Lines(log) {
 				if strings.Contains(line, secret) {
 					t.Errorf("%q is logged: %s", secret, line)
@@ -55,6 +71,7 @@ func TestNothingSecretIsLogged(t *testing.T) {
 			"what=refused caller=ci", `request="POST /v1/leases"`, "not-permitted",
 			`what=refused caller=""`, "not-authenticated",
 			"what=break caller=all", "name=bank/held",
+			"what=sign-in caller=all", "session-over", "cross-site",
 		} {
 			if !strings.Contains(log, line) {
 				t.Errorf("%q is not in the log", line)

@@ -23,8 +23,8 @@ const (
 // attempts bounds how many wrong tokens may be tried. Behind a proxy all are one peer:
 // who they are is what they say.
 type attempts struct {
-	mu   sync.Mutex
-	paid map[string]time.Time // by peer: when all of its attempts are forgotten
+	mu    sync.Mutex
+	until map[string]time.Time // by peer: when all of its attempts are forgotten
 }
 
 // begin counts an attempt, or refuses it. forgive takes it back, if the token was right.
@@ -32,24 +32,26 @@ func (a *attempts) begin(r *http.Request) (forgive func(), err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	now, who := time.Now(), a.peerLocked(r)
-	paid := a.paid[who]
-	if paid.Before(now) {
-		paid = now
+	until := a.until[who]
+	if until.Before(now) {
+		until = now
 	}
-	if wait := paid.Sub(now) - (freeAttempts-1)*attemptEvery; wait > 0 {
+	if wait := until.Sub(now) - (freeAttempts-1)*attemptEvery; wait > 0 {
 		return nil, &door.Refusal{
 			Status: http.StatusTooManyRequests, Code: "too-many-sign-ins", Again: wait,
 			Detail: "too many wrong tokens came from your address: wait, and then show one that the server knows",
 		}
 	}
-	if a.paid == nil {
-		a.paid = map[string]time.Time{}
+	if a.until == nil {
+		a.until = map[string]time.Time{}
 	}
-	a.paid[who] = paid.Add(attemptEvery)
+	a.until[who] = until.Add(attemptEvery)
 	return func() {
 		a.mu.Lock()
 		defer a.mu.Unlock()
-		a.paid[who] = a.paid[who].Add(-attemptEvery)
+		if until, known := a.until[who]; known {
+			a.until[who] = until.Add(-attemptEvery)
+		}
 	}, nil
 }
 
@@ -64,9 +66,9 @@ func (a *attempts) peerLocked(r *http.Request) string {
 		network, _ := peer.Addr().Unmap().Prefix(bits) // they fit
 		who = network.String()
 	}
-	if _, known := a.paid[who]; !known && len(a.paid) >= mostPeers {
+	if _, known := a.until[who]; !known && len(a.until) >= mostPeers {
 		a.forgetLocked()
-		if len(a.paid) >= mostPeers {
+		if len(a.until) >= mostPeers {
 			return "others"
 		}
 	}
@@ -76,9 +78,9 @@ func (a *attempts) peerLocked(r *http.Request) string {
 // forgetLocked forgets the peers that may try as often as any.
 func (a *attempts) forgetLocked() {
 	now := time.Now()
-	for who, paid := range a.paid {
-		if !paid.After(now) {
-			delete(a.paid, who)
+	for who, until := range a.until {
+		if !until.After(now) {
+			delete(a.until, who)
 		}
 	}
 }

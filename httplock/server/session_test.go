@@ -2,6 +2,7 @@ package server_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"reflect"
@@ -9,6 +10,7 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast/httplock/server"
+	"github.com/holdfast-locks/holdfast/httplock/server/caller"
 	"github.com/holdfast-locks/holdfast/wire"
 )
 
@@ -82,6 +84,57 @@ func TestSession(t *testing.T) {
 		t.Errorf("%d %s, cookie %v", w.Code, w.Body, b.cookie)
 	}
 	wantProblem(t, b.send("GET", "/v1/session", ""), 401, "not-authenticated")
+}
+
+// TestSignInOnASocket: a user of the host who signs in is who the token is of, until they
+// sign out.
+func TestSignInOnASocket(t *testing.T) {
+	s, _ := open(t, server.Options{Callers: sourceFunc(func(r *http.Request) (*caller.Caller, error) {
+		if c, err := identify(r); c != nil || err != nil {
+			return c, err
+		}
+		return &caller.Caller{Name: "deploy", Rights: caller.Read}, nil // by the user ID
+	})})
+	b := &browser{T: t, handler: s}
+	if v := b.session(); v.Caller != "deploy" || v.SignedIn || !v.SignIn {
+		t.Errorf("%+v", v)
+	}
+	b.signIn("ci")
+	if v := b.session(); v.Caller != "ci" || !v.SignedIn {
+		t.Errorf("%+v", v)
+	}
+	b.send("DELETE", "/v1/session", "")
+	if v := b.session(); v.Caller != "deploy" || v.SignedIn {
+		t.Errorf("%+v", v)
+	}
+}
+
+// TestSignInAttemptsOfMany: of very many addresses those that come last count as one, so
+// that what is kept has a bound, and are told apart again when the others are forgotten.
+func TestSignInAttemptsOfMany(t *testing.T) {
+	inSite(t, func(t *testing.T, s *site) {
+		guess := func(n int) int {
+			r := s.request(t.Context(), "", "POST", "/v1/session", `{"token":"guess"}`)
+			r.RemoteAddr = fmt.Sprintf("10.0.%d.%d:1", n>>8, n&0xff)
+			return s.send(r).Code
+		}
+		refused := 0
+		for n := range 1020 {
+			if guess(n) == http.StatusTooManyRequests {
+				refused++
+			}
+		}
+		if refused != 10 {
+			t.Errorf("%d are refused, want 10", refused)
+		}
+		if status := guess(1); status != http.StatusUnauthorized {
+			t.Errorf("one of the first is answered %d", status)
+		}
+		time.Sleep(time.Minute)
+		if status := guess(2000); status != http.StatusUnauthorized {
+			t.Errorf("a minute later one is answered %d", status)
+		}
+	})
 }
 
 // TestSignInAttempts: wrong tokens are limited for each address, and right ones are not; whoever

@@ -66,6 +66,7 @@ func All() []Mutant {
 		rulesMutants(),
 		memlockMutants(),
 		securityMutants(),
+		sessionMutants(),
 		redisLeaseMutants(),
 		redisQueueMutants(),
 		redisBoundMutants(),

@@ -1,0 +1,72 @@
+package httplock_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/httplock/server"
+	"github.com/holdfast-locks/holdfast/httplock/server/caller"
+	"github.com/holdfast-locks/holdfast/internal/exchange"
+	"github.com/holdfast-locks/holdfast/memlock"
+	"github.com/holdfast-locks/holdfast/wire"
+)
+
+// TestHoldsThroughTwoServers: what a person holds at a server whose store is another server
+// is given back there, by whatever right that server has at the other one: a release where
+// it sees lease IDs, a break where it does not, and nothing where it may not break either.
+func TestHoldsThroughTwoServers(t *testing.T) {
+	for rights, want := range map[caller.Rights]struct {
+		status int
+		kind   driver.EventKind
+	}{
+		caller.All:                   {http.StatusNoContent, driver.EventReleased},
+		caller.All &^ caller.Admin:   {http.StatusNoContent, driver.EventBroken},
+		caller.Acquire | caller.Read: {http.StatusForbidden, driver.EventAcquired},
+	} {
+		t.Run(rights.String(), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				store := memlock.NewWith(&memlock.Options{History: true})
+				n := &network{}
+				n.with(t, first, store, &server.Options{Callers: house{"edge": {Name: "edge", Rights: rights}}, Logger: slog.New(slog.DiscardHandler)})
+				near, err := server.New(n.as(t, "edge"), &server.Options{Secret: bytes.Repeat([]byte("s"), 32), Logger: slog.New(slog.DiscardHandler)})
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer func() { _ = near.Close(t.Context()) }()
+				h := exchange.Recorded(t, near)
+				post := func(path string, body any) *httptest.ResponseRecorder {
+					text, err := json.Marshal(body)
+					if err != nil {
+						t.Fatal(err)
+					}
+					r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "http://localhost"+path, bytes.NewReader(text))
+					r.Header.Set("Content-Type", "application/json")
+					r.Header.Set("Idempotency-Key", strings.Repeat("k", 16))
+					w := httptest.NewRecorder()
+					h.ServeHTTP(w, r)
+					return w
+				}
+				var held wire.Hold
+				w := post("/v1/locks/deploy/hold", wire.HoldRequest{ForMS: 60_000, Reason: "freeze"})
+				if err := json.Unmarshal(w.Body.Bytes(), &held); err != nil || w.Code != http.StatusCreated {
+					t.Fatalf("%d %s", w.Code, w.Body)
+				}
+				w = post("/v1/locks/deploy/hold/release", wire.HoldRelease{FencingToken: held.FencingToken})
+				if w.Code != want.status {
+					t.Errorf("%d %s, want %d", w.Code, w.Body, want.status)
+				}
+				events, err := store.History(t.Context(), "deploy")
+				if err != nil || events[len(events)-1].Kind != want.kind {
+					t.Errorf("%+v, %v; want %v", events, err, want.kind)
+				}
+			})
+		})
+	}
+}

@@ -1,0 +1,375 @@
+package server_test
+
+import (
+	"context"
+	"crypto/tls"
+	"encoding/base64"
+	"encoding/json"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/httplock/server"
+	"github.com/holdfast-locks/holdfast/httplock/server/caller"
+	"github.com/holdfast-locks/holdfast/internal/exchange"
+	"github.com/holdfast-locks/holdfast/internal/hook"
+	"github.com/holdfast-locks/holdfast/memlock"
+)
+
+// over checks that a session is refused, and that the browser forgets it.
+func (b *browser) over() {
+	b.Helper()
+	was := b.cookie
+	wantProblem(b.T, b.send("GET", "/v1/locks", ""), 401, "session-over")
+	if b.cookie != nil {
+		b.Errorf("the cookie stays: %v", b.cookie)
+	}
+	b.cookie = was
+}
+
+// TestCookie: no script, no other site and, if there is TLS, no other way than that gets at
+// the cookie. It stands for no path, so that it fits any prefix, and for no other host.
+func TestCookie(t *testing.T) {
+	s, _ := open(t, server.Options{Callers: sourceFunc(identify)})
+	for _, c := range []struct {
+		what   string
+		change func(*http.Request)
+		secure bool
+	}{
+		{"plain HTTP", func(*http.Request) {}, false},
+		{"TLS", func(r *http.Request) { r.TLS = &tls.ConnectionState{} }, true},
+		{"TLS up to a proxy", func(r *http.Request) { r.Header.Set("X-Forwarded-Proto", "https") }, true},
+		{"plain HTTP up to a proxy", func(r *http.Request) { r.Header.Set("X-Forwarded-Proto", "http") }, false},
+	} {
+		r := (&site{}).request(t.Context(), "", "POST", "/v1/session", `{"token":"ci"}`)
+		c.change(r)
+		b := &browser{T: t, handler: s}
+		b.sent(r)
+		got := *b.cookie
+		got.Value, got.Raw = "", ""
+		want := http.Cookie{Name: "holdfast_session", HttpOnly: true, SameSite: http.SameSiteStrictMode, MaxAge: 12 * 60 * 60, Secure: c.secure}
+		if got.String() != want.String() {
+			t.Errorf("%s: %s, want %s", c.what, &got, &want)
+		}
+	}
+}
+
+// TestSessionEnds: after 12 hours, at whichever server of the store.
+func TestSessionEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		engine := memlock.New()
+		b, elsewhere := newBrowser(t, engine, nil), newBrowser(t, engine, nil)
+		b.signIn("ci")
+		elsewhere.cookie = b.cookie
+		time.Sleep(12*time.Hour - time.Second)
+		for _, one := range []*browser{b, elsewhere} {
+			if v := one.session(); v.Caller != "ci" || !v.SignedIn {
+				t.Errorf("%+v", v)
+			}
+		}
+		time.Sleep(time.Second)
+		b.over()
+		elsewhere.over()
+	})
+}
+
+// newBrowser returns one for a server of its own on engine.
+func newBrowser(t *testing.T, engine driver.Engine, callers caller.Source) *browser {
+	t.Helper()
+	if callers == nil {
+		callers = sourceFunc(identify)
+	}
+	s, err := server.New(engine, &server.Options{Callers: callers, Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close(context.Background()) })
+	return &browser{T: t, handler: exchange.Recorded(t, s)}
+}
+
+// TestForgedSessions: what no server of the store has sealed counts for nothing, down to
+// the last bit.
+func TestForgedSessions(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBrowser(t, memlock.New(), nil)
+		b.signIn("ci")
+		other := newBrowser(t, memlock.New(), nil)
+		other.signIn("ci")
+		value := b.cookie.Value
+		sealed, err := base64.RawURLEncoding.DecodeString(value)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(string(sealed), "ci") {
+			t.Errorf("the token can be read in the cookie: %q", sealed)
+		}
+		forged := []string{"x", "====", "ci", other.cookie.Value, value + "A", value + value, strings.Repeat("A", 4096), base64.RawURLEncoding.EncodeToString([]byte("ci"))}
+		for n := 1; n < len(value); n++ {
+			forged = append(forged, value[:n])
+		}
+		for bit := range 8 * len(sealed) {
+			sealed[bit/8] ^= 1 << (bit % 8)
+			forged = append(forged, base64.RawURLEncoding.EncodeToString(sealed))
+			sealed[bit/8] ^= 1 << (bit % 8)
+		}
+		for _, value := range forged {
+			b.cookie = &http.Cookie{Name: "holdfast_session", Value: value}
+			b.over()
+		}
+		b.cookie = &http.Cookie{Name: "holdfast_session", Value: value}
+		if v := b.session(); v.Caller != "ci" {
+			t.Errorf("%+v", v)
+		}
+	})
+}
+
+// TestRevokedToken: a token that was taken out of the file of callers ends its sessions at
+// the next request, and one that cannot be checked now ends nothing.
+func TestRevokedToken(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "callers.json")
+	token, err := caller.Add(path, caller.Caller{Name: "ann", Rights: caller.Read})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := caller.Add(path, caller.Caller{Name: "bob", Rights: caller.Read}); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file, err := caller.Open(path, &caller.FileOptions{Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	away := false
+	b := newBrowser(t, memlock.New(), sourceFunc(func(r *http.Request) (*caller.Caller, error) {
+		if away {
+			return nil, caller.ErrUnavailable
+		}
+		return file.Identify(r)
+	}))
+	b.signIn(token)
+	if v := b.session(); v.Caller != "ann" || v.Prefixes != nil {
+		t.Errorf("%+v", v)
+	}
+	away = true
+	wantProblem(t, b.send("GET", "/v1/locks", ""), 503, "callers-unavailable")
+	if away = false; b.cookie == nil {
+		t.Error("an outage has ended the session")
+	}
+	var all map[string][]any
+	if err := json.Unmarshal(text, &all); err != nil {
+		t.Fatal(err)
+	}
+	if text, err = json.Marshal(map[string]any{"callers": all["callers"][1:]}); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := file.Reload(); err != nil { // or a second later, by itself
+		t.Fatal(err)
+	}
+	b.over()
+}
+
+// TestWhereACookieCounts: for pages of the server itself alone, and for what changes
+// something only if the request says so.
+func TestWhereACookieCounts(t *testing.T) {
+	b := newBrowser(t, memlock.New(), nil)
+	b.signIn("all")
+	cookie := b.cookie
+	const get, post = "GET", "POST"
+	for _, c := range []struct {
+		method, site, origin string
+		status               int
+		code                 string
+	}{
+		{get, "same-origin", "", 200, ""},
+		{get, "none", "", 200, ""}, // somebody has typed the address
+		{get, "", "", 200, ""},     // plain HTTP: SameSite has to do
+		{get, "", "http://127.0.0.1:7420", 200, ""},
+		{get, "same-site", "", 401, "not-authenticated"},
+		{get, "cross-site", "", 401, "not-authenticated"},
+		{get, "", "http://127.0.0.1:8080", 401, "not-authenticated"},
+		{get, "", "null", 401, "not-authenticated"},
+		{post, "same-origin", "", 410, "not-held"},
+		{post, "same-origin", "http://127.0.0.1:7420", 410, "not-held"},
+		{post, "", "http://127.0.0.1:7420", 410, "not-held"},
+		{post, "", "", 403, "cross-site"},
+		{post, "same-site", "http://127.0.0.1:8080", 403, "cross-site"},
+		{post, "cross-site", "", 403, "cross-site"},
+		{post, "", "http://127.0.0.1:8080", 403, "cross-site"},
+		{post, "", "null", 403, "cross-site"},
+	} {
+		target, body := "/v1/locks", ""
+		if c.method == post {
+			target, body = "/v1/locks/x/break", `{"fencing_token":1}`
+		}
+		r := (&site{}).request(t.Context(), "", c.method, target, body)
+		r.Host = "127.0.0.1:7420"
+		for name, value := range map[string]string{"Sec-Fetch-Site": c.site, "Origin": c.origin} {
+			if value != "" {
+				r.Header.Set(name, value)
+			}
+		}
+		w := b.sent(r)
+		if c.code != "" {
+			wantProblem(t, w, c.status, c.code)
+		}
+		if w.Code != c.status || b.cookie != cookie {
+			t.Errorf("%+v: %d %s; the cookie is %v", c, w.Code, w.Body, b.cookie)
+		}
+		b.cookie = cookie
+	}
+	for _, c := range []struct{ method, site string }{{post, "cross-site"}, {"DELETE", "cross-site"}, {post, "same-site"}, {"DELETE", "same-site"}} {
+		r := (&site{}).request(t.Context(), "", c.method, "/v1/session", `{"token":"ci"}`)
+		r.Header.Set("Sec-Fetch-Site", c.site)
+		if wantProblem(t, b.sent(r), 403, "cross-site"); b.cookie != cookie {
+			t.Errorf("%+v: another page has signed somebody in or out", c)
+		}
+	}
+}
+
+// TestHeaderWins: whoever shows a token is who it is of, whatever the cookie says, and
+// keeps the cookie.
+func TestHeaderWins(t *testing.T) {
+	b := newBrowser(t, memlock.New(), nil)
+	b.signIn("ci")
+	for token, code := range map[string]string{"plain": "", "wrong": "not-authenticated"} {
+		r := (&site{}).request(t.Context(), token, "GET", "/v1/session", "")
+		w := b.sent(r)
+		if code != "" {
+			wantProblem(t, w, 401, code)
+		} else if !strings.Contains(w.Body.String(), `"caller":"plain"`) || !strings.Contains(w.Body.String(), `"signed_in":false`) {
+			t.Errorf("%s", w.Body)
+		}
+		if b.cookie == nil {
+			t.Errorf("%s: the cookie is gone", token)
+		}
+	}
+}
+
+// TestLongToken: one that fits into a cookie does, with what browsers allow; a longer one is
+// refused, and not shown.
+func TestLongToken(t *testing.T) {
+	b := newBrowser(t, memlock.New(), sourceFunc(func(r *http.Request) (*caller.Caller, error) {
+		return &caller.Caller{Name: r.Header.Get("Authorization")[:10], Rights: caller.Read}, nil
+	}))
+	b.signIn(strings.Repeat("t", 2900))
+	if n := len(b.cookie.Name + "=" + b.cookie.Value); n > 4096 || b.session().Caller != "Bearer ttt" {
+		t.Errorf("the cookie has %d bytes: %+v", n, b.session())
+	}
+	for token, says := range map[string]string{
+		strings.Repeat("t", 2901): "Authorization: Bearer", "": "want one", "t t": "without spaces", "t\\n": "without spaces", "tü": "without spaces", "t\\u0000": "without spaces",
+	} {
+		p := wantProblem(t, b.send("POST", "/v1/session", `{"token":"`+token+`"}`), 400, "invalid")
+		if !strings.Contains(p.Detail, says) || strings.Contains(p.Detail, "tt") {
+			t.Errorf("%.10s: %s", token, p.Detail)
+		}
+	}
+}
+
+// TestNobodyIsAsked: a server that knows no callers has nothing to sign in to.
+func TestNobodyIsAsked(t *testing.T) {
+	s, _ := open(t, server.Options{})
+	b := &browser{T: t, handler: s, cookie: &http.Cookie{Name: "holdfast_session", Value: "of another server"}}
+	v := b.session()
+	if v.Caller != "anonymous" || v.SignIn || v.SignedIn || v.Prefixes != nil || len(v.Rights) != 6 || len(v.Actions) != 4 {
+		t.Errorf("%+v", v)
+	}
+	wantProblem(t, b.send("POST", "/v1/session", `{"token":"x"}`), 501, "unsupported")
+	if w := b.send("DELETE", "/v1/session", ""); w.Code != http.StatusNoContent || b.cookie != nil {
+		t.Errorf("%d %v", w.Code, b.cookie)
+	}
+}
+
+// TestActions are those that the caller has a right to, and the store can do.
+func TestActions(t *testing.T) {
+	for rights, want := range map[caller.Rights]string{
+		caller.Read: "", caller.Acquire: "hold,release", caller.Break: "break,release", caller.Once: "forget", caller.All: "break,hold,release,forget",
+	} {
+		who := sourceFunc(func(*http.Request) (*caller.Caller, error) {
+			return &caller.Caller{Name: "ann", Rights: rights, Prefixes: []string{"a", ""}}, nil
+		})
+		v := newBrowser(t, memlock.New(), who).session()
+		if got := strings.Join(v.Actions, ","); got != want || v.Actions == nil || v.Prefixes != nil || v.History {
+			t.Errorf("%v: %+v, want %s", rights, v, want)
+		}
+		plain := driver.Forward{Engine: memlock.New(), Without: driver.Capabilities{Break: true, Records: true, ListRecords: true}}
+		if v := newBrowser(t, plain, who).session(); strings.Contains(strings.Join(v.Actions, ","), "break") || strings.Contains(strings.Join(v.Actions, ","), "forget") {
+			t.Errorf("%v on a store that cannot do so: %+v", rights, v)
+		}
+	}
+}
+
+// TestSignInWithoutSecret: while the store does not say its servers' secret, nobody is
+// signed in, and nobody is signed out.
+func TestSignInWithoutSecret(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		away := true
+		engine := &hook.Engine{Forward: driver.Forward{Engine: memlock.New()}, Each: func(_ context.Context, _ hook.Request, send func() error) error {
+			if away {
+				return driver.ErrUnavailable
+			}
+			return send()
+		}}
+		b := newBrowser(t, engine, nil)
+		wantProblem(t, b.send("POST", "/v1/session", `{"token":"ci"}`), 503, "store-unavailable")
+		cookie := &http.Cookie{Name: "holdfast_session", Value: "from before the server was started again"}
+		b.cookie = cookie
+		if wantProblem(t, b.send("GET", "/v1/session", ""), 503, "store-unavailable"); b.cookie != cookie {
+			t.Error("the cookie is gone")
+		}
+		b.cookie, away = nil, false
+		b.signIn("ci")
+		away = true
+		if v := b.session(); v.Caller != "ci" {
+			t.Errorf("%+v", v)
+		}
+	})
+}
+
+// TestPlainHTTPIsWarnedOf: once, if tokens come from elsewhere in the clear.
+func TestPlainHTTPIsWarnedOf(t *testing.T) {
+	for _, c := range []struct {
+		what, from string
+		change     func(*http.Request)
+		warned     int
+	}{
+		{"loopback", "127.0.0.1:1", func(*http.Request) {}, 0},
+		{"another host", "192.0.2.7:1", func(*http.Request) {}, 1},
+		{"TLS", "192.0.2.7:1", func(r *http.Request) { r.TLS = &tls.ConnectionState{} }, 0},
+		{"a proxy", "127.0.0.1:1", func(r *http.Request) { r.Header.Set("X-Forwarded-For", "192.0.2.7") }, 1},
+		{"a proxy with TLS", "127.0.0.1:1", func(r *http.Request) {
+			r.Header.Set("X-Forwarded-For", "192.0.2.7")
+			r.Header.Set("X-Forwarded-Proto", "https")
+		}, 0},
+		{"a socket", "@", func(r *http.Request) {
+			*r = *r.WithContext(context.WithValue(r.Context(), http.LocalAddrContextKey, &net.UnixAddr{Net: "unix"}))
+		}, 0},
+	} {
+		s, log := open(t, server.Options{Callers: sourceFunc(identify)})
+		for range 3 {
+			r := (&site{}).request(t.Context(), "", "POST", "/v1/session", `{"token":"ci"}`)
+			r.RemoteAddr = c.from
+			c.change(r)
+			w := httptest.NewRecorder()
+			if s.ServeHTTP(w, r); w.Code != http.StatusNoContent {
+				t.Errorf("%s: %d %s", c.what, w.Code, w.Body)
+			}
+		}
+		if n := strings.Count(log.String(), "plain HTTP"); n != c.warned || strings.Count(log.String(), "what=sign-in caller=ci") != 3 {
+			t.Errorf("%s: %d warnings, want %d\n%s", c.what, n, c.warned, log)
+		}
+	}
+}
