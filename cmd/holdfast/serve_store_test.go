@@ -254,7 +254,12 @@ func TestServeShowsNoSecret(t *testing.T) {
 		status, stdout, stderr := run(t, url, args...)
 		fmt.Fprintf(&printed, "%q: %d\n%s%s", args, status, stdout, stderr)
 	}
+	_, well := getAs(t, secret, s.urls[0]+"/v1/store")
 	redis.Kill()
+	_, away := getAs(t, secret, s.urls[0]+"/v1/store")
+	if public := `"store":"` + redis.URL; !strings.Contains(well, public) || !strings.Contains(well, `"key":"server"`) || !strings.Contains(away, public) {
+		t.Errorf("GET /v1/store: %s\n%s", well, away)
+	}
 	for _, args := range [][]string{{"run", "-n", "job", "--", "true"}, {"doctor"}} {
 		status, stdout, stderr := run(t, url, args...)
 		fmt.Fprintf(&printed, "%q: %d\n%s%s", args, status, stdout, stderr)
@@ -264,7 +269,7 @@ func TestServeShowsNoSecret(t *testing.T) {
 	s.want(0)
 	_, stdout, stderr := run(t, url, "ls")
 	for what, text := range map[string]string{
-		"the commands": printed.String() + stdout + stderr, "/readyz": ready,
+		"the commands": printed.String() + stdout + stderr, "/readyz": ready, "/v1/store": well + away,
 		"the server": read(t, s.stdout) + read(t, s.stderr),
 	} {
 		if strings.Contains(text, password) || strings.Contains(text, secret) {

@@ -109,6 +109,13 @@ func lookMutants() []Mutant {
 			FoundBy: in("storedoor", "TestRefused"),
 		},
 		{
+			Name: "store-with-its-password", Invariant: "", File: "cmd/holdfast/internal/cli/serve_demo.go",
+			Breaks:  "Whoever may look at locks, and whoever reads the log, sees the password of the store.",
+			Old:     "return engine, choice.Public(), err",
+			New:     "return engine, choice.URL, err",
+			FoundBy: []Finder{{"cmd/holdfast", "TestServeShowsNoSecret"}},
+		},
+		{
 			Name: "each-page-asks-the-store", Invariant: "", File: inside + "storedoor/shared.go",
 			Breaks:  "Each page that is open has the store diagnosed.",
 			Old:     "time.Since(s.asked) >= s.every",
