@@ -22,7 +22,8 @@ export function Actions({ lock, holder }) {
     <${Ask} kind=${holder.released ? "open" : "break"} lock=${lock} holder=${holder} /></span>`;
 }
 
-export const ForgetButton = ({ name }) => html`<${Ask} kind="forget" lock=${{ name }} />`;
+// after is called when it is done.
+export const ForgetButton = ({ name, after }) => html`<${Ask} kind="forget" lock=${{ name }} after=${after} />`;
 
 // ReadOnly says so where there are no buttons.
 export function ReadOnly({ name }) {
@@ -72,10 +73,10 @@ const at = ({ lock }, what) => named("v1/locks", lock.name, what);
 const tokenOf = ({ holder }) => ({ fencing_token: BigInt(holder.fencing_token_str) });
 
 // Ask is a button that opens a dialog.
-function Ask({ kind, lock, holder }) {
+function Ask({ kind, lock, holder, after }) {
   if (!may(kinds[kind].right ?? kind, lock.name)) return null;
   const { word, title } = kinds[kind];
-  return html`<button type="button" class=${"act " + kind} onClick=${() => open({ kind, lock, holder })}
+  return html`<button type="button" class=${"act " + kind} onClick=${() => open({ kind, lock, holder, after })}
     aria-label=${`${word}: ${plain(holder ? who(holder) : lock.name)}`} title=${title}>${word}…</button>`;
 }
 
@@ -114,6 +115,7 @@ function Question({ ask }) {
       said.value = html`<${Text} value=${name} /> ${done}.`;
       setTimeout(() => { said.value = ""; }, 8000);
       dialog.close();
+      ask.after?.();
       document.getElementById("main").focus(); // the button is about to go
       look([name]).catch(() => {}); // the page looks again by itself
     } catch (error) {

@@ -1,13 +1,21 @@
 // useAnswer asks for a path when it is first shown, every so many ms while it is shown, and
 // when again() is called: {answer, problem, again}. The latest answer stays while one fails.
+// Without a path it waits for one.
 import { useEffect, useRef, useState } from "./lib.js";
 import { get } from "./api.js";
+import { session } from "./fleet.js";
+
+// forAll is the path if the caller may read all names. That of others is not asked.
+export const forAll = (path) => session.value && !session.value.prefixes && path;
+
+export const partly = () => Boolean(session.value?.prefixes);
 
 export function useAnswer(path, params, every) {
   const [state, set] = useState({});
   const again = useRef(null);
   const query = JSON.stringify(params);
   useEffect(() => {
+    if (!path) return undefined;
     let over = false, timer = 0;
     async function ask() {
       clearTimeout(timer);

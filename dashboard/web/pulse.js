@@ -1,6 +1,7 @@
 // The series that the overview shows, kept from when somebody first looks at it: as the
 // server has counted, and from there on by the events that this page hears.
 import { effect, signal } from "./lib.js";
+import { forAll } from "./answer.js";
 import { get } from "./api.js";
 import { history, locks, onEvent, ready, recent, session, stale } from "./fleet.js";
 import { add, advance, after, census, every, fresh, fromStats, losses } from "./series.js";
@@ -8,10 +9,10 @@ import { add, advance, after, census, every, fresh, fromStats, losses } from "./
 const ownBounds = [0, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1e3, 2e3, 5e3, 1e4, 2e4, 5e4, 1e5, 2e5, 5e5, 1e6];
 const kept = 50;
 
-// pulse is {series, losses, refused}: losses are the events of the latest, newest first, and
-// refused is the Problem with which the server has not told the past. It is null at first.
-// beat is bumped when something of it has changed, once a second at least.
-export const pulse = { series: null, losses: [], refused: null };
+// pulse is {series, losses, problem}: losses are the events of the latest, newest first, and
+// problem is why the server has not told the past, if it was asked. beat is bumped when
+// something of it has changed, once a second at least.
+export const pulse = { series: null, losses: [], problem: null };
 export const beat = signal(0);
 
 let started = false;
@@ -46,15 +47,11 @@ function soon() {
 }
 
 async function load() {
-  let stats;
-  try {
-    stats = await get("v1/stats");
-    pulse.refused = null;
-  } catch (problem) {
-    pulse.refused = problem;
-    beat.value++;
-    return;
-  }
+  if (!forAll("v1/stats") || session.value.history === false) return;
+  const stats = await get("v1/stats").catch((problem) => { pulse.problem = problem; });
+  beat.value++;
+  if (!stats) return;
+  pulse.problem = null;
   const now = performance.now();
   // What the server has counted last may still be under way to us.
   if (stats.last_id && !recent.some((e) => e.id === stats.last_id)) await new Promise((done) => setTimeout(done, 500));

@@ -32,7 +32,7 @@ export function Events({ params }) {
     ${history.value === false && html`<${Empty} title="There are no events">The store keeps no history. Open it with <code>history=1</code> in its URL, here and in every program that uses it.<//>`}
     ${stale.value && html`<p class="mark">✕ Away from the server: what happens now will be missing here.</p>`}
     ${rows.every((e) => marks[e.event]) && history.value && html`<${Empty} title="Nothing has happened">Of what the filter asks for, since this page was opened. What happens next appears here.<//>`}
-    <ol class="events" aria-label="Events, the latest first">${rows.map((e) => html`<${Row} key=${e.id ?? e.event + e.at} event=${e} />`)}</ol>`;
+    ${history.value !== false && html`<ol class="events" aria-label="Events, the latest first">${rows.map((e) => html`<${Row} key=${e.id ?? e.event + e.at} event=${e} />`)}</ol>`}`;
 }
 
 // useRows returns the rows of a filter, the latest first. While it is paused they stay as

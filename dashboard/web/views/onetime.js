@@ -2,7 +2,7 @@
 import { html } from "../lib.js";
 import { duration, number, plain } from "../format.js";
 import { Empty, Failed, Text } from "../parts.js";
-import { useAnswer } from "../answer.js";
+import { forAll, partly, useAnswer } from "../answer.js";
 
 const counts = [
   ["issued", "token", "made"],
@@ -15,9 +15,10 @@ const counts = [
 ];
 
 export function OneTime() {
-  const { answer, problem, again } = useAnswer("v1/onetime", {}, 5000);
+  const { answer, problem, again } = useAnswer(forAll("v1/onetime"), {}, 5000);
   return html`
     <h1>One-time tokens</h1>
+    ${partly() && html`<${Empty} title="You may not read all names">The counts are shown to those who may.<//>`}
     ${problem && html`<${Failed} problem=${problem} again=${again} />`}
     ${answer && html`
       <p>What this server has done since it started ${duration(answer.since_ms)} ago. Other servers of the store count for themselves, and a secret is shown nowhere.</p>

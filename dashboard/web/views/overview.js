@@ -5,7 +5,7 @@ import { href } from "../route.js";
 import { count, duration, number, plain, rate, who } from "../format.js";
 import { history, locks, version, watch } from "../fleet.js";
 import { Name, Text, When, Who, useTick } from "../parts.js";
-import { useAnswer } from "../answer.js";
+import { forAll, partly, useAnswer } from "../answer.js";
 import { Chart } from "../charts.js";
 import { beat, pulse, start } from "../pulse.js";
 import { census, countBack, every, granted, losses, lossesOf, percentile, sum } from "../series.js";
@@ -15,17 +15,17 @@ const minute = 60_000 / every, recently = 5 * minute; // buckets
 export function Overview() {
   start();
   useTick(1000);
-  const all = census(locks, version.value);
-  const queues = all.queues.slice(0, 128); // who waits for longest, is known of what is watched
+  version.value; // the locks have changed
+  const now = census(locks);
+  const queues = now.queues.slice(0, 128); // who waits for longest, is known of what is watched
   useEffect(() => watch(queues), [queues.join("\n")]);
-  const store = useAnswer("v1/store", {}, 15_000);
+  const store = useAnswer(forAll("v1/store"), {}, 15_000);
   const charts = useMemo(() => html`<${Charts} />`, []); // draws itself
   return html`
     <h1>Overview</h1>
-    ${pulse.refused && pulse.refused.status !== 501 && html`<p class="mark">⚠ ${pulse.refused.status === 403
-      ? "You may not read all names: this counts those that you may"
-      : html`The server does not tell the past (<${Text} value=${pulse.refused.detail} />)`}, from when this page was opened.</p>`}
-    <ul class="tiles">${tiles(all)}<${StoreTile} ...${store} /></ul>
+    ${partly() && html`<p class="mark">⚠ You may not read all names: this counts those that you may, from when this page was opened.</p>`}
+    ${pulse.problem && html`<p class="mark">⚠ The server does not tell the past, so the charts begin when this page was opened: <${Text} value=${pulse.problem.detail} />.</p>`}
+    <ul class="tiles">${tiles(now)}<${StoreTile} ...${store} /></ul>
     <${Lost} />
     ${charts}
     <${Store} ...${store} />`;
@@ -38,6 +38,7 @@ function Tile({ label, value, more, title, to, bad, onClick }) {
 }
 
 const bound = (ms, bounds) => (ms === null ? "–" : ms === Infinity ? "> " + duration(bounds.at(-1)) : ms ? "≤ " + duration(ms) : "0 ms").replaceAll(" ", "\u00a0");
+const off = "known with history only";
 const state = (s) => href("locks", { state: s });
 
 function tiles(all) {
@@ -53,11 +54,11 @@ function tiles(all) {
     <${Tile} label="Waiting" value=${number(all.waiting, "waiter")} more=${"for " + number(all.queues.length, "lock")} to=${state("contended")}
       title="Places in the queues of all locks" />
     <${Tile} label="Acquisitions" value=${told && flow.length ? rate(flow.reduce((s, b) => s + granted(b), 0) / (flow.length * every / 1000)) : "–"}
-      more="in the last minute" to=${href("events", { kind: "acquired" })} title="Leases granted in a second, on average, with and without waiting" />
-    <${Tile} label="Wait" value=${told ? `${bound(percentile(waits, bounds, 0.5), bounds)}, ${bound(percentile(waits, bounds, 0.95), bounds)}` : "–"}
-      more="p50, p95 in 5 minutes" to=${state("contended")} title="Half of all acquisitions, and 95 of 100, have waited no longer than that. Who waits in vain is not counted" />
+      more=${told ? "in the last minute" : off} to=${href("events", { kind: "acquired" })} title="Leases granted in a second, on average, with and without waiting" />
+    <${Tile} label="Wait" value=${[0.5, 0.95].map((p) => html`<span><small>p${100 * p}</small> ${told ? bound(percentile(waits, bounds, p), bounds) : "–"}</span>`)}
+      more=${told ? "in 5 minutes" : off} to=${state("contended")} title="Half of all acquisitions, and 95 of 100, have waited no longer than that. Who waits in vain is not counted" />
     <${Tile} label="Losses" value=${told ? (n ? "✕ " : "") + number(n, "loss", "losses") : "–"} bad=${n} to=${href("events", { kind: "losses" })}
-      more=${n ? losses.filter((k) => lost[k]).map((k) => `${count(lost[k])} ${k}`).join(", ") : "in 15 minutes"}
+      more=${n ? losses.filter((k) => lost[k]).map((k) => `${count(lost[k])} ${k}`).join(", ") : told ? "in 15 minutes" : off}
       title="Leases in the last 15 minutes that ended before their holders gave them back" />
     <${Tile} label="Oldest waiter" value=${all.waiter ? duration(now - all.waiter.since) : all.waiting ? "…" : "nobody"} more=${all.waiter ? html`<${Text} value=${all.waiter.name} />` : "waits"}
       to=${all.waiter ? href("lock", { name: all.waiter.name }) : state("contended")} title=${all.waiter ? "Who waits for longest: " + plain(who(all.waiter)) : "Who waits for longest"} />
@@ -118,8 +119,8 @@ function levelOf({ answer: store, problem }) {
 function StoreTile(told) {
   const store = told.answer, level = levelOf(told);
   const role = store?.diagnosis?.findings.filter((f) => f.key === "server").map((f) => f.text);
-  if (told.problem?.status === 403) return "";
-  return html`<${Tile} label="Store" value=${levels[level] ?? (store ? "not checked" : "…")} bad=${level === "fail"} to=${href("overview")}
+  if (partly()) return "";
+  return html`<${Tile} label="Store" value=${levels[level] ?? (store ? "✓ answers" : "…")} bad=${level === "fail"} to=${href("overview")}
     more=${store && html`${trip(store)}${role?.length ? html`, <${Text} value=${role.join("; ")} />` : ""}`}
     title="The worst finding of its check, the round trip of a request of the server, and its role"
     onClick=${(e) => { e.preventDefault(); document.getElementById("store").scrollIntoView(); }} />`;
@@ -131,10 +132,11 @@ const trip = ({ answers, round_trip_ms: ms }) => answers ? `${ms < 0.01 ? "< 0.0
 function Store({ answer: store, problem }) {
   const found = store?.diagnosis?.findings ?? [], well = found.filter((f) => f.level === "ok");
   return html`<section class="card" id="store" aria-label="Store"><h2>Store</h2>
-    ${problem && html`<p class="bad">✕ ${problem.status === 403 ? "Its health is shown to those who may read all names" : html`<${Text} value=${problem.detail} />`}.</p>`}
-    ${store && html`<p><b><${Text} value=${store.store} /></b>: ${store.answers
-      ? html`a round trip takes <b title="One request of the server to its store, there and back">${trip(store)}</b>`
-      : html`<b class="bad">✕ does not answer: <${Text} value=${store.reason} /></b>`}, ${store.history ? "with" : "without"} history.
+    ${partly() && html`<p>How it does is shown to those who may read all names.</p>`}
+    ${problem && html`<p class="bad">✕ <${Text} value=${problem.detail} />.</p>`}
+    ${store && html`<p><b><${Text} value=${store.store} /></b>, ${store.history ? "with" : "without"} history. ${store.answers
+      ? html`A round trip takes <b title="One request of the server to its store, there and back">${trip(store)}</b>.`
+      : html`<b class="bad">✕ It does not answer: <${Text} value=${store.reason} />.</b>`}
       ${store.diagnosis && html` Checked ${duration(store.checked_ago_ms)} ago.`}
       ${store.undiagnosed && html` ${store.diagnosis ? "No newer check" : "Not checked"}: <${Text} value=${store.undiagnosed} />.`}</p>`}
     <${Findings} all=${found.filter((f) => f.level !== "ok")} />
