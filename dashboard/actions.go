@@ -40,7 +40,7 @@ func (d *Dashboard) gate(kind ActionKind, path string) http.HandlerFunc {
 		case err != nil:
 			refuse(w, http.StatusForbidden, "not-permitted", err.Error())
 		default:
-			d.locks.ServeHTTP(w, about(r, path, a.Name))
+			d.ask(w, about(r, path, a.Name))
 		}
 	}
 }

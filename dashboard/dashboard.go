@@ -74,7 +74,7 @@ func New(opts *Options) (*Dashboard, error) {
 		d.opts = *opts
 	}
 	var err error
-	d.locks, err = server.New(d.opts.Engine, &server.Options{Callers: viewers{d}, Logger: d.opts.Logger})
+	d.locks, err = server.New(d.opts.Engine, &server.Options{Callers: viewers{}, Logger: d.opts.Logger})
 	if err != nil {
 		return nil, fmt.Errorf("dashboard: %w", err)
 	}
@@ -133,7 +133,7 @@ func (d *Dashboard) routes() *http.ServeMux {
 		"GET /v1/locks", "GET /v1/locks/{name}", "GET /v1/locks/{name}/history", "POST /v1/locks/look",
 		"GET /v1/once", "GET /v1/onetime", "GET /v1/stats", "GET /v1/store", "GET /v1/events",
 	} {
-		mux.Handle(read, d.locks)
+		mux.HandleFunc(read, d.ask)
 	}
 	mux.HandleFunc("GET /v1/session", d.session)
 	mux.HandleFunc("POST /v1/locks/{name}/break", d.gate(Break, "/v1/locks/~/break"))
@@ -180,13 +180,27 @@ func (d *Dashboard) methods(r *http.Request) (allowed []string) {
 	return slices.Clip(allowed)
 }
 
+// ask has the server answer r, in the name of whoever sends it. Cookies are the program's:
+// one of a holdfast serve on the same host would count for the server, whatever its port.
+func (d *Dashboard) ask(w http.ResponseWriter, r *http.Request) {
+	other := r.WithContext(context.WithValue(r.Context(), viewerKey{}, d.viewer(r)))
+	if r.Header["Cookie"] != nil {
+		other.Header = r.Header.Clone()
+		other.Header.Del("Cookie")
+	}
+	d.locks.ServeHTTP(w, other)
+}
+
+// viewerKey is that of the name of a viewer in a context.
+type viewerKey struct{}
+
 // Viewers are who sends requests, for the server: whoever has come as far as this may
 // look, and what else they may do was decided before.
-type viewers struct{ d *Dashboard }
+type viewers struct{}
 
 // Identify implements caller.Source.
-func (v viewers) Identify(r *http.Request) (*caller.Caller, error) {
-	name := v.d.viewer(r)
+func (viewers) Identify(r *http.Request) (*caller.Caller, error) {
+	name, _ := r.Context().Value(viewerKey{}).(string)
 	if err := driver.CheckName(name); err != nil {
 		return nil, caller.Wrong("the program does not say by what name: " + err.Error())
 	}

@@ -3,6 +3,7 @@ package dashboard_test
 import (
 	"context"
 	"encoding/json"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -33,7 +34,7 @@ func newSite(t *testing.T, opts dashboard.Options) *site {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.token, opts.Engine = reply.Token, s.engine
+	s.token, opts.Engine, opts.Logger = reply.Token, s.engine, slog.New(slog.DiscardHandler)
 	if s.Dashboard, err = dashboard.New(&opts); err != nil {
 		t.Fatal(err)
 	}

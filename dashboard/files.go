@@ -204,6 +204,8 @@ func refuseMethod(w http.ResponseWriter, allow string) {
 }
 
 func refuse(w http.ResponseWriter, status int, code, detail string) {
-	w.Header().Set("Cache-Control", "no-store")
+	h := w.Header()
+	h.Set("Cache-Control", "no-store")
+	h.Set("X-Content-Type-Options", "nosniff")
 	problem.Write(w, wire.Problem{Status: status, Code: code, Detail: detail})
 }

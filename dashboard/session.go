@@ -5,22 +5,19 @@ import (
 	"net/http"
 
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/wire"
 )
 
-// session answers GET /v1/session: as whom somebody looks, and what they may do, as far as
-// that is known before they do it.
+// session answers GET /v1/session: as whom somebody looks, and what they may want to do.
+// Authorize is asked when they do it. There is no signing in: that is the program's.
 func (d *Dashboard) session(w http.ResponseWriter, r *http.Request) {
 	features, _ := driver.FeaturesOf(d.opts.Engine) // New has looked at them
-	actions := []ActionKind{}
+	v := wire.Session{Caller: d.viewer(r), Rights: []string{"read"}, History: features.Historian != nil, Actions: []string{}}
 	if d.opts.Authorize != nil {
-		actions = append(actions, Break, Hold, Release, Forget)
+		v.Actions = []string{string(Break), string(Hold), string(Release), string(Forget)}
 	}
 	h := w.Header()
 	h.Set("Content-Type", "application/json")
 	h.Set("Cache-Control", "no-store")
-	_ = json.NewEncoder(w).Encode(map[string]any{ // a browser that is gone needs no answer
-		"caller": d.viewer(r), "rights": []string{"read"}, "prefixes": nil,
-		"signed_in": false, "sign_in": false, "notice": "",
-		"history": features.Historian != nil, "actions": actions,
-	})
+	_ = json.NewEncoder(w).Encode(v) // a browser that is gone needs no answer
 }

@@ -21,6 +21,9 @@ func TestServeDemo(t *testing.T) {
 	if status, body := s.get("/"); status != 200 || !strings.Contains(body, "<script") {
 		t.Errorf("%d %s", status, body)
 	}
+	if status, body := s.get("/v1/session"); status != 200 || !strings.Contains(body, "This is a demo") {
+		t.Errorf("the page cannot say that it is a demo: %d %s", status, body)
+	}
 	began := time.Now()
 	s.signal(syscall.SIGTERM)
 	s.want(0)

@@ -45,6 +45,9 @@ func (a *app) serve(ctx context.Context, f *serveFlags) error {
 	}
 	defer engine.Close()
 	o.Engine, o.Server.Store = engine, store
+	if f.demo {
+		o.Server.Notice = demo.Notice
+	}
 	s, err := serve.New(*o)
 	if err != nil {
 		return exit.FromStore(err)
