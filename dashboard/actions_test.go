@@ -172,7 +172,7 @@ func TestEventsUntilClosed(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = answer.Body.Close() }()
-	if kind := answer.Header.Get("Content-Type"); answer.StatusCode != 200 || kind != "text/event-stream" {
+	if kind := answer.Header.Get("Content-Type"); answer.StatusCode != http.StatusOK || kind != "text/event-stream" {
 		t.Fatalf("%d %s", answer.StatusCode, kind)
 	}
 	if _, err := s.engine.Acquire(t.Context(), driver.AcquireRequest{Name: "news", LeaseID: driver.NewLeaseID(), TTL: time.Hour}); err != nil {

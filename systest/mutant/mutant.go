@@ -48,6 +48,7 @@ func All() []Mutant {
 		leaseMutants(),
 		apiMutants(),
 		pageMutants(),
+		dashboardMutants(),
 		talkMutants(),
 		termMutants(),
 		lossMutants(),
