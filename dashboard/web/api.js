@@ -24,7 +24,7 @@ export const named = (path, name, more = "") => `${path}/~${more && "/" + more}?
 // lines gives each() one object after the other, of a list that may be long.
 export async function lines(path, params, each, how) {
   const response = await send("GET", path, { params, accept: "application/x-ndjson", ...how });
-  await read(response, (line) => line && each(JSON.parse(line)), how?.signal);
+  await readLines(response, (line) => line && each(JSON.parse(line)), how?.signal);
 }
 
 // events opens the stream of events after the one whose ID is last. It returns what reads
@@ -35,7 +35,7 @@ export async function events(last, how) {
   const response = await send("GET", "v1/events", { accept: "text/event-stream", headers, time: 0, ...how });
   return (each, alive) => {
     let id, data;
-    return read(response, (line) => {
+    return readLines(response, (line) => {
       alive();
       if (line.startsWith("id: ")) id = line.slice(4);
       else if (line.startsWith("data: ")) data = line.slice(6);
@@ -103,8 +103,8 @@ async function refusal(response) {
   }
 }
 
-// read gives each() the lines of a response. It lets the page breathe between them.
-async function read(response, each, signal) {
+// readLines gives each() the lines of a response. It lets the page breathe between them.
+async function readLines(response, each, signal) {
   const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
   let rest = "";
   let began = performance.now();

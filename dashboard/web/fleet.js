@@ -13,11 +13,11 @@ const streamSilence = 35_000; // the stream of events beats every 15 s
 const resync = 10_000; // renewals, foreign clients, what nobody has noticed yet
 const poll = 2000; // without events
 const asleepAfter = 30_000; // in a tab that is hidden: browsers have few connections
-const kept = 2000; // events
+const keptEvents = 2000; // events
 const knownIDs = 10_240; // a server that does not know where we were tells all it has
 
 const watched = new Map(); // name: how many views show it
-const asked = new Set(); // names to look at once
+const toLookAt = new Set(); // names to look at once
 const model = new Model((name) => watched.has(name));
 
 export const locks = model.locks;
@@ -41,7 +41,7 @@ export function watch(names) {
   const all = [...names];
   for (const name of all) {
     watched.set(name, (watched.get(name) ?? 0) + 1);
-    if (!model.get(name)?.queue) asked.add(name);
+    if (!model.get(name)?.queue) toLookAt.add(name);
   }
   nextLook.ring(0);
   return () => {
@@ -104,10 +104,10 @@ function heard(e, id) {
   }
   const event = { ...e, at };
   if (e.event === "gap") nextList.ring(0);
-  else if (model.heard(event) || watched.has(e.name)) asked.add(e.name);
-  if (asked.size > 0) nextLook.ring(lookSoon);
+  else if (model.heard(event) || watched.has(e.name)) toLookAt.add(e.name);
+  if (toLookAt.size > 0) nextLook.ring(lookSoon);
   recent.push(event);
-  if (recent.length > kept + 500) recent.splice(0, recent.length - kept);
+  if (recent.length > keptEvents + 500) recent.splice(0, recent.length - keptEvents);
   for (const f of ears) f(event);
   changed();
 }
@@ -115,7 +115,7 @@ function heard(e, id) {
 function seen(raw, sent) {
   const now = performance.now();
   answered = now;
-  if (model.seen(raw, sent, now)) asked.add(raw.name);
+  if (model.seen(raw, sent, now)) toLookAt.add(raw.name);
   changed();
 }
 
@@ -166,7 +166,7 @@ const nextLook = alarm(), nextList = alarm(), nextTry = alarm();
 
 // follow follows the server for ever.
 export async function follow() {
-  pulse();
+  lookOn();
   setInterval(judge, 250);
   for (;;) {
     const { signal } = cut = new AbortController();
@@ -204,8 +204,8 @@ async function current(signal) {
 
 const cutOff = (code, why) => cut.abort(new Problem(0, code, why));
 
-// pulse looks at what is shown, and thereby whether the server and its store still answer.
-async function pulse() {
+// lookOn looks at what is shown, and thereby whether the server and its store still answer.
+async function lookOn() {
   for (;;) {
     await nextLook.wait(Math.max(lookSoon, looked + lookEvery - performance.now()));
     const { signal } = cut;
@@ -220,8 +220,8 @@ async function pulse() {
 }
 
 async function lookNow(signal) {
-  const names = new Set(asked);
-  asked.clear();
+  const names = new Set(toLookAt);
+  toLookAt.clear();
   if (performance.now() - looked >= lookEvery) {
     looked = performance.now();
     for (const name of watched.keys()) names.add(name);

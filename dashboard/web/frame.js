@@ -4,8 +4,8 @@ import { session, stale, history, ready, signIn, signOut, onEvent } from "./flee
 import { Text, useTick } from "./parts.js";
 import { clock, plain, who, whole } from "./format.js";
 
-// State says in words whether what is shown is current, and as whom one looks.
-export function State() {
+// Status says in words whether what is shown is current, and as whom one looks.
+export function Status() {
   const one = session.value;
   return html`<div class="state">
     <${Connection} />
@@ -74,22 +74,22 @@ export function SignIn() {
   </form>`;
 }
 
-const losses = { expired: "ran out", lost: "was lost", broken: "was broken" };
+const lossWords = { expired: "ran out", lost: "was lost", broken: "was broken" };
 const told = signal("");
 
 // Losses tells screen readers of leases that were lost: every two seconds, not one by one.
 export function Losses() {
   useEffect(() => {
-    let new_ = [];
+    let fresh = [];
     const stop = onEvent((e) => {
-      if (losses[e.event] && performance.now() - e.at < 10_000) new_.push(e);
+      if (lossWords[e.event] && performance.now() - e.at < 10_000) fresh.push(e);
     });
     const timer = setInterval(() => {
-      if (new_.length === 0) return;
-      const [e] = new_;
-      const one = `The lease of ${plain(e.name)}, held by ${plain(who(e.holder))}, ${losses[e.event]}`;
-      told.value = one + (new_.length > 1 ? `, and ${new_.length - 1} more` : "");
-      new_ = [];
+      if (fresh.length === 0) return;
+      const [e] = fresh;
+      const one = `The lease of ${plain(e.name)}, held by ${plain(who(e.holder))}, ${lossWords[e.event]}`;
+      told.value = one + (fresh.length > 1 ? `, and ${fresh.length - 1} more` : "");
+      fresh = [];
     }, 2000);
     return () => { stop(); clearInterval(timer); };
   }, []);
@@ -97,18 +97,18 @@ export function Losses() {
 }
 
 const themes = ["auto", "light", "dark"];
-const theme = signal(kept());
+const theme = signal(keptTheme());
 
 // Theme switches between light and dark; auto is what the system has.
 function Theme() {
   useEffect(() => { document.documentElement.dataset.theme = theme.value; }, [theme.value]);
   const next = themes[(themes.indexOf(theme.value) + 1) % themes.length];
   return html`<button type="button" class="plain theme" aria-label=${`Theme: ${theme.value}. Switch to ${next}`} title=${`Theme: ${theme.value}`}
-    onClick=${() => { theme.value = next; keep(next); }}>${{ auto: "◐", light: "☀", dark: "☾" }[theme.value]}</button>`;
+    onClick=${() => { theme.value = next; keepTheme(next); }}>${{ auto: "◐", light: "☀", dark: "☾" }[theme.value]}</button>`;
 }
 
 // A browser may refuse to keep anything.
-function kept() {
+function keptTheme() {
   try {
     const one = localStorage.getItem("holdfast-theme");
     return themes.includes(one) ? one : "auto";
@@ -117,7 +117,7 @@ function kept() {
   }
 }
 
-function keep(one) {
+function keepTheme(one) {
   try {
     localStorage.setItem("holdfast-theme", one);
   } catch { /* it lasts as long as the page */ }

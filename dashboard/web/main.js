@@ -2,7 +2,7 @@
 import { html, render, useEffect } from "./lib.js";
 import { route, href } from "./route.js";
 import { follow, session } from "./fleet.js";
-import { State, Notices, SignIn, Losses } from "./frame.js";
+import { Status, Notices, SignIn, Losses } from "./frame.js";
 import { Overview } from "./views/overview.js";
 import { Locks } from "./views/locks.js";
 import { Lock } from "./views/lock.js";
@@ -32,7 +32,7 @@ function Page() {
     <header class="top">
       <a class="brand" href=${href("overview")}><img src="icon.svg" alt="" width="20" height="20" /> holdfast</a>
       <${Nav} view=${view} />
-      <${State} />
+      <${Status} />
     </header>
     <${Notices} />
     <main id="main" tabindex="-1">${session.value === null ? html`<${SignIn} />` : html`<${View} params=${params} />`}</main>

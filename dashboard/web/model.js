@@ -28,7 +28,7 @@ export class Model {
   // of the outcome, and the name should be looked at.
   heard(e) {
     const old = this.get(e.name);
-    const lock = old ? { ...old } : { ...empty, name: e.name, mode: e.mode, limit: e.limit ?? 0, seen: e.at };
+    const lock = old ? { ...old } : { ...nothing, name: e.name, mode: e.mode, limit: e.limit ?? 0, seen: e.at };
     const doubt = steps[e.event]?.call(this, lock, e, old);
     if (doubt === undefined) return false;
     this.#put(lock);
@@ -39,7 +39,7 @@ export class Model {
   // reports whether an event may be missing in it, as heard does.
   seen(raw, sent, now) {
     const old = this.get(raw.name);
-    const lock = lockOf(raw, old, now, this.#kept(raw.name));
+    const lock = lockFrom(raw, old, now, this.#kept(raw.name));
     const over = (h) => this.#ended.get(lease(raw.name, h)) >= sent;
     lock.holders = lock.holders.filter((h) => h.released || !over(h));
     for (const h of old?.holders ?? []) {
@@ -90,7 +90,7 @@ export class Model {
   }
 }
 
-const empty = { held: false, holders: [], queue: undefined, queueLength: 0, lastToken: "0", told: -Infinity, queueTold: -Infinity };
+const nothing = { held: false, holders: [], queue: undefined, queueLength: 0, lastToken: "0", told: -Infinity, queueTold: -Infinity };
 const lease = (name, h) => `${h.fencing_token_str} ${name}`;
 
 // steps have what each event does to a lock. Undefined is nothing.
@@ -129,15 +129,15 @@ function dequeue(lock, e) {
   return false;
 }
 
-// lockOf makes a lock of what the server has answered, and of what was known before.
-function lockOf(raw, old, now, keep) {
+// lockFrom makes a lock of what the server has answered, and of what was known before.
+function lockFrom(raw, old, now, keep) {
   const had = new Map(old?.holders.map((h) => [h.fencing_token_str, h]));
   const kept = keep ? old : undefined; // a list has no details: keep those of the last look
   const queue = kept || old?.queue?.length === raw.queue_length ? old?.queue : undefined;
   return {
     name: raw.name, held: raw.held, mode: raw.mode, limit: raw.limit,
-    holders: raw.holders.map((h) => holderOf(h, had.get(h.fencing_token_str), now)),
-    queue: raw.queue?.map((place) => placeOf(place, old?.queue, now)) ?? queue,
+    holders: raw.holders.map((h) => holderFrom(h, had.get(h.fencing_token_str), now)),
+    queue: raw.queue?.map((place) => placeFrom(place, old?.queue, now)) ?? queue,
     queueLength: raw.queue_length, lastToken: raw.last_token_str,
     broken: raw.broken?.map((b) => ({ ...b, at: now - b.ago_ms })) ?? kept?.broken,
     once: raw.broken ? raw.once && timed(raw.once, now) : kept?.once,
@@ -146,7 +146,7 @@ function lockOf(raw, old, now, keep) {
   };
 }
 
-function holderOf(h, old, now) {
+function holderFrom(h, old, now) {
   const left = h.expires_in_ms;
   const { since, expires } = timed(h, now);
   return {
@@ -157,7 +157,7 @@ function holderOf(h, old, now) {
   };
 }
 
-function placeOf(place, before, now) {
+function placeFrom(place, before, now) {
   const since = now - place.waiting_ms;
   const old = before?.find((p) => Math.abs(p.since - since) < 2000 && who(p) === who(place));
   return { ...place, since: steady(old?.since, since), expires: now + place.expires_in_ms };

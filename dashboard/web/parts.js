@@ -75,24 +75,24 @@ function advice({ status, code }) {
 export function useTick(ms) {
   const [, draw] = useState(0);
   useEffect(() => {
-    const tick = ticks.get(ms) ?? start(ms);
+    const tick = ticking.get(ms) ?? startTicking(ms);
     tick.all.add(draw);
     return () => {
       tick.all.delete(draw);
       if (tick.all.size > 0) return;
       clearInterval(tick.timer);
-      ticks.delete(ms);
+      ticking.delete(ms);
     };
   }, [ms]);
 }
 
-const ticks = new Map();
+const ticking = new Map();
 
-function start(ms) {
+function startTicking(ms) {
   const all = new Set();
   const timer = setInterval(() => { for (const draw of all) draw((n) => n + 1); }, ms);
-  ticks.set(ms, { all, timer });
-  return ticks.get(ms);
+  ticking.set(ms, { all, timer });
+  return ticking.get(ms);
 }
 
 // Dialog is shown in front of the page until it is closed, by Escape as well.

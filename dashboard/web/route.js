@@ -3,11 +3,11 @@
 import { signal } from "./lib.js";
 
 // route is {view, params}: params is a URLSearchParams that must not be changed.
-export const route = signal(read());
+export const route = signal(readRoute());
 
-addEventListener("hashchange", () => { route.value = read(); });
+addEventListener("hashchange", () => { route.value = readRoute(); });
 
-function read() {
+function readRoute() {
   const [path, query] = location.hash.replace(/^#\/?/, "").split("?", 2);
   return { view: path || "overview", params: new URLSearchParams(query) };
 }
@@ -27,5 +27,5 @@ export function go(view, params) { location.hash = href(view, params); }
 
 export function replace(view, params) {
   history.replaceState(null, "", href(view, params));
-  route.value = read();
+  route.value = readRoute();
 }

@@ -5,7 +5,7 @@ import { Empty, Mode, Name, Since, Text, Who } from "../parts.js";
 import { count } from "../format.js";
 import { blockages } from "../waits.js";
 
-const most = 50, mostSteps = 30, mostPlaces = 5; // that are shown at once
+const mostBlockages = 50, mostSteps = 30, mostPlaces = 5; // that are shown at once
 
 export function Blocked() {
   version.value; // draws it anew
@@ -21,8 +21,8 @@ export function Blocked() {
         + (circles ? `, ${count(circles)} of them ${circles === 1 ? "a circle" : "circles"} of those who wait for each other` : "")}</p>
     ${ready.value && !unknown && found.length === 0 && html`<${Empty} title="Nobody waits">Chains of those who wait are shown here, with whoever
       holds them up first.<//>`}
-    ${found.slice(0, most).map((b) => html`<${Blockage} key=${b.culprits[0].key} ...${b} />`)}
-    ${found.length > most && html`<p class="muted">and ${count(found.length - most)} more, for whom fewer wait</p>`}`;
+    ${found.slice(0, mostBlockages).map((b) => html`<${Blockage} key=${b.culprits[0].key} ...${b} />`)}
+    ${found.length > mostBlockages && html`<p class="muted">and ${count(found.length - mostBlockages)} more, for whom fewer wait</p>`}`;
 }
 
 function Blockage({ culprits, circle, certain, steps, waiting, longest }) {

@@ -7,7 +7,7 @@ import { href, replace } from "../route.js";
 import { belongs, group, partyOf } from "../waits.js";
 import { Bar } from "../bar.js";
 
-const most = 50; // parties that are shown at once
+const mostParties = 50; // parties that are shown at once
 
 export function Holders({ params }) {
   version.value; // draws it anew
@@ -15,7 +15,7 @@ export function Holders({ params }) {
   const wanted = Object.fromEntries([...params].filter(([key]) => key !== "text"));
   const text = params.get("text") ?? "";
   const all = parties(locks.values(), (h) => belongs(h, wanted) && (!text || who(h).toLowerCase().includes(text.toLowerCase())));
-  const shown = all.slice(0, most);
+  const shown = all.slice(0, mostParties);
   useWatched(shown.flatMap((p) => [...p.holds, ...p.waits]).map(({ lock }) => lock.name));
   const one = Object.keys(wanted).length > 0;
   return html`
@@ -26,7 +26,7 @@ export function Holders({ params }) {
       : html`<label>Holder <input type="search" value=${text} onInput=${(event) => replace("holders", { text: event.target.value })}
           placeholder="user, host, program…" /></label>`}
       <span class="muted" role="status">${!ready.value ? "Loading…" : `${count(all.length)} ${all.length === 1 ? "holder" : "holders"}`
-        + (all.length > most ? `, the first ${most} are shown: filter for others` : "")}</span>
+        + (all.length > mostParties ? `, the first ${mostParties} are shown: filter for others` : "")}</span>
     </form>
     ${ready.value && all.length === 0 && html`<${Empty} title=${one || text ? "Nothing at present" : "Nobody holds a lock"}>${
       one || text ? "Whoever this is holds nothing, and waits for nothing." : "As soon as somebody takes one, it is shown here."}<//>`}
