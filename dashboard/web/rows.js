@@ -2,12 +2,11 @@
 // can test it.
 import { who } from "./format.js";
 
-const minute = 60_000;
 const usual = 30_000; // the TTL of a lease that nobody has told another
 
 // The states that the table can be narrowed down to: what each is called, what it means, and
 // whether a row is in it.
-export const states = {
+export const lockStates = {
   held: { title: "Held", means: "somebody has it", is: (row) => row.held },
   contended: { title: "Contended", means: "somebody waits for it", is: (row) => row.waiting > 0 },
   long: { title: "Long held", means: "held for more than 5 minutes, and for more than 10 times its TTL", is: (row, now) => now > row.long },
@@ -15,9 +14,9 @@ export const states = {
   closed: { title: "Kept closed", means: "released, but nobody gets it before its minimum hold is over", is: (row) => row.closed },
 };
 
-// A Row is a lock, and what sorts and filters it. It is made once for each change of a lock:
+// A LockRow is a lock, and what sorts and filters it. It is made once for each change of a lock:
 // to look at all of them ten times a second, it has to be cheap.
-class Row {
+class LockRow {
   constructor(lock) {
     this.lock = lock;
     this.name = lock.name;
@@ -40,7 +39,7 @@ class Row {
     if (h.person) this.frozen = true;
     // As long as many renewals take, and long enough for a person to care. Whoever asks for
     // a long TTL says that the work is long, and a person says so as well.
-    else this.long = Math.min(this.long, h.since + Math.max(5 * minute, 10 * (h.ttl || usual)) || Infinity);
+    else this.long = Math.min(this.long, h.since + Math.max(5 * 60_000, 10 * (h.ttl || usual)) || Infinity);
   }
 
   // says reports whether one of the holders is called this, and holds it because of that.
@@ -78,10 +77,10 @@ export class Rows {
     this.#learn(locks);
     this.#all.sort(comparing(sort));
     const whose = holder.toLowerCase(), why = reason.toLowerCase();
-    const kinds = Object.entries(states);
+    const kinds = Object.entries(lockStates);
     const { shown } = this;
     const n = kinds.map(() => 0);
-    const any = !Object.hasOwn(states, state);
+    const any = !Object.hasOwn(lockStates, state);
     shown.length = 0;
     for (const row of this.#all) {
       if (!row.name.startsWith(prefix) || ((whose || why) && !row.says(whose, why))) continue;
@@ -102,7 +101,7 @@ export class Rows {
     let n = 0;
     for (const row of all) {
       const lock = locks.get(row.name);
-      if (lock) all[n++] = lock === row.lock ? row : new Row(lock);
+      if (lock) all[n++] = lock === row.lock ? row : new LockRow(lock);
       else this.#known.delete(row.name);
     }
     all.length = n;
@@ -110,14 +109,14 @@ export class Rows {
     for (const [name, lock] of locks) {
       if (this.#known.has(name)) continue;
       this.#known.add(name);
-      all.push(new Row(lock));
+      all.push(new LockRow(lock));
     }
   }
 }
 
-// span is which rows are to be there so that one sees no gap: from first to before last. It
+// rowsNear is which rows are to be there so that one sees no gap: from first to before last. It
 // moves in steps, so that not every bit of scrolling changes the page.
-export function span(top, height, row) {
+export function rowsNear(top, height, row) {
   const step = 8;
   return { first: Math.max(0, Math.floor(top / row / step - 1) * step), last: Math.max(0, Math.ceil((top + height) / row / step + 1) * step) };
 }

@@ -5,7 +5,7 @@ import { clock, count, plain, who, whole } from "./format.js";
 import { watch } from "./fleet.js";
 import { Mode, Text, Token, useTick } from "./parts.js";
 import { go, href } from "./route.js";
-import { moved, span, states } from "./rows.js";
+import { lockStates, moved, rowsNear } from "./rows.js";
 
 // What a column is called, and what sorts by it: first that way, then the other.
 const columns = [
@@ -18,7 +18,7 @@ const columns = [
   { title: "Token" },
   { title: "Queue", sort: "queue", first: "descending" },
 ];
-const other = { ascending: "descending", descending: "ascending" };
+const otherWay = { ascending: "descending", descending: "ascending" };
 
 // Table shows locks. They are sorted by sort, and order(sort) sorts them otherwise; grid is
 // a ref that gets the element which has the keyboard.
@@ -58,7 +58,7 @@ export function Table({ shown, sort, order, grid }) {
     </div></div>
     <div role="rowgroup" class="grid-body" ref=${body}>
       <div role="none" style=${{ height: `calc(var(--row) * ${first})` }}></div>
-      ${visible.map((row, i) => html`<${Row} key=${row.name} row=${row} index=${first + i} active=${first + i === at} second=${second} />`)}
+      ${visible.map((row, i) => html`<${TableRow} key=${row.name} row=${row} index=${first + i} active=${first + i === at} second=${second} />`)}
       <div role="none" style=${{ height: `calc(var(--row) * ${shown.length - last})` }}></div>
     </div>
   </div>`;
@@ -66,18 +66,18 @@ export function Table({ shown, sort, order, grid }) {
 
 function Head({ title, sort, first, by, order }) {
   if (!sort) return html`<div role="columnheader">${title}</div>`;
-  const way = by === sort ? first : by === "-" + sort ? other[first] : undefined;
+  const way = by === sort ? first : by === "-" + sort ? otherWay[first] : undefined;
   return html`<div role="columnheader" aria-sort=${way}>
     <button type="button" onClick=${() => order(by === sort ? "-" + sort : sort)}>${title}</button></div>`;
 }
 
-// Row is made anew only if something of it has changed.
-function Row({ row, index, active, second }) {
+// TableRow is made anew only if something of it has changed.
+function TableRow({ row, index, active, second }) {
   const { lock, name, holder: h, waiting } = row;
   const since = useMemo(() => (h?.since === undefined ? undefined : "since " + clock(h.since)), [h?.since]);
   return useMemo(() => {
     const now = performance.now();
-    const is = Object.keys(states).filter((key) => states[key].is(row, now));
+    const is = Object.keys(lockStates).filter((key) => lockStates[key].is(row, now));
     const more = lock.holders.length - 1;
     return html`<div role="row" id=${idOf(name)} aria-rowindex=${index + 2} aria-selected=${active}
         class=${["grid-row", ...is.map((key) => "is-" + key)].join(" ")}>
@@ -89,7 +89,7 @@ function Row({ row, index, active, second }) {
       <${Cell} of="reason" title=${plain(h?.reason ?? "")}>${h?.reason && html`<${Text} value=${h.reason} />`}<//>
       <${Cell} of="held" title=${since}>
         ${h && (h.released ? html`<i>kept closed</i>` : h.since === undefined ? "unknown" : whole(now - h.since))}
-        ${is.includes("long") && html` <b title=${states.long.means}>long</b>`}<//>
+        ${is.includes("long") && html` <b title=${lockStates.long.means}>long</b>`}<//>
       <${Cell} of="left">${h && html`<${Bar} holder=${h} />`}<//>
       <${Cell} of="token">${h && !h.foreign && html`<${Token} value=${h.fencing_token_str} />`}<//>
       <${Cell} of="queue">${waiting > 0 ? html`<b>${count(waiting)} waiting</b>` : html`<i>none</i>`}<//>
@@ -116,7 +116,7 @@ function useSpan(body, total) {
   useLayoutEffect(() => {
     const measure = () => {
       const { top, height } = body.current.getBoundingClientRect();
-      const next = span(-top, innerHeight, height / rows.current);
+      const next = rowsNear(-top, innerHeight, height / rows.current);
       set((old) => (old.first === next.first && old.last === next.last ? old : next));
     };
     measure();

@@ -6,7 +6,7 @@ func pageMutants() []Mutant {
 		{
 			Name: "page-shows-old-lock", File: "dashboard/web/rows.js",
 			Breaks:  "The table shows a lock as it was, although it has changed.",
-			Old:     "lock === row.lock ? row : new Row(lock)",
+			Old:     "lock === row.lock ? row : new LockRow(lock)",
 			New:     "row",
 			FoundBy: []Finder{{"dashboard", "TestJS"}},
 		},

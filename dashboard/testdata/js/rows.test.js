@@ -1,6 +1,6 @@
 import test from "node:test";
 import { deepEqual, equal, ok } from "node:assert/strict";
-import { Rows, moved, span, states } from "../web/rows.js";
+import { Rows, lockStates, moved, rowsNear } from "../web/rows.js";
 import { left } from "../web/left.js";
 
 const minute = 60_000;
@@ -52,7 +52,7 @@ test("states, and how many are in each", () => {
     lock("k", holder({ since: undefined })));
   const want = { held: "a b c e f g h i j k", contended: "b", long: "f i j", frozen: "c", closed: "d e" };
   const { counts } = new Rows().update(locks, all, now);
-  for (const state of Object.keys(states)) {
+  for (const state of Object.keys(lockStates)) {
     equal(find(locks, { state }), want[state], state);
     equal(counts[state], want[state].split(" ").length, state);
   }
@@ -97,13 +97,13 @@ test("a row shows whoever has had the lock for the longest", () => {
 });
 
 test("the rows that are there reach beyond what is seen", () => {
-  deepEqual(span(0, 680, 34), { first: 0, last: 32 });
+  deepEqual(rowsNear(0, 680, 34), { first: 0, last: 32 });
   for (let top = 0; top < 5000; top += 17) {
-    const { first, last } = span(top, 680, 34);
+    const { first, last } = rowsNear(top, 680, 34);
     ok(first * 34 <= Math.max(0, top - 8 * 34) && last * 34 >= top + 680 + 8 * 34, `at ${top}: ${first} to ${last}`);
     ok(last - first < 50);
   }
-  deepEqual(span(-5000, 680, 34), { first: 0, last: 0 });
+  deepEqual(rowsNear(-5000, 680, 34), { first: 0, last: 0 });
 });
 
 test("keys move within the table", () => {

@@ -4,13 +4,13 @@ import { locks, ready, stale, version } from "../fleet.js";
 import { count } from "../format.js";
 import { Empty } from "../parts.js";
 import { replace } from "../route.js";
-import { Rows, states } from "../rows.js";
+import { Rows, lockStates } from "../rows.js";
 import { Table } from "../table.js";
 
 // What the address keeps.
-const none = { prefix: "", holder: "", reason: "", state: "", sort: "" };
-const read = (params) => Object.fromEntries(Object.keys(none).map((key) => [key, params.get(key) ?? ""]));
-const same = (a, b) => Object.keys(none).every((key) => a[key] === b[key]);
+const noFilter = { prefix: "", holder: "", reason: "", state: "", sort: "" };
+const filterOf = (params) => Object.fromEntries(Object.keys(noFilter).map((key) => [key, params.get(key) ?? ""]));
+const sameFilter = (a, b) => Object.keys(noFilter).every((key) => a[key] === b[key]);
 
 export function Locks({ params }) {
   const [filter, set] = useFilter(params);
@@ -21,7 +21,7 @@ export function Locks({ params }) {
   rows.current ??= new Rows();
   const known = version.value >= 0 && locks; // of each change
   const { shown, counts } = rows.current.update(known, filter, performance.now());
-  const narrow = !same({ ...filter, sort: "" }, none);
+  const narrow = !sameFilter({ ...filter, sort: "" }, noFilter);
   const down = (event) => {
     if (event.key === "ArrowDown") grid.current?.focus({ preventScroll: true });
     else if (event.key === "Escape" && event.target.value) set({ [event.target.name]: "" });
@@ -38,13 +38,13 @@ export function Locks({ params }) {
       ${input("holder", "Holder")}
       ${input("reason", "Reason")}
       <div class="states" role="group" aria-label="State">
-        ${Object.entries(states).map(([key, { title, means }]) => html`<button type="button" title=${means}
+        ${Object.entries(lockStates).map(([key, { title, means }]) => html`<button type="button" title=${means}
           aria-pressed=${filter.state === key} onClick=${() => set({ state: filter.state === key ? "" : key })}>${title} <small>${count(counts[key])}</small></button>`)}
       </div>
     </form>
     <p class="shown">${count(shown.length)} of ${count(locks.size)} ${locks.size === 1 ? "lock" : "locks"}
-      ${narrow && html` <button type="button" onClick=${() => set({ ...none, sort: filter.sort })}>Clear the filter</button>`}</p>
-    <${Said} filter=${filter} n=${shown.length} />
+      ${narrow && html` <button type="button" onClick=${() => set({ ...noFilter, sort: filter.sort })}>Clear the filter</button>`}</p>
+    <${FilterSaid} filter=${filter} n=${shown.length} />
     ${shown.length > 0 ? html`<${Table} shown=${shown} sort=${filter.sort} order=${(sort) => set({ sort })} grid=${grid} />`
       : !ready.value ? html`<${Empty} title="No locks have come yet.">${stale.value ? "The page goes on asking the server: the note above says what is wrong." : "They are on their way."}<//>`
       : narrow ? html`<${Empty} title="No lock is like that.">There are ${count(locks.size)} others: clear the filter to see them.<//>`
@@ -54,15 +54,15 @@ export function Locks({ params }) {
 // useFilter returns the filter, and what changes some of it. The address follows a little
 // later: browsers allow only so many changes of it.
 function useFilter(params) {
-  const [filter, setFilter] = useState(() => read(params));
+  const [filter, setFilter] = useState(() => filterOf(params));
   const written = useRef(filter);
   useEffect(() => {
-    if (same(read(params), written.current)) return;
-    written.current = read(params); // a link has led here
+    if (sameFilter(filterOf(params), written.current)) return;
+    written.current = filterOf(params); // a link has led here
     setFilter(written.current);
   }, [params]);
   useEffect(() => {
-    if (same(filter, written.current)) return undefined;
+    if (sameFilter(filter, written.current)) return undefined;
     const timer = setTimeout(() => {
       written.current = filter;
       replace("locks", filter);
@@ -86,8 +86,8 @@ function useSlash(field) {
   }, []);
 }
 
-// Said tells screen readers what a change of the filter has brought, once it is typed.
-function Said({ filter, n }) {
+// FilterSaid tells screen readers what a change of the filter has brought, once it is typed.
+function FilterSaid({ filter, n }) {
   const [said, say] = useState("");
   const now = useRef(n);
   now.current = n;
