@@ -44,7 +44,7 @@ func TestPagesAreWatched(t *testing.T) {
 					http.NotFound(w, r)
 				}
 			}))
-			p := newTab(t, shared.browser, chromedp.WithNewBrowserContext())
+			p := newPage(t)
 			p.origin = url
 			_ = chromedp.Do(p.ctx, chromedp.Navigate(url+"/"))
 			// Several guards may notice the same.

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -42,9 +43,15 @@ const violationBinding = "holdfastViolation"
 // open opens a page in a tab of its own, and returns when it is loaded.
 func open(t testing.TB, url string) *tab {
 	t.Helper()
-	p := newTab(t, shared.browser, chromedp.WithNewBrowserContext())
+	p := newPage(t)
 	p.first(url)
 	return p
+}
+
+// newPage returns a tab of its own, in which nothing is open.
+func newPage(t testing.TB) *tab {
+	t.Helper()
+	return newTab(t, shared.browser, chromedp.WithNewBrowserContext())
 }
 
 func newTab(t testing.TB, parent context.Context, options ...chromedp.ContextOption) *tab {
@@ -70,7 +77,14 @@ func newTab(t testing.TB, parent context.Context, options ...chromedp.ContextOpt
 // beside opens a page in another tab with the same cookies.
 func (p *tab) beside(url string) *tab {
 	p.t.Helper()
+	return p.besideWith(url, nil)
+}
+
+// besideWith does so where lines on the console are expected.
+func (p *tab) besideWith(url string, expected []*regexp.Regexp) *tab {
+	p.t.Helper()
 	q := newTab(p.t, p.ctx)
+	q.expected = slices.Clone(expected)
 	q.first(url)
 	return q
 }
@@ -165,6 +179,16 @@ func (p *tab) await(what, function string, args ...any) {
 	}
 	p.check("wait until "+what, nil)
 	p.t.Fatalf("not within %s: %s (%v); the page shows:\n%s", patience, what, err, p.text())
+}
+
+// settle returns when the page has drawn what it has, and listens to keys.
+func (p *tab) settle() {
+	p.t.Helper()
+	eval[any](p, `async () => {
+		for (let i = 0; i < 3; i++) await new Promise(requestAnimationFrame);
+		await new Promise((done) => setTimeout(done));
+		return null;
+	}`)
 }
 
 // text returns what the page shows.

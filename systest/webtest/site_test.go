@@ -3,8 +3,9 @@
 package webtest
 
 import (
+	"context"
+	"log/slog"
 	"testing"
-	"time"
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/driver"
@@ -27,7 +28,7 @@ func newSite(t testing.TB, args ...string) *site {
 	s := &site{t: t, redis: testsvc.Redis(t)}
 	s.store = s.redis.URL + "?history=1"
 	s.serve = serveStore(t, s.store, args...)
-	s.url = front(t, s.serve.URL) + "/"
+	s.url = s.serve.URL + "/"
 	return s
 }
 
@@ -46,11 +47,11 @@ func (s *site) worker(label string) *holdfast.Client {
 
 func (s *site) workerAs(who holdfast.Holder) *holdfast.Client {
 	s.t.Helper()
-	c, err := holdfast.New(s.engine(), &holdfast.Options{Holder: who})
+	c, err := holdfast.New(s.engine(), &holdfast.Options{Holder: who, Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	s.t.Cleanup(func() { _ = c.Close(s.t.Context()) })
+	s.t.Cleanup(func() { _ = c.Close(context.WithoutCancel(s.t.Context())) })
 	return c
 }
 
@@ -64,14 +65,13 @@ func (s *site) engine() driver.Engine {
 	return e
 }
 
-// acquire takes a lock for ttl, and releases it with the test.
+// acquire takes a lock, and leaves it to the end of its client.
 func acquire(t testing.TB, c *holdfast.Client, name string, o holdfast.AcquireOptions) *holdfast.Lease {
 	t.Helper()
+	o.Wait = patience
 	l, err := c.Acquire(t.Context(), name, &o)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return l
 }
-
-const minute = time.Minute

@@ -1,0 +1,57 @@
+//go:build web
+
+package webtest
+
+import (
+	"github.com/chromedp/cdproto/input"
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+)
+
+const (
+	enter  = kb.Enter
+	escape = kb.Escape
+	down   = kb.ArrowDown
+)
+
+// press presses one key, wherever the keyboard is.
+func (p *tab) press(key string) {
+	p.t.Helper()
+	p.do("press a key", chromedp.KeyEvent(key))
+}
+
+// typeText types, one key after the other.
+func (p *tab) typeText(text string) {
+	p.t.Helper()
+	p.do("type "+text, chromedp.KeyEvent(text))
+}
+
+// shortcut presses a key that the page may take for something else than a character: then
+// the browser writes none.
+func (p *tab) shortcut(key string) {
+	p.t.Helper()
+	call(p, input.DispatchKeyEvent, input.DispatchKeyEventParams{Type: input.DispatchKeyEventTypeKeyDown, Key: key, Text: key})
+	call(p, input.DispatchKeyEvent, input.DispatchKeyEventParams{Type: input.DispatchKeyEventTypeKeyUp, Key: key})
+}
+
+// tabTo presses Tab until the keyboard is on an element, which must be seen to have it.
+func (p *tab) tabTo(what, is string) {
+	p.t.Helper()
+	p.await("there is "+what, `() => [...document.querySelectorAll("a, button, input, select, textarea, [tabindex]")].some((e) => e.checkVisibility() && (`+is+`)(e))`)
+	for range 200 {
+		p.press(kb.Tab)
+		if eval[bool](p, `() => Boolean((`+is+`)(document.activeElement))`) {
+			if !eval[bool](p, seenFocus) {
+				p.t.Errorf("nobody sees that the keyboard is on %s", what)
+			}
+			return
+		}
+	}
+	p.t.Fatalf("no Tab leads to %s; the page shows:\n%s", what, p.text())
+}
+
+// seenFocus reports whether the element that has the keyboard looks like it.
+const seenFocus = `() => {
+	const s = getComputedStyle(document.activeElement);
+	return s.outlineStyle !== "none" && parseFloat(s.outlineWidth) >= 1 || s.boxShadow !== "none";
+}`

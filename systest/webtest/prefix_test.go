@@ -1,0 +1,188 @@
+//go:build web
+
+package webtest
+
+import (
+	"bufio"
+	"compress/gzip"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/dashboard"
+	"github.com/holdfast-locks/holdfast/internal/testsvc"
+)
+
+// below is where the page is in these tests.
+const below = "/ops/locks"
+
+// nginx starts one in front of a server, whose page it has below a path.
+func nginx(t testing.TB, server string) *testsvc.Server {
+	t.Helper()
+	program, err := exec.LookPath("nginx")
+	if err != nil {
+		program = "/usr/sbin/nginx" // where Debian has it, and the PATH of a user does not lead
+	}
+	if _, err := os.Stat(program); err != nil {
+		t.Fatal("nginx not found: install it (Debian: apt-get install nginx)")
+	}
+	return testsvc.Program(t, program, "OS: ", func(addr, dir string) []string {
+		file := filepath.Join(dir, "nginx.conf")
+		if err := os.WriteFile(file, fmt.Appendf(nil, nginxConf, dir, addr, server), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return []string{"-c", file, "-p", dir, "-e", "stderr"}
+	})
+}
+
+// nginxConf is as people write it, but for what lets it run beside others and as anybody.
+const nginxConf = `
+daemon off;
+pid %[1]s/pid;
+error_log stderr notice;
+master_process off;
+events { worker_connections 64; }
+http {
+	access_log off;
+	client_body_temp_path %[1]s/body; proxy_temp_path %[1]s/proxy; fastcgi_temp_path %[1]s/fastcgi; uwsgi_temp_path %[1]s/uwsgi; scgi_temp_path %[1]s/scgi;
+	server {
+		listen %[2]s;
+		location /ops/locks/ {
+			proxy_pass %[3]s/;
+			proxy_http_version 1.1;
+		}
+	}
+}
+`
+
+// The page works below a prefix, behind a proxy and as a handler of a program, with and
+// without a slash at the end of the address, and hears of what happens as it does at the
+// root.
+func TestPrefix(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	for name, url := range map[string]string{
+		"nginx":       nginx(t, s.serve.URL).URL,
+		"StripPrefix": mounted(t, s),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for _, end := range []string{"", "/"} {
+				p := open(t, url+below+end)
+				if got := eval[string](p, `() => location.pathname`); got != below+"/" {
+					t.Errorf("%s%s is shown as %s", below, end, got)
+				}
+				showsLive(t, s, p, "prefix/"+name+end+"/42")
+			}
+			checkCompression(t, url+below+"/")
+			checkStream(t, s, url+below+"/v1/events")
+		})
+	}
+}
+
+// showsLive takes a lock while the page is open, and looks at it, and at its history, on
+// the page.
+func showsLive(t *testing.T, s *site, p *tab, name string) {
+	t.Helper()
+	p.show("locks")
+	l := acquire(t, s.worker(name), name, holdfast.AcquireOptions{TTL: time.Minute, Reason: "behind a prefix"})
+	p.awaitText(name)
+	p.show("lock?name=" + escaped(name))
+	p.awaitText("behind a prefix")
+	p.awaitText(fmt.Sprint(l.Token()))
+	p.show("locks")
+	l.Release(t.Context())
+	p.awaitNoText(name)
+}
+
+// mounted has the page below the prefix in a program of its own.
+func mounted(t testing.TB, s *site) string {
+	t.Helper()
+	d, err := dashboard.New(&dashboard.Options{Engine: s.engine()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = d.Close(context.WithoutCancel(t.Context())) })
+	mux := http.NewServeMux()
+	mux.Handle(below+"/", http.StripPrefix(below, d))
+	return serveHandler(t, mux)
+}
+
+// checkCompression: each file of the page comes compressed to a browser that can read that.
+func checkCompression(t *testing.T, page string) {
+	t.Helper()
+	for _, file := range []string{"", "main.js", "vendor/preact.js", "css/base.css"} {
+		r := get(t, page+file, "Accept-Encoding", "gzip")
+		text, err := gzip.NewReader(r.Body)
+		if err != nil || r.Header.Get("Content-Encoding") != "gzip" {
+			t.Errorf("%s comes as %q: %v", file, r.Header.Get("Content-Encoding"), err)
+			continue
+		}
+		if n, err := io.Copy(io.Discard, text); n == 0 || err != nil {
+			t.Errorf("%s: %d bytes, %v", file, n, err)
+		}
+	}
+}
+
+// checkStream: events come one by one, and not when a buffer is full.
+func checkStream(t *testing.T, s *site, url string) {
+	t.Helper()
+	r := get(t, url, "Accept", "text/event-stream")
+	if kind := r.Header.Get("Content-Type"); !strings.HasPrefix(kind, "text/event-stream") {
+		t.Fatalf("events come as %q: %s", kind, r.Status)
+	}
+	lines := make(chan string)
+	go func() { // ends with the response
+		defer close(lines)
+		for in := bufio.NewScanner(r.Body); in.Scan(); {
+			lines <- in.Text()
+		}
+	}()
+	c := s.worker("streamed")
+	for i := range 3 {
+		name := fmt.Sprintf("%s/%d", t.Name(), i)
+		acquire(t, c, name, holdfast.AcquireOptions{TTL: time.Minute})
+		awaitLine(t, lines, name)
+	}
+}
+
+func awaitLine(t *testing.T, lines <-chan string, text string) {
+	t.Helper()
+	for late := time.After(patience); ; {
+		select {
+		case line, ok := <-lines:
+			if !ok {
+				t.Fatalf("the stream has ended before %q", text)
+			}
+			if strings.Contains(line, text) {
+				return
+			}
+		case <-late:
+			t.Fatalf("no event of %q within %s", text, patience)
+		}
+	}
+}
+
+// get asks, with a header, and closes the answer with the test.
+func get(t testing.TB, url, key, value string) *http.Response {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set(key, value)
+	answer, err := (&http.Transport{DisableCompression: true, DisableKeepAlives: true}).RoundTrip(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = answer.Body.Close() })
+	return answer
+}
