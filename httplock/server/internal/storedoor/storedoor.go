@@ -37,10 +37,7 @@ const (
 	nobodys = "holdfast/round-trip"
 )
 
-var (
-	errFault   = errors.New("a fault of the server: its log has more")
-	errPending = errors.New("it is under way")
-)
+var errFault = errors.New("a fault of the server: its log has more")
 
 // A desk is the door.
 type desk struct {
@@ -83,7 +80,8 @@ func (d *desk) show(w http.ResponseWriter, r *door.Request) error {
 	if d.house.Features.Diagnoser == nil {
 		v.Undiagnosed = "the store cannot be diagnosed"
 	} else {
-		d.judge(&v, d.check.get(ctx, v.Answers && r.NewWork() == nil, true))
+		stops := r.NewWork() != nil
+		d.judge(&v, d.check.get(ctx, v.Answers && !stops, true), stops)
 	}
 	return door.Write(w, http.StatusOK, v)
 }
@@ -101,8 +99,8 @@ func (d *desk) tell(v *wire.Store, trip answer[time.Duration]) {
 	}
 }
 
-// judge says how fit the store is.
-func (d *desk) judge(v *wire.Store, check answer[driver.Diagnosis]) {
+// judge says how fit the store is. A server that stops does not have that found out.
+func (d *desk) judge(v *wire.Store, check answer[driver.Diagnosis], stops bool) {
 	if !check.at.IsZero() {
 		diagnosis := wire.DiagnosisOf(check.found, d.name, diagnosedTTL)
 		ago := time.Since(check.at).Milliseconds()
@@ -111,10 +109,13 @@ func (d *desk) judge(v *wire.Store, check answer[driver.Diagnosis]) {
 	switch {
 	case check.err != nil:
 		v.Undiagnosed = check.err.Error()
-	case !check.known && v.Answers:
-		v.Undiagnosed = errPending.Error()
-	case !check.known:
+	case check.known:
+	case !v.Answers:
 		v.Undiagnosed = "the store does not answer"
+	case stops:
+		v.Undiagnosed = "the server is about to stop"
+	default:
+		v.Undiagnosed = "it is under way"
 	}
 }
 

@@ -271,6 +271,7 @@ func TestAway(t *testing.T) {
 				s.show() // which begins a diagnosis, and does not wait for it
 				time.Sleep(time.Second)
 				s.want("5 ms; warn 1 s ago")
+				synctest.Wait() // the log is written
 				if logged := s.log.String(); strings.Contains(logged, "marker") || strings.Contains(logged, "level=ERROR") != (name == "broken off") {
 					t.Errorf("logged %s", logged)
 				}
@@ -349,7 +350,7 @@ func TestDrainAndClose(t *testing.T) {
 		e := newStore()
 		s := open(t, e, server.Options{})
 		s.server.Drain()
-		s.want("5 ms; it is under way")
+		s.want("5 ms; the server is about to stop")
 		if _, n := e.asked(); n != 0 {
 			t.Errorf("%d diagnoses", n)
 		}
