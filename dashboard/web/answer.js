@@ -24,7 +24,7 @@ export function useAnswer(path, params, every) {
       if (over) return;
       set((old) => ({ ...old, problem: undefined, ...next }));
       clearTimeout(timer);
-      if (!document.hidden) timer = setTimeout(ask, every);
+      if (!document.hidden) timer = setTimeout(ask, next.problem ? 2000 : every);
     }
     const shown = () => { if (!document.hidden) ask(); };
     again.current = () => { clearTimeout(timer); timer = setTimeout(ask, 200); };

@@ -55,7 +55,7 @@ async function load() {
   const now = performance.now();
   // What the server has counted last may still be under way to us.
   if (stats.last_id && !recent.some((e) => e.id === stats.last_id)) await new Promise((done) => setTimeout(done, 500));
-  pulse.series = fromStats(stats, now, pulse.series.buckets);
+  pulse.series = fromStats(stats, now, pulse.series);
   for (const e of after(recent, stats.last_id)) add(pulse.series, e, performance.now());
   for (const l of stats.losses ?? []) note({ ...l, at: now - l.ago_ms });
   beat.value++;

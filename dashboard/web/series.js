@@ -25,12 +25,23 @@ export function fresh(now, bounds) {
 }
 
 // fromStats returns the series of an answer, which was true at the instant now. What the
-// page itself has seen at the time it keeps from the old series.
+// page itself has seen at the time it keeps from the old series, and what was before the
+// server began to count: between the two there is a gap.
 export function fromStats(stats, now, old) {
   const bounds = stats.bounds_ms;
-  const seen = (start) => old.find((b) => Math.abs(b.start - start) <= every / 2)?.seen;
-  const buckets = stats.buckets.map(({ ago_ms: ago, ...b }) => ({ ...empty(now - ago, bounds), ...b, waits: bounds.concat(0).map((_, i) => b.waits[i] ?? 0), seen: seen(now - ago) }));
-  return buckets.length ? { bounds, buckets } : fresh(now, bounds);
+  const seen = (start) => old.buckets.find((b) => Math.abs(b.start - start) <= every / 2)?.seen;
+  const buckets = stats.buckets.map(({ ago_ms: ago, ...b }) => ({ ...empty(now - ago, bounds), ...b, waits: padded(b.waits, bounds), seen: seen(now - ago) }));
+  const before = old.buckets.filter((b) => b.start + every <= buckets[0].start).map((b) => ({ ...b, waits: rebound(b.waits, old.bounds, bounds) }));
+  return { bounds, buckets: [...before, ...buckets] };
+}
+
+const padded = (waits, bounds) => [...bounds, 0].map((_, i) => waits[i] ?? 0);
+
+// rebound counts the same waits by other bounds.
+function rebound(waits, from, to) {
+  const all = padded([], to);
+  waits.forEach((n, i) => { all[placeOf(from[i] ?? Infinity, to)] += n; });
+  return all;
 }
 
 // after returns the events that an answer has not counted, whose last one is id. The stream

@@ -23,7 +23,7 @@ test("percentiles are bounds of what was waited", () => {
 
 test("live events go on from what the server has counted, and none counts twice", () => {
   const stats = { bounds_ms: bounds, last_id: "b", buckets: [bucket({ ago_ms: 7000, acquired: 1, waits: [1] }), bucket({ ago_ms: 2000, handed_over: 1, waits: [0, 1] })] };
-  const s = fromStats(stats, 10_000, []);
+  const s = fromStats(stats, 10_000, fresh(9000, bounds));
   const stream = ["a", "b", "c", "d"].map((id, i) => ({ id, event: "acquired", name: "n", at: 9000 + i }));
   for (const e of after(stream, "b")) add(s, e, 10_000);
   assert.deepEqual(s.buckets.map((b) => [b.start, granted(b), b.waits]), [[3000, 1, [1, 0, 0, 0]], [8000, 3, [2, 1, 0, 0]]]);
@@ -72,7 +72,16 @@ test("nothing is known beyond a gap, but what was seen", () => {
 test("what the page has seen stays when the server's counts come again", () => {
   const old = [{ start: 2000, seen: { held: 1, waiting: 0 } }, { start: 9000, seen: { held: 2, waiting: 0 } }];
   const stats = { bounds_ms: bounds, buckets: [bucket({ ago_ms: 9900, waits: [] }), bucket({ ago_ms: 4900 }), bucket({ ago_ms: 1100 })] };
-  assert.deepEqual(fromStats(stats, 10_000, old).buckets.map((b) => b.seen?.held), [1, undefined, 2]);
+  assert.deepEqual(fromStats(stats, 10_000, { bounds, buckets: old }).buckets.map((b) => b.seen?.held), [1, undefined, 2]);
+});
+
+test("what was before the server's start is kept, and nothing of it twice", () => {
+  const old = fresh(0, [5, 500]);
+  for (const [at, waited_ms] of [[1000, 3], [1000, 70], [8000, 501], [13_000, 0]]) add(old, { event: "handed_over", waited_ms, at }, 14_000);
+  const stats = { bounds_ms: bounds, buckets: [bucket({ ago_ms: 3000, gap: true, acquired: 1, waits: [1] })] };
+  const s = fromStats(stats, 15_000, old);
+  assert.deepEqual(s.buckets.map((b) => [b.start, granted(b), b.waits]), [[0, 2, [0, 1, 0, 1]], [5000, 1, [0, 0, 0, 1]], [12_000, 1, [1, 0, 0, 0]]]);
+  assert.equal(countBack(s.buckets, { held: 1, waiting: 0 })[1], null);
 });
 
 test("buckets add up", () => {

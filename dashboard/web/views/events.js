@@ -54,7 +54,8 @@ function useRows(filter) {
     now.missed = 0;
     draw((n) => n + 1);
   };
-  const rows = (now.held ?? all()).filter((e) => matches(e, filter)).slice(-shown).reverse();
+  const rows = (now.held ?? all()).filter((e) => matches(e, filter))
+    .filter((e, i, some) => e.event !== "gap" || some[i - 1]?.event !== "gap").slice(-shown).reverse();
   return { rows, missed: now.missed, paused: !!now.held, pause };
 }
 
@@ -62,8 +63,9 @@ function useRows(filter) {
 const away = [];
 effect(() => {
   const s = stale.value;
-  if (s) away.push({ event: "away", at: s.since });
-  else if (away.length) away.at(-1).until ??= performance.now();
+  const last = away.at(-1);
+  if (!s) last && (last.until ??= performance.now());
+  else if (last?.until !== undefined || !last) away.push({ event: "away", at: s.since });
   away.splice(0, away.length - 50);
 });
 
