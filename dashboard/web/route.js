@@ -5,7 +5,18 @@ import { signal } from "./lib.js";
 // route is {view, params}: params is a URLSearchParams that must not be changed.
 export const route = signal(readRoute());
 
-addEventListener("hashchange", () => { route.value = readRoute(); });
+been();
+addEventListener("hashchange", () => {
+  if (!been()) scrollTo(0, 0); // a step that is new; back to another one the browser scrolls itself
+  route.value = readRoute();
+});
+
+// been reports whether we have been at this step of the browser's history, and notes it.
+function been() {
+  const old = history.state;
+  history.replaceState(true, "");
+  return old;
+}
 
 function readRoute() {
   const [path, query] = location.hash.replace(/^#\/?/, "").split("?", 2);
@@ -26,6 +37,6 @@ export function href(view, params = {}) {
 export function go(view, params) { location.hash = href(view, params); }
 
 export function replace(view, params) {
-  history.replaceState(null, "", href(view, params));
+  history.replaceState(true, "", href(view, params));
   route.value = readRoute();
 }
