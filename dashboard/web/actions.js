@@ -1,6 +1,6 @@
 // What one may do to a lock: buttons, and the dialog that asks before anything is done. A dialog
 // is about the one lease that was shown, by its token, and is one action however often it is sent.
-import { html, render, signal, useEffect, useState } from "./lib.js";
+import { html, render, signal, useEffect, useRef, useState } from "./lib.js";
 import { del, named, newKey, post } from "./api.js";
 import { lockOf, look, session, version, watch } from "./fleet.js";
 import { Dialog, Text } from "./parts.js";
@@ -102,13 +102,18 @@ function Question({ ask }) {
   const { word, title, says, typed, needs, optional, time, done, send } = kinds[kind];
   const [busy, setBusy] = useState(false);
   const [problem, setProblem] = useState(null);
-  useEffect(() => watch([name]), []);
+  const form = useRef(null);
+  useEffect(() => {
+    form.current.querySelector("input, button").focus(); // and not the sign that closes it
+    return watch([name]);
+  }, []);
   const now = lockOf(name);
   const over = holder && !busy && now && !now.holders.some((h) => h.fencing_token_str === holder.fencing_token_str && h.released === holder.released);
   const submit = async (event) => {
     event.preventDefault();
-    if (busy || over) return;
+    if (ask.sent || over) return; // a double click is one request
     const dialog = event.target.closest("dialog");
+    ask.sent = true;
     setBusy(true);
     try {
       await send(ask, Object.fromEntries(new FormData(event.target)));
@@ -116,24 +121,25 @@ function Question({ ask }) {
       setTimeout(() => { said.value = ""; }, 8000);
       dialog.close();
       ask.after?.();
-      document.getElementById("main").focus(); // the button is about to go
+      toMain(); // the button is about to go
       look([name]).catch(() => {}); // the page looks again by itself
     } catch (error) {
       if (error.status >= 400 && error.status < 500) ask.key = newKey(); // nothing was done: what follows is another try
+      ask.sent = false;
       setProblem(error);
       setBusy(false);
     }
   };
-  return html`<${Dialog} title=${title} onClose=${() => { asked.value = null; }}><form method="dialog" onSubmit=${submit} class="ask">
+  return html`<${Dialog} title=${title} onClose=${closed}><form ref=${form} method="dialog" onSubmit=${submit} class="ask">
     <p class="whole"><${Text} value=${name} /></p>
     ${holder && html`<p>Held by <strong><${Text} value=${who(holder)} /></strong>, token <code>${holder.fencing_token_str}</code>
       ${holder.reason && html`: <${Text} value=${holder.reason} />`}</p>`}
     ${over ? html`<${Over} lock=${now} holder=${holder} />` : html`
       <p>${says}</p>
-      ${time && html`<label>For <span><input name="time" autofocus type="number" min="0.01" step="any" required value="1" />
+      ${time && html`<label>For <span><input name="time" type="number" min="0.01" step="any" required value="1" />
         <select name="unit" aria-label="unit of time"><option value="60000">minutes</option><option value="3600000" selected>hours</option><option value="86400000">days</option></select></span></label>`}
-      ${(needs || optional) && html`<label>Why${optional && " (if it is somebody else's)"} <input name="reason" autofocus=${!time} required=${needs} pattern=${needs && ".*\\S.*"} maxlength="1024" title="a reason, for others" autocomplete="off" /></label>`}
-      ${typed && html`<label>Type the name again <input required autofocus=${!needs} autocomplete="off" spellcheck="false" autocapitalize="off" onInput=${(e) => same(e.target, name)} /></label>`}`}
+      ${(needs || optional) && html`<label>Why${optional && " (if it is somebody else's)"} <input name="reason" required=${needs} pattern=${needs && ".*\\S.*"} maxlength="1024" title="a reason, for others" autocomplete="off" /></label>`}
+      ${typed && html`<label>Type the name again <input required autocomplete="off" spellcheck="false" autocapitalize="off" onInput=${(e) => same(e.target, name)} /></label>`}`}
     <div role="alert">${problem && html`<p class="bad">${wordsOf(problem)}</p>`}</div>
     <p class="buttons">${!over && html`<button class="act" aria-busy=${busy} disabled=${busy}>${busy ? "Asking…" : problem?.status === 0 ? "Send it again" : word}</button>`}
       <button type="button" class="plain" onClick=${(e) => e.target.closest("dialog").close()}>${over ? "Close" : "Leave it"}</button></p>
@@ -144,6 +150,13 @@ function Question({ ask }) {
 function same(field, name) {
   field.setCustomValidity(field.value === name.replace(/[\r\n]/g, "") ? "" : "This is not the name that is shown above.");
 }
+
+function closed() {
+  asked.value = null;
+  setTimeout(() => { if (document.activeElement === document.body) toMain(); }); // the button is gone, with the lease
+}
+
+const toMain = () => document.getElementById("main").focus();
 
 // Over says what has become of a lease that was to be ended.
 function Over({ lock, holder }) {

@@ -53,14 +53,14 @@ function Holders({ lock }) {
   return html`<section class="card"><h2>Holders</h2>
     ${some.length === 0 ? html`<p>Nobody has it.</p>` : html`<ul class="told holders">${some.map((h) => html`<li key=${h.fencing_token_str}>
       <span><${Who} holder=${h} />${h.permits > 1 && html` <small>${h.permits} permits</small>`}</span>
-      <span>${h.released ? "released" : "for"} <${Since} at=${h.since} /></span>
+      <span>${h.released ? html`granted <${When} at=${h.since} />` : html`for <${Since} at=${h.since} />`}</span>
       <${Bar} holder=${h} /><${Token} value=${h.fencing_token_str} /><${Actions} lock=${lock} holder=${h} /><${Said} by=${h} />
     </li>`)}</ul>`}${button}</section>`;
 }
 
 // Said is what somebody says of what they do.
 const Said = ({ by }) => html`<span class="said-by">${by.reason && html`<${Text} value=${by.reason} />`}
-  ${Object.entries(by.labels ?? {}).map(([key, value]) => html` <small><${Text} value=${key + "=" + value} /></small>`)}</span>`;
+  ${Object.entries(by.labels ?? {}).filter(([key]) => !key.startsWith("holdfast/")).map(([key, value]) => html` <small><${Text} value=${key + "=" + value} /></small>`)}</span>`;
 
 function Queue({ lock }) {
   const [some, button] = useSome(lock.queue ?? [], 25);
@@ -77,20 +77,20 @@ function Once({ lock: { name, once } }) {
     : html`In progress for <${Since} at=${once.since} />${once.holder && html`, by <${Who} holder=${once.holder} />`}.`}</p></section>`;
 }
 
-const spans = { all: "all that is known", 60000: "a minute", 900000: "15 minutes", 3600000: "an hour", 21600000: "6 hours" };
+const spans = [["", "all that is known"], [60_000, "a minute"], [900_000, "15 minutes"], [3_600_000, "an hour"], [21_600_000, "6 hours"]];
 
 function Happened({ lock }) {
   const past = usePast(lock.name, lock.holders);
-  const [span, setSpan] = useState("all");
+  const [span, setSpan] = useState("");
   useTick(1000);
   const now = performance.now();
   const leases = leasesOf(past.events, lock.holders, now);
-  const from = now - Math.max(1000, span === "all" ? now - Math.min(...past.events.map((e) => e.at), ...leases.map((l) => l.from ?? now)) : span);
+  const from = now - Math.max(1000, !span ? now - Math.min(...past.events.map((e) => e.at), ...leases.map((l) => l.from ?? now)) : span);
   if (past.problem?.status === 501 || history.value === false) return html`<${Off} lock=${lock} />`;
   return html`<section class="card"><h2>What happened</h2>
     ${past.problem && html`<${Failed} problem=${past.problem} again=${past.again} />`}
     ${leases.length === 0 ? html`<p>${past.read ? "Nobody has had it in the last 24 hours." : "Looking…"}</p>` : html`
-      <label>Show <select value=${span} onChange=${(e) => setSpan(e.target.value)}>${Object.entries(spans).map(([is, words]) => html`<option value=${is}>${words}</option>`)}</select></label>
+      <label>Show <select value=${span} onChange=${(e) => setSpan(e.target.value)}>${spans.map(([is, words]) => html`<option value=${is}>${words}</option>`)}</select></label>
       <h3>Who had it when</h3><${Timeline} leases=${leases} gaps=${past.events.filter((e) => e.event === "gap")} from=${from} now=${now} />
       ${past.full && html`<p class="quiet">The store keeps the latest 64 events of a name: what was before is not known.</p>`}
       <${Past} leases=${leases} />

@@ -11,7 +11,7 @@ export function Staircase({ leases, from, now }) {
   const steps = stepsOf(known).slice(1).map(String).sort(compare);
   return html`<div class="stairs">
     <svg viewBox="0 0 1000 100" preserveAspectRatio="none" aria-hidden="true"><path d=${path} /></svg>
-    <p>${steps.length > 0 && html`From <code>${known[0].token}</code>, in steps of ${spaced(steps[0])} to ${spaced(steps.at(-1))}, to `}
+    <p>${steps.length > 0 && html`From <code>${known[0].token}</code>, in ${steps.length > 1 ? `steps of ${spaced(steps[0])} to` : "a step of"} ${spaced(steps.at(-1))}, to `}
       <code>${known.at(-1).token}</code>. Each lease has a greater token than all before it.</p>
   </div>`;
 }
