@@ -64,7 +64,7 @@ type form struct {
 
 // pack returns the files of the page by their paths, compressed.
 func pack() map[string]*file {
-	all := map[string]*file{}
+	all, scripts := map[string]*file{}, map[string][]byte{}
 	err := fs.WalkDir(web, "web", func(name string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
 			return err
@@ -73,9 +73,19 @@ func pack() map[string]*file {
 		if err != nil {
 			return err
 		}
-		all[strings.TrimPrefix(name, "web")] = newFile(path.Base(name), bare(name, body))
+		body = bare(name, body)
+		if own := strings.TrimPrefix(name, "web/"); path.Ext(own) == ".js" && !strings.HasPrefix(own, "vendor/") {
+			scripts[own] = body
+			return nil
+		}
+		all[strings.TrimPrefix(name, "web")] = newFile(path.Base(name), body)
 		return nil
 	})
+	if err == nil {
+		var script []byte
+		script, err = join(scripts, "main.js")
+		all["/main.js"] = newFile("main.js", script)
+	}
 	if err != nil {
 		panic(fmt.Sprintf("dashboard: files that are part of the program: %v", err))
 	}

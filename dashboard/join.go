@@ -1,0 +1,174 @@
+package dashboard
+
+import (
+	"bytes"
+	"fmt"
+	"maps"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// The page's scripts are sent as one: a browser asks for it once, and what they have in common
+// is compressed once. Each becomes a function that returns what the script exports, so that
+// the names in two of them may be the same. Only the forms below are understood; anything
+// else is an error, which a test finds before a browser does.
+var (
+	importing  = regexp.MustCompile(`(?m)^import (?:(\w+)|\{([^}]*)\}) from "([^"]+)";\n`)
+	passing    = regexp.MustCompile(`(?m)^export \{([^}]*)\} from "([^"]+)";\n`)
+	exporting  = regexp.MustCompile(`(?m)^export ((?:async )?function|class|const) (\w+)`)
+	unknown    = regexp.MustCompile(`(?m)^(?:import|export)\b.*$|\bimport(?:\(|\.meta).*$`)
+	identifier = regexp.MustCompile(`^(\w+)(?: as (\w+))?$`)
+)
+
+// A joiner makes one script of several.
+type joiner struct {
+	scripts map[string][]byte          // by their paths
+	exports map[string]map[string]bool // of the scripts that are done; nil for one that is begun
+	vendors []string                   // libraries, in the order in which they are needed
+	out     bytes.Buffer
+}
+
+// join returns one script that does what entry does, with all that it imports. Libraries, in
+// vendor/, are imported by it as they are.
+func join(scripts map[string][]byte, entry string) ([]byte, error) {
+	j := &joiner{scripts: scripts, exports: map[string]map[string]bool{}}
+	if err := j.add(entry); err != nil {
+		return nil, err
+	}
+	for name := range scripts {
+		if _, used := j.exports[name]; !used {
+			return nil, fmt.Errorf("%s: nobody imports it", name)
+		}
+	}
+	var head bytes.Buffer
+	for _, name := range j.vendors {
+		fmt.Fprintf(&head, "import * as %s from \"./%s\";\n", variable(name), name)
+	}
+	return append(head.Bytes(), j.out.Bytes()...), nil
+}
+
+// variable is the name that a script has in the joined one.
+func variable(name string) string {
+	return "$" + strings.NewReplacer("/", "_", "-", "_").Replace(strings.TrimSuffix(name, ".js"))
+}
+
+// add writes a script, behind all that it imports.
+func (j *joiner) add(name string) error {
+	if exports, begun := j.exports[name]; begun {
+		if exports == nil {
+			return fmt.Errorf("%s: it imports itself, through others", name)
+		}
+		return nil
+	}
+	body, found := j.scripts[name]
+	if !found {
+		return fmt.Errorf("%s: there is no such script", name)
+	}
+	j.exports[name] = nil
+	for other := range j.scripts {
+		if bytes.Contains(body, []byte(variable(other))) {
+			return fmt.Errorf("%s: it uses the name %s", name, variable(other))
+		}
+	}
+	var head bytes.Buffer
+	returned := map[string]string{} // what is exported: the expression for it
+	for _, m := range importing.FindAllSubmatch(body, -1) {
+		names := string(m[2])
+		if len(m[1]) > 0 {
+			names = "default as " + string(m[1])
+		}
+		from, err := j.from(name, string(m[3]), names, func(theirs, ours string) {
+			fmt.Fprintf(&head, "%s: %s, ", theirs, ours)
+		})
+		if err != nil {
+			return err
+		}
+		list := strings.TrimSuffix(head.String(), ", ")
+		head.Reset()
+		body = bytes.Replace(body, m[0], fmt.Appendf(nil, "const {%s} = %s;\n", short(list), from), 1)
+	}
+	for _, m := range passing.FindAllSubmatch(body, -1) {
+		var names []string
+		from, err := j.from(name, string(m[2]), string(m[1]), func(theirs, ours string) { names = append(names, theirs, ours) })
+		if err != nil {
+			return err
+		}
+		for i := 0; i < len(names); i += 2 {
+			returned[names[i+1]] = from + "." + names[i]
+		}
+		body = bytes.Replace(body, m[0], nil, 1)
+	}
+	for _, m := range exporting.FindAllSubmatch(body, -1) {
+		returned[string(m[2])] = ""
+	}
+	body = exporting.ReplaceAll(body, []byte("$1 $2"))
+	if left := unknown.Find(body); left != nil {
+		return fmt.Errorf("%s: this form is not understood: %s", name, left)
+	}
+	j.write(name, body, returned)
+	return nil
+}
+
+// from adds the script or library of an import, and tells each of the names: how it is called
+// there, and here. It returns what has them.
+func (j *joiner) from(name, address, names string, each func(theirs, ours string)) (string, error) {
+	from := path.Join(path.Dir(name), address)
+	library := strings.HasPrefix(from, "vendor/")
+	if !library {
+		if err := j.add(from); err != nil {
+			return "", err
+		}
+	} else if !slices.Contains(j.vendors, from) {
+		j.vendors = append(j.vendors, from)
+	}
+	for one := range strings.SplitSeq(names, ",") {
+		if one = strings.TrimSpace(one); one == "" {
+			continue
+		}
+		m := identifier.FindStringSubmatch(one)
+		if m == nil {
+			return "", fmt.Errorf("%s: this import is not understood: %s", name, one)
+		}
+		if !library && !j.exports[from][m[1]] {
+			return "", fmt.Errorf("%s: %s does not export %s", name, from, m[1])
+		}
+		if m[2] == "" {
+			m[2] = m[1]
+		}
+		each(m[1], m[2])
+	}
+	return variable(from), nil
+}
+
+// short writes {a: a} as {a}.
+func short(list string) string {
+	all := strings.Split(list, ", ")
+	for i, one := range all {
+		if theirs, ours, _ := strings.Cut(one, ": "); theirs == ours {
+			all[i] = theirs
+		}
+	}
+	return strings.Join(all, ", ")
+}
+
+// write writes a script as a function. What it exports is ready when it has run: nothing that
+// is exported changes later.
+func (j *joiner) write(name string, body []byte, returned map[string]string) {
+	j.exports[name] = map[string]bool{}
+	if len(returned) == 0 {
+		fmt.Fprintf(&j.out, "(() => {\n%s})();\n", body)
+		return
+	}
+	fmt.Fprintf(&j.out, "const %s = (() => {\n%sreturn {", variable(name), body)
+	for _, export := range slices.Sorted(maps.Keys(returned)) {
+		j.exports[name][export] = true
+		j.out.WriteString(export)
+		if returned[export] != "" {
+			j.out.WriteString(": " + returned[export])
+		}
+		j.out.WriteString(", ")
+	}
+	j.out.WriteString("};\n})();\n")
+}
