@@ -104,6 +104,7 @@ var mayImport = map[string][]string{
 	"internal/testsvc":                    {},
 
 	"examples":           {},
+	"examples/dashboard": {"dashboard", "driver", "stores"},
 	"examples/toyengine": {"driver", "driver/mailbox", "driver/rules"},
 	"examples/recipes":   {},
 	"examples/seats":     {".", "fence", "fence/sqlfence", "stores"},
@@ -145,7 +146,7 @@ type room struct {
 // "..." stands for all packages that begin with it.
 var rooms = map[string]room{
 	"net/http": {
-		importers: []string{"dashboard", "fence/httpfence", "httplock...", "internal/exchange", "oncehttp", "wire/problem", "cmd/holdfast/internal/demo", "cmd/holdfast/internal/oidc", "cmd/holdfast/internal/serve", "systest..."},
+		importers: []string{"dashboard", "fence/httpfence", "httplock...", "internal/exchange", "oncehttp", "wire/problem", "cmd/holdfast/internal/demo", "cmd/holdfast/internal/oidc", "cmd/holdfast/internal/serve", "examples/dashboard", "systest..."},
 		users:     []string{"cmd/holdfast...", "examples...", "promlock", "stores"}, // promlock: expvar, which the client library offers
 	},
 	"database/sql": {

@@ -216,7 +216,7 @@ var packagePaths = func() map[string]string {
 		"bytes", "context", "database/sql", "encoding/json", "errors", "fmt", "io", "log", "log/slog", "net/http", "net/url", "os",
 		"strconv", "strings", "sync", "sync/atomic", "testing", "testing/synctest", "time",
 		ours + "/driver", ours + "/driver/rules", ours + "/enginetest", ours + "/fence", ours + "/fence/httpfence", ours + "/fence/sqlfence",
-		ours + "/goredislock", ours + "/holdfasttest", ours + "/memlock", ours + "/observe", ours + "/oncehttp",
+		ours + "/dashboard", ours + "/goredislock", ours + "/holdfasttest", ours + "/memlock", ours + "/observe", ours + "/oncehttp",
 		ours + "/onetime", ours + "/otellock", ours + "/promlock", ours + "/quorumlock", ours + "/rediscore",
 		ours + "/redislock", ours + "/sqlitelock", ours + "/stores", ours + "/wire",
 		"github.com/redis/rueidis", "github.com/prometheus/client_golang/prometheus", "github.com/prometheus/client_golang/prometheus/promhttp",
