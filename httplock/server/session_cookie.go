@@ -15,6 +15,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/httplock/server/caller"
 	"github.com/holdfast-locks/holdfast/httplock/server/internal/door"
 )
@@ -145,7 +146,7 @@ func sessionOver(w http.ResponseWriter, r *http.Request) error {
 	w.Header().Set("WWW-Authenticate", challenge+wrongToken)
 	return &door.Refusal{
 		Status: http.StatusUnauthorized, Code: "session-over",
-		Detail: fmt.Sprintf("the session is over: sign in again; it ends %s after that, or when its token is not known any more", sessionTime),
+		Detail: fmt.Sprintf("the session is over: sign in again; it lasts for %s, or until its token is not known any more", driver.Span(sessionTime)),
 	}
 }
 

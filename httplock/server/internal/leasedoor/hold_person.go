@@ -26,7 +26,7 @@ func (d *leases) personHold(w http.ResponseWriter, r *door.Request) error {
 	if err != nil {
 		return err
 	}
-	r.Audit("hold", slog.String("name", a.req.Name), slog.Uint64("fencing_token", g.token), slog.Duration("for", a.req.TTL), slog.String("reason", a.req.Holder.Reason))
+	r.Audit("hold", slog.String("name", a.req.Name), slog.Uint64("fencing_token", g.token), slog.String("for", a.req.TTL.String()), slog.String("reason", a.req.Holder.Reason))
 	w.Header().Set(tokenHeader, strconv.FormatUint(g.token, 10))
 	return door.Write(w, http.StatusCreated, wire.Hold{
 		Name: a.req.Name, Mode: a.req.Mode.String(), Token: wire.TokenOf(g.token),
