@@ -18,6 +18,10 @@ type Diagnoser interface {
 	Diagnose(ctx context.Context, req DiagnoseRequest) (Diagnosis, error)
 }
 
+// ProbePrefix begins the random names under which the engines of holdfast try locks to
+// diagnose their stores, so that whoever shows people what happens can leave that out.
+const ProbePrefix = "holdfast-doctor-"
+
 // A DiagnoseRequest says what the store is to be fit for.
 type DiagnoseRequest struct {
 	// TTL is that of the leases that will be used.

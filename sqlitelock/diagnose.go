@@ -209,7 +209,7 @@ func requestFinding(took, ttl time.Duration) driver.Finding {
 }
 
 func (s *survey) tryLock(ctx context.Context) error {
-	name, id := "holdfast-doctor-"+string(driver.NewLeaseID()), driver.NewLeaseID()
+	name, id := driver.ProbePrefix+string(driver.NewLeaseID()), driver.NewLeaseID()
 	reply, err := s.Acquire(ctx, driver.AcquireRequest{
 		Name: name, LeaseID: id, TTL: probeTTL, Holder: driver.Holder{Label: "holdfast doctor"},
 	})

@@ -20,7 +20,7 @@ const (
 
 // tryLocks runs the operations on a name of its own, one after the other.
 func (s *survey) tryLocks(ctx context.Context) {
-	name := probePrefix + string(driver.NewLeaseID())
+	name := driver.ProbePrefix + string(driver.NewLeaseID())
 	// A name that was never used before, and will not be again, needs no last
 	// token.
 	defer s.erase(ctx, s.store.Keys().Of(strings.Fields(keys.State), name, ""))

@@ -60,7 +60,7 @@ func (s *survey) tryMember(ctx context.Context, m Member, quarantine time.Durati
 	ctx, cancel := context.WithTimeout(ctx, Limit)
 	defer cancel()
 	req := driver.ProposeRequest{
-		Name: probePrefix + string(driver.NewLeaseID()), LeaseID: driver.NewLeaseID(), TTL: probeTTL,
+		Name: driver.ProbePrefix + string(driver.NewLeaseID()), LeaseID: driver.NewLeaseID(), TTL: probeTTL,
 		Holder: driver.Holder{Label: "holdfast doctor"}, Quarantine: quarantine,
 	}
 	defer s.erase(ctx, s.store.Keys().Of(strings.Fields(keys.Lease), req.Name, req.LeaseID))

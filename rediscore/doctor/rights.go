@@ -13,9 +13,6 @@ import (
 	"github.com/holdfast-locks/holdfast/rediscore/internal/keys"
 )
 
-// probePrefix begins the names that Diagnose locks. A lease ID follows.
-const probePrefix = "holdfast-doctor-"
-
 // probeLife is how long a key that tryRights makes lasts if it cannot be
 // deleted.
 const probeLife = "60000" // ms
@@ -77,7 +74,7 @@ func historyRights() []right {
 // tryRights runs each command that the scripts need on a key of its own, and
 // names those that the user has no right to.
 func (s *survey) tryRights(ctx context.Context, rights []right, others ...string) {
-	name := probePrefix + string(driver.NewLeaseID())
+	name := driver.ProbePrefix + string(driver.NewLeaseID())
 	key := s.store.Keys().Lock(name)
 	who := s.user(ctx)
 	for _, k := range append([]string{key, s.store.Keys().Key(keys.Fence, name)}, others...) {

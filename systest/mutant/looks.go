@@ -102,6 +102,13 @@ func lookMutants() []Mutant {
 			FoundBy: in("eventdoor", "TestStatsRefused"),
 		},
 		{
+			Name: "diagnoses-are-events", Invariant: "", File: inside + "eventdoor/eventdoor.go",
+			Breaks:  "While somebody looks on, the locks that a diagnosis tries turn up every minute.",
+			Old:     "!hidden(e.Name) && ",
+			New:     "",
+			FoundBy: in("eventdoor", "TestStatsOfLosses"),
+		},
+		{
 			Name: "store-for-everybody", Invariant: "I4", File: inside + "storedoor/storedoor.go",
 			Breaks:  "Whoever may see some names is told of the servers of the store, and has them diagnosed.",
 			Old:     "if err := r.Need(caller.Read, \"\"); err != nil {",

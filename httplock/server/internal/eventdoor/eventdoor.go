@@ -159,7 +159,13 @@ func (v *reader) read(last string) {
 
 // sees reports whether an event is for the reader. A gap is for everybody.
 func (v *reader) sees(e entry) bool {
-	return e.Kind == driver.EventGap || strings.HasPrefix(e.Name, v.prefix) && v.r.Shows(caller.Read, e.Name)
+	return e.Kind == driver.EventGap || !hidden(e.Name) && strings.HasPrefix(e.Name, v.prefix) && v.r.Shows(caller.Read, e.Name)
+}
+
+// hidden reports whether nobody is told what happens to a name: it is the servers' own, or
+// one that a diagnosis tries, which a server begins by itself while somebody looks on.
+func hidden(name string) bool {
+	return door.Reserved(name) || strings.HasPrefix(name, driver.ProbePrefix)
 }
 
 // say adds an event to what is to be written.

@@ -69,7 +69,7 @@ func (s *stats) add(e driver.Event) {
 		return
 	}
 	s.deaf = -1
-	if door.Reserved(e.Name) {
+	if hidden(e.Name) {
 		return // nobody hears of it
 	}
 	if s.last = e.ID; n < 0 || n <= s.newest-kept || int(e.Kind) >= kinds {

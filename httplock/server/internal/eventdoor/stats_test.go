@@ -134,6 +134,7 @@ func TestStatsOfLosses(t *testing.T) {
 			t.Fatal(err)
 		}
 		acquire("holdfast@server/own", time.Minute) // the server's, which nobody sees
+		acquire(driver.ProbePrefix+"1", time.Minute)
 		time.Sleep(2 * time.Second)
 		acquire("expired", time.Minute) // which notices
 		s.want(wire.Bucket{Acquired: 4, Expired: 1, Lost: 1, Broken: 1, Waits: []int{4}})
@@ -148,6 +149,8 @@ func TestStatsOfLosses(t *testing.T) {
 		v := s.read("", all.LastID)
 		s.use("next")
 		v.want("acquired next", "released next") // nothing twice, and no gap
+		acquire(driver.ProbePrefix+"2", time.Minute)
+		v.want("acquired next", "released next")
 		time.Sleep(17 * time.Minute)
 		if all = s.stats(); len(all.Losses) > 0 {
 			t.Errorf("after 17 minutes: %v", all.Losses)
