@@ -47,7 +47,7 @@ func All() []Mutant {
 	return slices.Concat(
 		leaseMutants(),
 		apiMutants(),
-		pageMutants(),
+		pageMutants(), pulseMutants(),
 		dashboardMutants(),
 		talkMutants(),
 		termMutants(),
