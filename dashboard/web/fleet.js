@@ -151,6 +151,7 @@ async function lookAt(names, how) {
 const never = ({ status }) => status === 400 || status === 403;
 
 function refuse(name, problem) {
+  if (!watched.has(name)) return;
   refused.set(name, problem);
   changed();
 }

@@ -1,22 +1,23 @@
 // Everything that one process, person or host holds and waits for.
 import { html, useEffect } from "../lib.js";
-import { locks, version, ready, watch, watchQueues } from "../fleet.js";
-import { Empty, Mode, Name, Since, Text, Token } from "../parts.js";
+import { locks, ready, watch, watchQueues } from "../fleet.js";
+import { Empty, Mode, Name, Since, Text, Token, useTick } from "../parts.js";
 import { count, who } from "../format.js";
 import { href, replace } from "../route.js";
 import { belongs, group, partyOf } from "../waits.js";
 import { Bar } from "../bar.js";
 
-const mostParties = 50; // parties that are shown at once
+const mostParties = 50, mostRows = 20, mostRowsOfOne = 500; // that are shown at once
 
 export function Holders({ params }) {
-  version.value; // draws it anew
+  useTick(500); // however much happens
   useEffect(watchQueues, []);
   const wanted = Object.fromEntries([...params].filter(([key]) => key !== "text"));
   const text = params.get("text") ?? "";
   const all = parties(locks.values(), (h) => belongs(h, wanted) && (!text || who(h).toLowerCase().includes(text.toLowerCase())));
   const shown = all.slice(0, mostParties);
-  useWatched(shown.flatMap((p) => [...p.holds, ...p.waits]).map(({ lock }) => lock.name));
+  const rows = all.length === 1 ? mostRowsOfOne : mostRows;
+  useWatched(shown.flatMap((p) => [...p.holds.slice(0, rows), ...p.waits.slice(0, rows)]).map(({ lock }) => lock.name));
   const one = Object.keys(wanted).length > 0;
   return html`
     <h1>${one ? html`Held by <${Text} value=${title(wanted)} />` : "Holders"}</h1>
@@ -30,7 +31,7 @@ export function Holders({ params }) {
     </form>
     ${ready.value && all.length === 0 && html`<${Empty} title=${one || text ? "Nothing at present" : "Nobody holds a lock"}>${
       one || text ? "Whoever this is holds nothing, and waits for nothing." : "As soon as somebody takes one, it is shown here."}<//>`}
-    ${shown.map((p) => html`<${Party} key=${p.key} ...${p} />`)}`;
+    ${shown.map((p) => html`<${Party} key=${p.key} rows=${rows} ...${p} />`)}`;
 }
 
 const title = ({ host, pid, user, label, program, person }) =>
@@ -58,22 +59,24 @@ function useWatched(names) {
   useEffect(() => watch(some), [some.join("\n")]);
 }
 
-function Party({ who: h, holds, waits }) {
+function Party({ who: h, holds, waits, rows }) {
+  const more = Math.max(0, holds.length - rows) + Math.max(0, waits.length - rows);
   const name = html`<${Text} value=${who(h)} />`;
   return html`<section class="card party">
     <h2>${h.person && html`<span class="sign">person</span> `}${h.foreign ? name : html`<a href=${href("holders", group(h))}>${name}</a>`}${" "}
       <span class="muted">${[holds.length && `holds ${count(holds.length)}`, waits.length && `waits for ${count(waits.length)}`].filter(Boolean).join(", ")}</span></h2>
     <ul class="rows">
-      ${holds.map(({ lock, h }) => html`<li key=${lock.name + h.fencing_token_str}>
+      ${holds.slice(0, rows).map(({ lock, h }) => html`<li key=${lock.name + h.fencing_token_str}>
         <span class="what"><${Name} name=${lock.name} /> <${Mode} of=${lock} /> ${h.released && html`<span class="sign quiet">kept closed</span> `}
           ${h.reason && html`<${Text} value=${h.reason} />`}</span>
         <span>held for <${Since} at=${h.since} /></span> <${Bar} holder=${h} />
         <span class=${lock.queueLength ? "warn" : "muted"}>${lock.queueLength ? `${count(lock.queueLength)} waiting` : "nobody waits"}</span>
         <${Token} value=${h.fencing_token_str} /></li>`)}
-      ${waits.map(({ lock, h, i }) => html`<li key=${"w" + lock.name + i}>
+      ${waits.slice(0, rows).map(({ lock, h, i }) => html`<li key=${"w" + lock.name + i}>
         <span class="what"><span class="sign warn">waits</span> <${Name} name=${lock.name} /> <${Mode} of=${h} /> ${h.reason && html`<${Text} value=${h.reason} />`}</span>
         <span>waiting for <${Since} at=${h.since} /></span>
         <span class="muted">place ${i + 1} of ${lock.queueLength}</span></li>`)}
     </ul>
+    ${more > 0 && html`<p class="muted">and ${count(more)} more${rows === mostRows && ": the link above shows this holder alone"}</p>`}
   </section>`;
 }
