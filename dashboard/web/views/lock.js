@@ -1,6 +1,6 @@
 // One lock: who has it, who waits, and what happened to it.
 import { html, useEffect, useState } from "../lib.js";
-import { lockOf, history, ready, refused, version, watch } from "../fleet.js";
+import { lockOf, history, ready, refused, session, version, watch } from "../fleet.js";
 import { count, duration } from "../format.js";
 import { Empty, Failed, Mode, Since, Text, Token, When, Who, useTick } from "../parts.js";
 import { Bar } from "../bar.js";
@@ -79,14 +79,20 @@ function Once({ lock: { name, once } }) {
 
 const spans = [["", "all that is known"], [60_000, "a minute"], [900_000, "15 minutes"], [3_600_000, "an hour"], [21_600_000, "6 hours"]];
 
+// Happened asks for no history where there is none.
 function Happened({ lock }) {
+  const off = history.value === false || session.value?.history === false;
+  return off ? html`<${Off} lock=${lock} />` : html`<${Known} lock=${lock} />`;
+}
+
+function Known({ lock }) {
   const past = usePast(lock.name, lock.holders);
   const [span, setSpan] = useState("");
   useTick(1000);
   const now = performance.now();
   const leases = leasesOf(past.events, lock.holders, now);
   const from = now - Math.max(1000, !span ? now - Math.min(...past.events.map((e) => e.at), ...leases.map((l) => l.from ?? now)) : span);
-  if (past.problem?.status === 501 || history.value === false) return html`<${Off} lock=${lock} />`;
+  if (past.problem?.status === 501) return html`<${Off} lock=${lock} />`;
   return html`<section class="card"><h2>What happened</h2>
     ${past.problem && html`<${Failed} problem=${past.problem} again=${past.again} />`}
     ${leases.length === 0 ? html`<p>${past.read ? "Nobody has had it in the last 24 hours." : "Looking…"}</p>` : html`
