@@ -8,7 +8,7 @@ import { blockages } from "../waits.js";
 const mostBlockages = 50, mostSteps = 30, mostPlaces = 5; // that are shown at once
 
 export function Blocked() {
-  useTick(500); // however much happens
+  useTick(1000); // however much happens
   useEffect(watchQueues, []);
   const all = [...locks.values()];
   const found = blockages(all);

@@ -10,7 +10,7 @@ import { Bar } from "../bar.js";
 const mostParties = 50, mostRows = 20, mostRowsOfOne = 500; // that are shown at once
 
 export function Holders({ params }) {
-  useTick(500); // however much happens
+  useTick(1000); // however much happens
   useEffect(watchQueues, []);
   const wanted = Object.fromEntries([...params].filter(([key]) => key !== "text"));
   const text = params.get("text") ?? "";
