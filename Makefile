@@ -1,6 +1,9 @@
 # make test   install or find what the tests need, and run them all
 # make test-web
-#             install or find a browser and nginx, and test the dashboard in them
+#             install or find a browser and nginx, and test the dashboard in them;
+#             under load for 12 seconds, or as LOAD says: make test-web LOAD=60s
+# make screenshots
+#             pictures of the dashboard, of a demo, into docs/pictures/dashboard
 # make soak   the long form of the fault tests, half an hour unless LENGTH says
 #             otherwise; what they measured goes into soak.md
 # make soak-net
@@ -21,8 +24,9 @@ GO ?= go
 
 LENGTH ?= 30m
 NET_LENGTH ?= 12m
+LOAD ?= 12s
 
-.PHONY: test test-web soak soak-net bench lint cross ci manual tidy deps
+.PHONY: test test-web screenshots soak soak-net bench lint cross ci manual tidy deps
 
 ci: lint cross test test-web
 
@@ -42,7 +46,11 @@ test: deps
 # The tests measure time, one after another where they must.
 test-web:
 	scripts/deps.sh web
-	cd systest/webtest && $(GO) test -tags web -count=1 -timeout 5m .
+	cd systest/webtest && $(GO) test -tags web -count=1 -timeout 5m . -load $(LOAD)
+
+screenshots:
+	scripts/deps.sh web
+	cd systest/webtest && $(GO) test -tags web -count=1 -v -run TestScreenshots . -screenshots ../../docs/pictures/dashboard
 
 soak: deps
 	scripts/soak.sh $(LENGTH)

@@ -18,7 +18,7 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/testsvc"
 )
 
-// The long form has the minute that is promised: scripts/soak.sh runs it.
+// The minute that is promised is make test-web LOAD=60s.
 var long = flag.Duration("load", 12*time.Second, "for how long the page is under load")
 
 const (

@@ -74,7 +74,7 @@ func (p *tab) hear(event any) {
 // mayAsk says whether the page may ask for an address: its own origin, and what it has
 // made itself.
 func (p *tab) mayAsk(url string) bool {
-	return strings.HasPrefix(url, p.origin+"/") || strings.HasPrefix(url, "blob:"+p.origin+"/") || url == "about:blank"
+	return strings.HasPrefix(url, p.origin+"/") || strings.HasPrefix(url, "blob:"+p.origin+"/") || url == "about:blank" || strings.HasPrefix(url, "data:,")
 }
 
 func consoleText(args []*runtime.RemoteObject) string {
