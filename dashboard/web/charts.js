@@ -16,7 +16,7 @@ export function Chart({ title, xs, lines, bars }) {
   const id = useId();
   const at = pointed.value === null ? xs.length - 1 : nearest(xs, pointed.value);
   const shown = ({ values, say }) => {
-    const v = values[at] ?? (pointed.value === null ? values[at - 1] : null); // the present bucket is not over
+    const v = pointed.value === null ? values.slice(-3).findLast((known) => known !== null) : values[at]; // the present bucket is not over
     return v === null || v === undefined ? "–" : say(v);
   };
   const [{ axis = lines[0].say, least }] = lines;
