@@ -137,6 +137,10 @@ var uses = map[string]use{
 		_, err := c.OnceStatus(ctx, name)
 		return err
 	}},
+	"OnceEntryOf": {looks: true, call: func(ctx context.Context, c *holdfast.Client, name string, _ any) error {
+		_, err := c.OnceEntryOf(ctx, holdfast.Lock{Name: name})
+		return err
+	}},
 	"OnceEntry": {looks: true, call: func(ctx context.Context, c *holdfast.Client, name string, _ any) error {
 		_, err := c.OnceEntry(ctx, name)
 		return err
