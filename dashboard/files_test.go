@@ -329,8 +329,8 @@ func loaded(name string) bool {
 	return !strings.Contains(name, "LICENSE") && path.Base(name) != "SHA256SUMS" && path.Base(name) != "VERSIONS"
 }
 
-// TestSize: all that a browser loads is 60 KiB at most, as it is sent.
-func TestSize(t *testing.T) {
+// TestSizeOfAllFiles: all that a browser loads is 60 KiB at most, as it is sent.
+func TestSizeOfAllFiles(t *testing.T) {
 	h, total := page(), 0
 	for _, name := range served(t) {
 		if loaded(name) {

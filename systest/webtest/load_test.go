@@ -29,7 +29,7 @@ const (
 // With 10,000 locks and 200 events a second the page's scripts take less than half of a
 // core, no task of it takes longer than 200 ms, its heap does not grow by more than a
 // fifth after the first third of the time, and the filter answers within 100 ms.
-func TestLoad(t *testing.T) {
+func TestUnderLoad(t *testing.T) {
 	s := newSite(t)
 	c := s.worker("nightly")
 	fillStore(t, c)
