@@ -12,6 +12,7 @@ import (
 	"net/url"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -144,9 +145,9 @@ func TestLookIsCheap(t *testing.T) {
 // A request that is wrong is refused, and what it may not see is in no answer.
 func TestLookRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		asked := 0
+		var asked atomic.Int64
 		engine := &hook.Engine{Forward: driver.Forward{Engine: memlock.New()}, Each: func(_ context.Context, r hook.Request, send func() error) error {
-			asked++
+			asked.Add(1)
 			return send()
 		}}
 		s := open(t, driver.Forward{Engine: engine, Without: driver.Capabilities{OneTime: true}}) // else it prunes
@@ -170,7 +171,7 @@ func TestLookRefused(t *testing.T) {
 
 		ann := &caller.Caller{Name: "ann", Rights: caller.Read, Prefixes: []string{"app/", "job/"}}
 		s = openWith(t, driver.Forward{Engine: engine, Without: driver.Capabilities{OneTime: true}}, server.Options{Callers: always{ann}})
-		if n := asked; n != 0 {
+		if n := asked.Load(); n != 0 {
 			t.Errorf("the store was asked %d times", n)
 		}
 		if p := s.refused(http.StatusForbidden, "not-permitted", "POST", "/v1/locks/look", "", wire.LookRequest{Names: []string{"app/a", "zoo"}}); !strings.Contains(p.Detail, "zoo") {
