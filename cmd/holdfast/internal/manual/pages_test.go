@@ -259,11 +259,16 @@ func (c *checker) call(b codeblock.Block, words []string) (problems []error) {
 	return append(problems, c.try(b, words)...)
 }
 
-// nowhere is a store that cannot be.
-const nowhere = "sqlite:///nowhere/at/all.db"
+const (
+	nowhere   = "sqlite:///nowhere/at/all.db" // a store that cannot be
+	elsewhere = "192.0.2.1:1"                 // an address of no host
+)
 
 // try calls the binary. Its arguments are right unless it says that they are not.
 func (c *checker) try(b codeblock.Block, words []string) []error {
+	if slices.Contains(words, "--demo") {
+		words = append(slices.Clip(words), "--listen", elsewhere) // it has a store of its own, and would go on
+	}
 	status, said := c.run(words, "HOLDFAST_STORE="+nowhere)
 	if status != exit.Usage {
 		return nil
