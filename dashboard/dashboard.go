@@ -145,9 +145,7 @@ func (d *Dashboard) routes() *http.ServeMux {
 
 // api answers what is not a file of the page.
 func (d *Dashboard) api(w http.ResponseWriter, r *http.Request) {
-	h := w.Header()
-	h.Set("X-Content-Type-Options", headers["X-Content-Type-Options"])
-	h.Set("Cross-Origin-Resource-Policy", headers["Cross-Origin-Resource-Policy"])
+	setSafe(w.Header())
 	if plain(r.URL) {
 		if _, pattern := d.paths.Handler(r); pattern != "" {
 			d.paths.ServeHTTP(w, r)

@@ -21,14 +21,20 @@ import (
 //go:embed web
 var web embed.FS
 
-// kinds has the content types of the files, by the ends of their names. What the system
-// has for them must not matter.
-var kinds = map[string]string{
-	".html": "text/html; charset=utf-8",
-	".css":  "text/css; charset=utf-8",
-	".js":   "text/javascript; charset=utf-8",
-	".svg":  "image/svg+xml",
-	"":      "text/plain; charset=utf-8", // licences
+// kindOf returns the content type of a file, by the end of its name. What the system has for
+// it must not matter.
+func kindOf(name string) string {
+	switch path.Ext(name) {
+	case ".html":
+		return "text/html; charset=utf-8"
+	case ".css":
+		return "text/css; charset=utf-8"
+	case ".js":
+		return "text/javascript; charset=utf-8"
+	case ".svg":
+		return "image/svg+xml"
+	}
+	return "text/plain; charset=utf-8" // licences
 }
 
 // policy is what the page may load and do: what it needs, of this server. Trusted types
@@ -36,17 +42,22 @@ var kinds = map[string]string{
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; font-src 'self'; " +
 	"base-uri 'none'; form-action 'self'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
 
-// headers go with each file. A browser keeps a file, and asks each time whether it is still
-// the same one, so that a new version of the program shows its own page at once.
-var headers = map[string]string{
-	"Cache-Control":                "no-cache",
-	"Content-Security-Policy":      policy,
-	"Cross-Origin-Opener-Policy":   "same-origin",
-	"Cross-Origin-Resource-Policy": "same-origin",
-	"Referrer-Policy":              "no-referrer",
-	"Vary":                         "Accept-Encoding",
-	"X-Content-Type-Options":       "nosniff",
-	"X-Frame-Options":              "DENY",
+// setHeaders sets what goes with each file. A browser keeps a file, and asks each time whether
+// it is still the same one, so that a new version of the program shows its own page at once.
+func setHeaders(h http.Header) {
+	setSafe(h)
+	h.Set("Cache-Control", "no-cache")
+	h.Set("Content-Security-Policy", policy)
+	h.Set("Cross-Origin-Opener-Policy", "same-origin")
+	h.Set("Referrer-Policy", "no-referrer")
+	h.Set("Vary", "Accept-Encoding")
+	h.Set("X-Frame-Options", "DENY")
+}
+
+// setSafe sets what goes with each answer.
+func setSafe(h http.Header) {
+	h.Set("Cross-Origin-Resource-Policy", "same-origin")
+	h.Set("X-Content-Type-Options", "nosniff")
 }
 
 // A file is one of those that the page is made of.
@@ -93,9 +104,6 @@ func pack() map[string]*file {
 	return all
 }
 
-// cssComment is one of a style sheet.
-var cssComment = regexp.MustCompile(`(?s)/\*.*?\*/`)
-
 // bare returns a file of ours without the comments and the indentation that are for those
 // who read the source. In our scripts a line that begins with // is a comment, and no text
 // has several lines but the templates of elements, to which white space does not matter.
@@ -106,7 +114,7 @@ func bare(name string, body []byte) []byte {
 		return body
 	}
 	if !script {
-		body = cssComment.ReplaceAll(body, nil)
+		body = regexp.MustCompile(`(?s)/\*.*?\*/`).ReplaceAll(body, nil) // here: see newForms
 	}
 	var b bytes.Buffer
 	for line := range bytes.Lines(body) {
@@ -120,13 +128,9 @@ func bare(name string, body []byte) []byte {
 }
 
 func newFile(name string, body []byte) *file {
-	kind, known := kinds[path.Ext(name)]
-	if !known {
-		kind = kinds[""]
-	}
 	sum := sha256.Sum256(body)
 	tag := hex.EncodeToString(sum[:12])
-	f := &file{kind: kind, plain: form{body: body, tag: `"` + tag + `"`}}
+	f := &file{kind: kindOf(name), plain: form{body: body, tag: `"` + tag + `"`}}
 	f.squeeze = f.plain
 	if small := squeezed(body); len(small) < len(body) {
 		f.squeeze = form{small, `"` + tag + `-gzip"`, "gzip"}
@@ -152,9 +156,7 @@ func squeezed(body []byte) []byte {
 // ServeHTTP answers with the file, or says that the browser has it.
 func (f *file) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
-	for key, value := range headers {
-		h.Set(key, value)
-	}
+	setHeaders(h)
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		refuseMethod(w, "GET, HEAD")
 		return

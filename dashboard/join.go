@@ -14,16 +14,24 @@ import (
 // is compressed once. Each becomes a function that returns what the script exports, so that
 // the names in two of them may be the same. Only the forms below are understood; anything
 // else is an error, which a test finds before a browser does.
-var (
-	importing  = regexp.MustCompile(`(?m)^import (?:(\w+)|\{([^}]*)\}) from "([^"]+)";\n`)
-	passing    = regexp.MustCompile(`(?m)^export \{([^}]*)\} from "([^"]+)";\n`)
-	exporting  = regexp.MustCompile(`(?m)^export ((?:async )?function|class|const) (\w+)`)
-	unknown    = regexp.MustCompile(`(?m)^(?:import|export)\b.*$|\bimport(?:\(|\.meta).*$`)
-	identifier = regexp.MustCompile(`^(\w+)(?: as (\w+))?$`)
-)
+type forms struct {
+	importing, passing, exporting, unknown, identifier *regexp.Regexp
+}
+
+// newForms is called once there is a page: commands that have none must not pay for it.
+func newForms() *forms {
+	return &forms{
+		importing:  regexp.MustCompile(`(?m)^import (?:(\w+)|\{([^}]*)\}) from "([^"]+)";\n`),
+		passing:    regexp.MustCompile(`(?m)^export \{([^}]*)\} from "([^"]+)";\n`),
+		exporting:  regexp.MustCompile(`(?m)^export ((?:async )?function|class|const) (\w+)`),
+		unknown:    regexp.MustCompile(`(?m)^(?:import|export)\b.*$|\bimport(?:\(|\.meta).*$`),
+		identifier: regexp.MustCompile(`^(\w+)(?: as (\w+))?$`),
+	}
+}
 
 // A joiner makes one script of several.
 type joiner struct {
+	*forms
 	scripts map[string][]byte          // by their paths
 	exports map[string]map[string]bool // of the scripts that are done; nil for one that is begun
 	vendors []string                   // libraries, in the order in which they are needed
@@ -33,7 +41,7 @@ type joiner struct {
 // join returns one script that does what entry does, with all that it imports. Libraries, in
 // vendor/, are imported by it as they are.
 func join(scripts map[string][]byte, entry string) ([]byte, error) {
-	j := &joiner{scripts: scripts, exports: map[string]map[string]bool{}}
+	j := &joiner{forms: newForms(), scripts: scripts, exports: map[string]map[string]bool{}}
 	if err := j.add(entry); err != nil {
 		return nil, err
 	}
@@ -74,7 +82,7 @@ func (j *joiner) add(name string) error {
 	}
 	var head bytes.Buffer
 	returned := map[string]string{} // what is exported: the expression for it
-	for _, m := range importing.FindAllSubmatch(body, -1) {
+	for _, m := range j.importing.FindAllSubmatch(body, -1) {
 		names := string(m[2])
 		if len(m[1]) > 0 {
 			names = "default as " + string(m[1])
@@ -89,7 +97,7 @@ func (j *joiner) add(name string) error {
 		head.Reset()
 		body = bytes.Replace(body, m[0], fmt.Appendf(nil, "const {%s} = %s;\n", short(list), from), 1)
 	}
-	for _, m := range passing.FindAllSubmatch(body, -1) {
+	for _, m := range j.passing.FindAllSubmatch(body, -1) {
 		var names []string
 		from, err := j.from(name, string(m[2]), string(m[1]), func(theirs, ours string) { names = append(names, theirs, ours) })
 		if err != nil {
@@ -100,11 +108,11 @@ func (j *joiner) add(name string) error {
 		}
 		body = bytes.Replace(body, m[0], nil, 1)
 	}
-	for _, m := range exporting.FindAllSubmatch(body, -1) {
+	for _, m := range j.exporting.FindAllSubmatch(body, -1) {
 		returned[string(m[2])] = ""
 	}
-	body = exporting.ReplaceAll(body, []byte("$1 $2"))
-	if left := unknown.Find(body); left != nil {
+	body = j.exporting.ReplaceAll(body, []byte("$1 $2"))
+	if left := j.unknown.Find(body); left != nil {
 		return fmt.Errorf("%s: this form is not understood: %s", name, left)
 	}
 	j.write(name, body, returned)
@@ -127,7 +135,7 @@ func (j *joiner) from(name, address, names string, each func(theirs, ours string
 		if one = strings.TrimSpace(one); one == "" {
 			continue
 		}
-		m := identifier.FindStringSubmatch(one)
+		m := j.identifier.FindStringSubmatch(one)
 		if m == nil {
 			return "", fmt.Errorf("%s: this import is not understood: %s", name, one)
 		}

@@ -19,7 +19,7 @@ func TestJoin(t *testing.T) {
 	if out, err := exec.CommandContext(t.Context(), "node", "--check", file).CombinedOutput(); err != nil {
 		t.Errorf("%v: %s", err, out)
 	}
-	if found := unknown.FindAll(script, -1); len(found) != strings.Count(string(script), "import * as $vendor_") || len(found) == 0 {
+	if found := newForms().unknown.FindAll(script, -1); len(found) != strings.Count(string(script), "import * as $vendor_") || len(found) == 0 {
 		t.Errorf("imports and exports that are left: %q", found)
 	}
 }

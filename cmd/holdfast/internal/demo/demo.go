@@ -43,7 +43,7 @@ func Start(engine driver.Engine, api http.Handler, seed uint64) *Fleet {
 	f := &Fleet{engine: engine, api: &http.Client{Transport: inside{api}}, seed: seed}
 	ctx, stop := context.WithCancel(context.Background()) // Stop ends it
 	f.stop = stop
-	for n, role := range cast {
+	for n, role := range cast() {
 		f.all.Go(func() { f.play(ctx, uint64(n), role) })
 	}
 	return f
