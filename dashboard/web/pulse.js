@@ -4,7 +4,8 @@ import { effect, signal } from "./lib.js";
 import { forAll } from "./answer.js";
 import { get } from "./api.js";
 import { history, locks, onEvent, ready, recent, session, stale } from "./fleet.js";
-import { add, advance, after, census, every, fresh, fromStats, losses } from "./series.js";
+import { add, advance, after, census, every, fresh, fromStats } from "./series.js";
+import { losses } from "./kinds.js";
 
 const ownBounds = [0, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1e3, 2e3, 5e3, 1e4, 2e4, 5e4, 1e5, 2e5, 5e5, 1e6];
 const kept = 50;

@@ -1,22 +1,20 @@
 // What has happened in the last 15 minutes, in buckets of 5 s: what the server has counted
 // (GET v1/stats), and live events from there on. Nothing here knows of the page.
+import { begins, ends, losses } from "./kinds.js";
 
 export const span = 15 * 60_000;
 export const every = 5_000;
-export const losses = ["lost", "expired", "broken"];
 
-const begins = { acquired: 1, handed_over: 1 };
-const ends = { released: 1, expired: 1, lost: 1, broken: 1, completed: 1 };
-const leaves = { handed_over: 1, left: 1 };
-const kinds = ["acquired", "handed_over", "released", "expired", "lost", "broken", "queued", "left", "completed"];
+const leaves = ["handed_over", "left"];
+const kinds = [...begins, ...ends, "queued", "left"];
 
 const empty = (start, bounds) => Object.fromEntries([
   ["start", start], ["gap", false], ["waits", Array(bounds.length + 1).fill(0)], ...kinds.map((k) => [k, 0]),
 ]);
 
-const total = (bucket, some) => Object.keys(some).reduce((n, kind) => n + bucket[kind], 0);
+const total = (bucket, some) => some.reduce((n, kind) => n + bucket[kind], 0);
 export const granted = (bucket) => total(bucket, begins);
-export const lossesOf = (bucket) => losses.reduce((n, kind) => n + bucket[kind], 0);
+export const lossesOf = (bucket) => total(bucket, losses);
 
 // fresh returns a series that begins now. The seconds before are not there: a series says
 // nothing about what it has not seen.
@@ -67,7 +65,7 @@ export function add(series, event, now) {
   if (event.event === "gap") bucket.gap = true;
   if (!(event.event in bucket) || !kinds.includes(event.event)) return;
   bucket[event.event]++;
-  if (begins[event.event]) bucket.waits[placeOf(event.waited_ms ?? 0, bounds)]++;
+  if (begins.includes(event.event)) bucket.waits[placeOf(event.waited_ms ?? 0, bounds)]++;
 }
 
 // placeOf returns which of the counts by bound a wait belongs to: those up to bounds[i] are

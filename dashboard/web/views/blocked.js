@@ -2,7 +2,7 @@
 import { html, useEffect } from "../lib.js";
 import { locks, ready, watchQueues } from "../fleet.js";
 import { Empty, Mode, Name, Since, Text, useTick, Who } from "../parts.js";
-import { count } from "../format.js";
+import { count, number } from "../format.js";
 import { blockages } from "../waits.js";
 
 const mostBlockages = 50, mostSteps = 30, mostPlaces = 5; // that are shown at once
@@ -17,7 +17,7 @@ export function Blocked() {
   return html`
     <h1>Blocked by</h1>
     <p class="muted" role="status">${!ready.value || unknown > 0 && found.length === 0 ? "Looking at the queues…"
-      : `${count(found.length)} ${found.length === 1 ? "cause" : "causes"} of waiting`
+      : `${number(found.length, "cause")} of waiting`
         + (circles ? `, ${count(circles)} of them ${circles === 1 ? "a circle" : "circles"} of those who wait for each other` : "")}</p>
     ${ready.value && !unknown && found.length === 0 && html`<${Empty} title="Nobody waits">Chains of those who wait are shown here, with whoever
       holds them up first.<//>`}

@@ -5,7 +5,8 @@ import { Empty, Name, Text, Token, When, Who } from "../parts.js";
 import { history, onEvent, recent, stale } from "../fleet.js";
 import { pulse, start } from "../pulse.js";
 import { replace } from "../route.js";
-import { losses, matches } from "../series.js";
+import { losses } from "../kinds.js";
+import { matches } from "../series.js";
 
 const shown = 500;
 const words = {

@@ -2,7 +2,7 @@
 import { html, useEffect } from "../lib.js";
 import { locks, ready, watch, watchQueues } from "../fleet.js";
 import { Empty, Mode, Name, Since, Text, Token, useTick } from "../parts.js";
-import { count, who } from "../format.js";
+import { count, number, who } from "../format.js";
 import { href, replace } from "../route.js";
 import { belongs, group, partyOf } from "../waits.js";
 import { Bar } from "../bar.js";
@@ -26,7 +26,7 @@ export function Holders({ params }) {
         && html`<a href=${href("holders", { host: wanted.host })}>All of <${Text} value=${wanted.host} /></a>`}`
       : html`<label>Holder <input type="search" value=${text} onInput=${(event) => replace("holders", { text: event.target.value })}
           placeholder="user, host, program…" /></label>`}
-      <span class="muted" role="status">${!ready.value ? "Loading…" : `${count(all.length)} ${all.length === 1 ? "holder" : "holders"}`
+      <span class="muted" role="status">${!ready.value ? "Loading…" : `${number(all.length, "holder")}`
         + (all.length > mostParties ? `, the first ${mostParties} are shown: filter for others` : "")}</span>
     </form>
     ${ready.value && all.length === 0 && html`<${Empty} title=${one || text ? "Nothing at present" : "Nobody holds a lock"}>${

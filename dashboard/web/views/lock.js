@@ -1,7 +1,7 @@
 // One lock: who has it, who waits, and what happened to it.
 import { html, useEffect, useState } from "../lib.js";
 import { lockOf, history, ready, refused, session, version, watch } from "../fleet.js";
-import { count, duration } from "../format.js";
+import { count, number, duration } from "../format.js";
 import { Empty, Failed, Mode, Since, Text, Token, When, Who, useTick } from "../parts.js";
 import { Bar } from "../bar.js";
 import { Actions, ForgetButton, ReadOnly } from "../actions.js";
@@ -35,7 +35,7 @@ function State({ lock }) {
   const live = lock.holders.filter((h) => !h.released);
   const word = live.some((h) => h.person) ? "frozen by a person" : live.length ? "held" : lock.holders.length ? "kept closed" : "free";
   return html`<p class="summary"><strong>${word}</strong> <${Mode} of=${lock} />
-    <span>${count(live.length)} ${live.length === 1 ? "holder" : "holders"}</span>
+    <span>${number(live.length, "holder")}</span>
     <span>${count(lock.queueLength)} waiting</span>
     <span>${lock.lastToken === "0" ? "no token was granted lately" : html`last token <code>${lock.lastToken}</code>`}</span>
     <${Actions} lock=${lock} /></p><${ReadOnly} name=${lock.name} />`;
@@ -65,7 +65,7 @@ const Said = ({ by }) => html`<span class="said-by">${by.reason && html`<${Text}
 function Queue({ lock }) {
   const [some, button] = useSome(lock.queue ?? [], 25);
   if (!lock.queueLength) return null;
-  return html`<section class="card"><h2>Queue</h2><p>${count(lock.queueLength)} ${lock.queueLength === 1 ? "waits" : "wait"}, the first in turn first.</p>
+  return html`<section class="card"><h2>Queue</h2><p>${number(lock.queueLength, "waits", "wait")}, the first in turn first.</p>
     <ol class="told queue">${some.map((p) => html`<li>
       <${Who} holder=${p} /><${Mode} of=${p} /><span>waits for <${Since} at=${p.since} /></span><${Said} by=${p} /></li>`)}</ol>${button}</section>`;
 }

@@ -1,7 +1,7 @@
 // All locks: who has which, for how long, and how many wait.
 import { html, useEffect, useRef, useState } from "../lib.js";
 import { locks, ready, stale, version } from "../fleet.js";
-import { count } from "../format.js";
+import { count, number } from "../format.js";
 import { Empty } from "../parts.js";
 import { replace } from "../route.js";
 import { Rows, lockStates } from "../rows.js";
@@ -42,7 +42,7 @@ export function Locks({ params }) {
           aria-pressed=${filter.state === key} onClick=${() => set({ state: filter.state === key ? "" : key })}>${title} <small>${count(counts[key])}</small></button>`)}
       </div>
     </form>
-    <p class="shown">${count(shown.length)} of ${count(locks.size)} ${locks.size === 1 ? "lock" : "locks"}
+    <p class="shown">${count(shown.length)} of ${number(locks.size, "lock")}
       ${narrow && html` <button type="button" onClick=${() => set({ ...noFilter, sort: filter.sort })}>Clear the filter</button>`}</p>
     <${FilterSaid} filter=${filter} n=${shown.length} />
     ${shown.length > 0 ? html`<${Table} shown=${shown} sort=${filter.sort} order=${(sort) => set({ sort })} grid=${grid} />`
@@ -94,7 +94,7 @@ function FilterSaid({ filter, n }) {
   const first = useRef(true);
   useEffect(() => {
     if (first.current) return void (first.current = false);
-    const timer = setTimeout(() => say(`${count(now.current)} ${now.current === 1 ? "lock is" : "locks are"} shown`), 800);
+    const timer = setTimeout(() => say(`${number(now.current, "lock is", "locks are")} shown`), 800);
     return () => clearTimeout(timer);
   }, [filter]);
   return html`<p class="unseen" role="status">${said}</p>`;

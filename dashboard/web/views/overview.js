@@ -8,7 +8,8 @@ import { Name, Text, When, Who, useTick } from "../parts.js";
 import { forAll, partly, useAnswer } from "../answer.js";
 import { Chart } from "../charts.js";
 import { beat, pulse, start } from "../pulse.js";
-import { census, countBack, every, granted, losses, lossesOf, percentile, sum } from "../series.js";
+import { census, countBack, every, granted, lossesOf, percentile, sum } from "../series.js";
+import { losses } from "../kinds.js";
 
 const minute = 60_000 / every, recently = 5 * minute; // buckets
 

@@ -1,8 +1,7 @@
 // What happened to a name, as leases: who had it, from when to when, and how that ended.
 // Nothing here knows a page, or a clock: an event has `at`, its instant.
 
-const begins = ["acquired", "handed_over"];
-export const ends = ["released", "completed", "expired", "lost", "broken"];
+import { begins, ends } from "../../kinds.js";
 
 // merge adds events to those that are known, each once. Where the store has forgotten what
 // lies between them there is a gap: a history is full with 64 events.

@@ -2,7 +2,8 @@
 import { useEffect, useRef, useState } from "../../lib.js";
 import { get, named } from "../../api.js";
 import { onEvent } from "../../fleet.js";
-import { ends, merge } from "./leases.js";
+import { ends } from "../../kinds.js";
+import { merge } from "./leases.js";
 
 const full = 64; // events that a store keeps of a name
 const patience = 3000; // before a history is asked for again
